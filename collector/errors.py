@@ -1,0 +1,63 @@
+"""What can go wrong, as one tree.
+
+JmxlakeError
+├── ConfigError             the configuration or a catalogue file is wrong; a person must mend it
+├── SourceError             a source could not be read
+│   ├── SourceTimeoutError      it did not answer in time
+│   ├── SourceRefusedError      it refused the connection or the credentials
+│   └── IdentityError           it is another broker than the one we were sent to
+├── SpoolError              the spool on this host cannot be read or written
+└── LakeError               the lake cannot be read or written
+    ├── LakeSchemaError         the table there has another schema: a person must mend it
+    └── CommitError             the commit did not land; it is tried again
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class JmxlakeError(Exception):
+    """Base of all errors; its text is one line: what, where and what to do."""
+
+
+class ConfigError(JmxlakeError):
+    """The configuration or a catalogue file is wrong."""
+
+
+class SourceError(JmxlakeError):
+    """A source could not be read; ``outcome`` is what bronze/scrapes records."""
+
+    outcome: ClassVar[str] = "error"
+
+
+class SourceTimeoutError(SourceError):
+    """The source did not answer in time."""
+
+    outcome: ClassVar[str] = "timeout"
+
+
+class SourceRefusedError(SourceError):
+    """The source refused the connection or the credentials."""
+
+    outcome: ClassVar[str] = "refused"
+
+
+class IdentityError(SourceError):
+    """The source is another broker, or of another cluster, than configured."""
+
+
+class SpoolError(JmxlakeError):
+    """The spool cannot be read or written."""
+
+
+class LakeError(JmxlakeError):
+    """The lake cannot be read or written."""
+
+
+class LakeSchemaError(LakeError):
+    """The table in the lake has another schema than this version writes."""
+
+
+class CommitError(LakeError):
+    """The commit did not land, or whether it landed is not known yet."""

@@ -1,0 +1,1 @@
+"""The lake: table declarations, Spark rollups, service level figures and reports."""
