@@ -23,6 +23,12 @@ FLAG_GAP: Final = "gap"
 FLAG_KNOWN_WRONG: Final = "known_wrong"
 """This Kafka version is known to report this metric wrongly (see the catalogue entry)."""
 
+FLAG_NEXT_POSITIVE: Final = "next_positive"
+"""The value changed to another one above zero: ``tail_us`` is no edge of being above zero."""
+
+FLAG_PREVIOUS_POSITIVE: Final = "previous_positive"
+"""The value before was above zero too: ``lead_us`` is no edge of being above zero."""
+
 OTHER: Final = "__other__"
 """The label that stands for series beyond a family's cap."""
 
