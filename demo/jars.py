@@ -1,0 +1,149 @@
+"""Kafka's and Delta's jars by Maven coordinates, through the Ivy that pyspark ships.
+
+The exact versions stand in ``demo/ivy/*.xml``. The cache is ``.cache`` in the repository's root, or
+the folder that JMXLAKE_CACHE names. Where a mirror must be used instead of Ivy's default resolver,
+JMXLAKE_IVY_SETTINGS names an Ivy settings file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demo.errors import DemoError
+from demo.java import java_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_IVY_FILES = Path(__file__).parent / "ivy"
+_FETCH_SECONDS = 900
+
+
+def kafka_libs() -> Path:
+    """The folder with Kafka's jars, fetched if it is not there yet.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    return _folder("kafka", "Kafka 4.3.1")
+
+
+def delta_jars() -> list[Path]:
+    """The jars that Spark needs for Delta, fetched if they are not there yet.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    return sorted(_folder("delta", "Delta Lake 4.4.0").glob("*.jar"))
+
+
+def cache_folder() -> Path:
+    """Where fetched jars are kept."""
+    configured = os.environ.get("JMXLAKE_CACHE")
+    return Path(configured) if configured else Path(__file__).parents[1] / ".cache"
+
+
+def _folder(name: str, title: str) -> Path:
+    ivy_file = _IVY_FILES / f"{name}.xml"
+    # The name carries the content, so that other versions never meet in one folder.
+    content = hashlib.sha256(ivy_file.read_bytes()).hexdigest()[:12]
+    folder = cache_folder() / f"{name}-{content}"
+    if not folder.is_dir():
+        with _cache_lock():
+            if not folder.is_dir():
+                _fetch(ivy_file, folder, title)
+    return folder
+
+
+@contextlib.contextmanager
+def _cache_lock() -> Iterator[None]:
+    """One fetch at a time: Ivy's own cache is not made for two at once."""
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = (cache / "lock").open("w")
+    except OSError as error:
+        raise DemoError(
+            f"Jars cannot be kept in {cache}: {error.strerror}. "
+            "Name a folder that can be written by JMXLAKE_CACHE."
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(ivy_file: Path, folder: Path, title: str) -> None:
+    fetched = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        print(f"Fetching {title} into {folder.parent}, about a minute, once ...", flush=True)
+        _run_ivy(ivy_file, fetched, folder.parent / "ivy", title)
+        fetched.chmod(0o755)
+        fetched.rename(folder)
+        print(f"Fetched {title}: {len(list(folder.glob('*.jar')))} jars.", flush=True)
+    finally:
+        shutil.rmtree(fetched, ignore_errors=True)
+
+
+def _run_ivy(ivy_file: Path, target: Path, ivy_cache: Path, title: str) -> None:
+    pattern = f"{target}/[artifact]-[revision](-[classifier]).[ext]"
+    settings = os.environ.get("JMXLAKE_IVY_SETTINGS")
+    command = [
+        *java_command("-Xmx256m", "-jar", str(_ivy_jar())),
+        *(("-settings", settings) if settings else ()),
+        *("-ivy", str(ivy_file), "-confs", "default", "-cache", str(ivy_cache)),
+        *("-types", "jar", "bundle", "-retrieve", pattern),
+    ]
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DemoError(
+            f"{title} could not be fetched within {_FETCH_SECONDS} s: is the network slow or shut?"
+        ) from error
+    if ran.returncode != 0:
+        raise DemoError(
+            f"{title} could not be fetched: {_reason(ran.stdout + ran.stderr)}. Is the network up? "
+            "Behind a mirror, name an Ivy settings file by JMXLAKE_IVY_SETTINGS."
+        )
+
+
+def _reason(output: str) -> str:
+    lines = [line.strip(" :\t") for line in output.splitlines()]
+    telling = [line for line in lines if "not found" in line or "rror" in line]
+    return next(iter(telling or reversed(lines)), "Ivy said nothing")
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    roots = spec.submodule_search_locations if spec else None
+    found = sorted(Path(root) / "jars" for root in roots or ())
+    jars = [jar for folder in found for jar in folder.glob("ivy-*.jar")]
+    if not jars:
+        raise DemoError("pyspark, which brings Ivy, is not installed: install jmxlake[lakehouse].")
+    return jars[0]
+
+
+def main() -> int:
+    """Fetch everything; for a Makefile, so that the first run says what it waits for."""
+    try:
+        print(kafka_libs())
+        print(delta_jars()[0].parent)
+    except DemoError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
