@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demo.java import java_command
+from demo.launcher import Launcher, end, kill
+from demo.properties import NodePlan, as_text
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+
+JMX_ROLE = "monitor"
+_LOG4J = Path(__file__).parent / "log4j2.properties"
+_HEAPS = {"controller": "192m", "broker": "320m"}
+
+
+class Node:
+    """One Kafka process, controller or broker, that can be killed, paused and started again."""
+
+    def __init__(self, plan: NodePlan, libs: Path, launcher: Launcher) -> None:
+        self.plan = plan
+        self._libs = libs
+        self._launcher = launcher
+        self._process: subprocess.Popen[bytes] | None = None
+        self.password_file = plan.folder / "jmx.password"
+        self.log = plan.folder / "node.log"
+
+    @property
+    def jmx_port(self) -> int | None:
+        """The port of JMX over RMI on loopback, if the node has one."""
+        return self.plan.jmx_port
+
+    @property
+    def jmx_password(self) -> str:
+        """The password of the role ``monitor``, which may read only."""
+        return self.password_file.read_text().split()[1]
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id; none before the first start."""
+        return self._process.pid if self._process else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs (a paused one does)."""
+        return self._process is not None and self._process.poll() is None
+
+    def prepare(self, cluster_id: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Write the node's files and start to format its log folder; wait for what is returned."""
+        self.plan.folder.mkdir(parents=True)
+        config = self.plan.folder / "server.properties"
+        config.write_text(as_text(properties))
+        self._write_jmx_files()
+        storage = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config))
+        return self._launcher.start(self._java("64m", [], *storage), self.log)
+
+    def start(self) -> None:
+        """Start the process; it is not ready yet when this returns."""
+        config = str(self.plan.folder / "server.properties")
+        heap = _HEAPS[self.plan.role]
+        command = self._java(heap, self._jmx_options(), "kafka.Kafka", config)
+        self._process = self._launcher.start(command, self.log)
+
+    def kill(self) -> None:
+        """SIGKILL: the broker has no time to say goodbye. Returns when it is gone."""
+        if self._process:
+            kill(self._process)
+
+    def stop(self, grace: float = 20) -> None:
+        """SIGTERM, then SIGKILL after ``grace`` seconds. Returns when it is gone."""
+        if self._process:
+            end(self._process, grace)
+
+    def restart(self) -> None:
+        """Start it again with the same ports and data, killing it first if it still runs."""
+        self.kill()
+        self.start()
+
+    def pause(self) -> None:
+        """SIGSTOP: the process keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def describe(self) -> dict[str, object]:
+        """What an agent's configuration needs to know of it, ready for JSON."""
+        return {
+            "id": self.plan.id,
+            "name": self.plan.name,
+            "role": self.plan.role,
+            "rack": self.plan.rack,
+            "port": self.plan.port,
+            "jmx_port": self.jmx_port,
+            "jmx_role": JMX_ROLE,
+            "jmx_password_file": str(self.password_file),
+            "pid": self.pid,
+            "log_dir": str(self.plan.log_dir),
+            "log": str(self.log),
+        }
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process:
+            self._process.send_signal(number)
+
+    def _java(self, heap: str, options: list[str], *main: str) -> list[str]:
+        return java_command(
+            *(f"-Xmx{heap}", "-Xms32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"),
+            *options,
+            *("-cp", f"{self._libs}{os.sep}*", *main),
+        )
+
+    def _jmx_options(self) -> list[str]:
+        if self.jmx_port is None:
+            return []
+        jmx = "-Dcom.sun.management.jmxremote"
+        return [
+            jmx,
+            f"{jmx}.port={self.jmx_port}",
+            f"{jmx}.rmi.port={self.jmx_port}",
+            f"{jmx}.host=127.0.0.1",
+            "-Djava.rmi.server.hostname=127.0.0.1",
+            f"{jmx}.authenticate=true",
+            f"{jmx}.password.file={self.password_file}",
+            f"{jmx}.access.file={self.password_file.with_suffix('.access')}",
+            f"{jmx}.ssl=false",
+        ]
+
+    def _write_jmx_files(self) -> None:
+        # The JVM refuses a password file that others may read.
+        self.password_file.touch(mode=0o600)
+        self.password_file.write_text(f"{JMX_ROLE} {secrets.token_hex(16)}\n")
+        self.password_file.with_suffix(".access").write_text(f"{JMX_ROLE} readonly\n")
