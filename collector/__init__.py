@@ -1,1 +1,1 @@
-"""The agent beside a Kafka broker: reads JMX beans, keeps runs, delivers them to Delta exactly once."""
+"""The agent beside a Kafka broker: reads JMX beans, keeps runs, delivers them exactly once."""

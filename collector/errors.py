@@ -14,7 +14,9 @@ JmxlakeError
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+Failure = Literal["error", "timeout", "refused"]
 
 
 class JmxlakeError(Exception):
@@ -28,19 +30,19 @@ class ConfigError(JmxlakeError):
 class SourceError(JmxlakeError):
     """A source could not be read; ``outcome`` is what bronze/scrapes records."""
 
-    outcome: ClassVar[str] = "error"
+    outcome: ClassVar[Failure] = "error"
 
 
 class SourceTimeoutError(SourceError):
     """The source did not answer in time."""
 
-    outcome: ClassVar[str] = "timeout"
+    outcome: ClassVar[Failure] = "timeout"
 
 
 class SourceRefusedError(SourceError):
     """The source refused the connection or the credentials."""
 
-    outcome: ClassVar[str] = "refused"
+    outcome: ClassVar[Failure] = "refused"
 
 
 class IdentityError(SourceError):

@@ -1,0 +1,106 @@
+"""Rows to Arrow, by arro3: a broker host has no room for pyarrow.
+
+arro3 makes arrays of plain Python numbers and strings; the other types of lakehouse.tables are made
+of those: instants and dates by a cast, lists and structs by offsets and masks, maps as the list of
+key and value that Arrow lays them out as.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from arro3.core import Array, DataType, Field, Schema, Table, list_array, struct_array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse import tables
+
+_PLAIN: Final = {
+    "string": DataType.utf8(),
+    "int": DataType.int32(),
+    "bigint": DataType.int64(),
+    "double": DataType.float64(),
+    "date": DataType.date32(),
+    "timestamp": DataType.timestamp("us", tz="UTC"),
+}
+_STORED: Final = {"date": DataType.int32(), "timestamp": DataType.int64()}
+_STRUCT: Final = re.compile(r"(\w+):(\w+)")
+
+
+def schema(table: tables.Table) -> Schema:
+    """The Arrow schema of a declared table."""
+    return Schema([_field(column) for column in table.columns])
+
+
+def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
+    """Rows in the order of the table's columns; instants in microseconds, dates in days.
+
+    Maps are given as pairs, structs as tuples in the order of their fields.
+    """
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
+    arrays = [
+        _array(column.type, values) for column, values in zip(table.columns, columns, strict=True)
+    ]
+    return Table.from_arrays(arrays, schema=schema(table))
+
+
+def _field(column: tables.Column) -> Field:
+    return Field(column.name, _type(column.type), nullable=column.nullable)
+
+
+def _type(name: str) -> DataType:
+    if name in _PLAIN:
+        return _PLAIN[name]
+    kind, inner = name.split("<", 1)
+    inner = inner.removesuffix(">")
+    if kind == "array":
+        return DataType.list(Field("element", _type(inner), nullable=True))
+    if kind == "struct":
+        fields = _STRUCT.findall(inner)
+        return DataType.struct([Field(key, _type(type_), nullable=True) for key, type_ in fields])
+    key, value = inner.split(",")
+    return DataType.map(
+        Field("key", _type(key), nullable=False), Field("value", _type(value)), keys_sorted=False
+    )
+
+
+def _array(type_: str, values: Sequence[Any]) -> Array:
+    if type_ in _PLAIN:
+        return Array(values, _STORED.get(type_, _PLAIN[type_])).cast(_PLAIN[type_])
+    if type_.startswith("array<"):
+        inner = type_.removeprefix("array<").removesuffix(">")
+        return _list(values, _array(inner, _flat(values)), _type(type_))
+    if type_.startswith("struct<"):
+        return _structs(type_, values)
+    pairs = _structs("struct<key:string,value:string>", _flat(values), required="key")
+    entries = _list(values, pairs, None)
+    _, layout = entries.__arrow_c_array__()
+    return Array.from_arrow_pycapsule(_type(type_).__arrow_c_schema__(), layout)
+
+
+def _structs(type_: str, values: Sequence[Any], required: str = "") -> Array:
+    fields = _STRUCT.findall(type_.removeprefix("struct<").removesuffix(">"))
+    children = [
+        _array(inner, [value[index] for value in values]) for index, (_, inner) in enumerate(fields)
+    ]
+    declared = [Field(key, _type(inner), nullable=key != required) for key, inner in fields]
+    return struct_array(children, fields=declared)
+
+
+def _list(values: Sequence[Any], items: Array, type_: DataType | None) -> Array:
+    offsets = [0]
+    for value in values:
+        offsets.append(offsets[-1] + len(value or ()))
+    mask = Array([value is None for value in values], DataType.bool())
+    return list_array(
+        Array(offsets, DataType.int32()),
+        items,
+        type=Field("list", type_) if type_ else None,
+        mask=mask,
+    )
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [item for value in values if value is not None for item in value]

@@ -1,0 +1,87 @@
+"""Sealed batches: rows of the bronze tables, as the spool keeps them until they are in the lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from collector.accounts import Account
+    from collector.folding import MemberSet, Run
+    from collector.runs import Event, Sealed
+    from collector.samples import Series
+
+_DAY_US: Final = 86_400_000_000
+
+
+class Batch(msgspec.Struct):
+    """Rows by table name, in the order of the table's columns, without agent and batch number."""
+
+    rows: dict[str, list[tuple[Any, ...]]]
+
+    def __bool__(self) -> bool:
+        """Whether there is any row."""
+        return any(self.rows.values())
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Whose rows they are."""
+
+    cluster: str
+    source: str
+    catalogue: str
+
+
+def batch_of(sealed: Sealed, origin: Origin, known_sets: Collection[str]) -> Batch:
+    """The rows for what was sealed; a member set is written only where it is not known yet."""
+    sets = {run.members.hash: run.members for run in sealed.runs if run.members is not None}
+    return Batch(
+        {
+            tables.RUNS.name: [_run(run, origin) for run in sealed.runs],
+            tables.MEMBERS.name: [
+                _members(key, members, origin)
+                for key, members in sets.items()
+                if key not in known_sets
+            ],
+            tables.SCRAPES.name: [_scrape(account, origin) for account in sealed.accounts],
+            tables.EVENTS.name: [_event(event, origin) for event in sealed.events],
+        }
+    )
+
+
+def _run(run: Run, origin: Origin) -> tuple[Any, ...]:
+    return (
+        run.start // _DAY_US, origin.cluster, origin.source, run.series.metric,
+        *_subject(run.series), run.series.labels or None,
+        run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
+        run.members.hash if run.members else None, run.flags or None,
+    )  # fmt: skip
+
+
+def _members(key: str, members: MemberSet, origin: Origin) -> tuple[Any, ...]:
+    return (key, origin.cluster, members.kind, members.topic, members.partitions, members.clients)
+
+
+def _scrape(account: Account, origin: Origin) -> tuple[Any, ...]:
+    return (
+        account.start // _DAY_US, origin.cluster, origin.source, account.family, account.start,
+        account.end, account.outcome, account.scrapes, account.beans, account.dropped_series,
+        account.seconds_total, account.seconds_max, account.interval_us, account.max_gap_us,
+        origin.catalogue, account.kafka_version, account.error,
+    )  # fmt: skip
+
+
+def _event(event: Event, origin: Origin) -> tuple[Any, ...]:
+    return (
+        event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
+        *_subject(event.subject), event.old, event.new,
+    )  # fmt: skip
+
+
+def _subject(series: Series) -> tuple[Any, ...]:
+    return (series.topic, series.partition, series.user, series.client_id, series.group)

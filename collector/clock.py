@@ -1,0 +1,54 @@
+"""Time: the wall clock for instants, a steady one to notice when the wall clock jumps."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+_STEP_US: Final = 1_000_000  # NTP slews what is smaller than half a second, and steps the rest
+
+
+class Clock(Protocol):
+    """Both clocks, in microseconds."""
+
+    def wall_us(self) -> int:
+        """Since the epoch, UTC."""
+
+    def steady_us(self) -> int:
+        """Since some fixed instant; never jumps."""
+
+
+class SystemClock:
+    """The clocks of this host; the steady one goes on while the host sleeps."""
+
+    def wall_us(self) -> int:
+        """Since the epoch, UTC."""
+        return time.time_ns() // 1_000
+
+    def steady_us(self) -> int:
+        """Since the host was started."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000
+
+
+class Step(NamedTuple):
+    """The wall clock went from one instant to another at once."""
+
+    from_us: int
+    to_us: int
+
+
+@dataclass(slots=True)
+class StepDetector:
+    """Compares the two clocks from call to call."""
+
+    clock: Clock
+    _offset_us: int | None = field(default=None, init=False)
+
+    def check(self) -> Step | None:
+        """The step since the last call, if there was one."""
+        wall_us, steady_us = self.clock.wall_us(), self.clock.steady_us()
+        before, self._offset_us = self._offset_us, wall_us - steady_us
+        if before is None or abs(self._offset_us - before) < _STEP_US:
+            return None
+        return Step(steady_us + before, wall_us)

@@ -1,0 +1,79 @@
+"""One attempt: ask a source for a family, and say how it went."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from collector.errors import SourceError
+from collector.samples import Answer, Identity, Outcome, Scrape, Source
+
+if TYPE_CHECKING:
+    from collector.catalogue import Family
+    from collector.clock import Clock
+
+_ERROR_LENGTH: Final = 500
+
+
+class Scraper:
+    """Reads one source, one family at a time.
+
+    Args:
+        source: What is read.
+        clock: Gives the instants.
+    """
+
+    def __init__(self, source: Source, clock: Clock) -> None:
+        self._source = source
+        self._clock = clock
+        self._lock = threading.Lock()
+
+    def attempt(self, family: Family, interval_us: int) -> Scrape:
+        """Read a family once; whatever happens is told by the outcome."""
+        with self._lock:
+            asked_us = self._clock.wall_us()
+            outcome: Outcome = "ok"
+            answer: Answer | None = None
+            identity: Identity | None = None
+            error: str | None = None
+            try:
+                identity = self._source.identify()
+                answer = self._source.read(family)
+            except SourceError as failure:
+                outcome, error = failure.outcome, _line(failure)
+            answered_us = self._clock.wall_us()
+        if answer is not None and answered_us - asked_us > interval_us:
+            outcome, answer = "timeout", None
+            error = f"{family.name}: the answer took longer than the interval and is too old to use"
+        return Scrape(
+            family=family.name,
+            tick_us=asked_us - asked_us % interval_us,
+            asked_us=asked_us,
+            answered_us=answered_us,
+            interval_us=interval_us,
+            outcome=outcome,
+            identity=identity,
+            answer=answer,
+            error=error,
+        )
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._source.close()
+
+
+def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
+    """The record of a tick at which the one before was still under way."""
+    return Scrape(
+        family=family.name,
+        tick_us=tick_us,
+        asked_us=tick_us,
+        answered_us=tick_us + 1,
+        interval_us=interval_us,
+        outcome="skipped",
+        error="the scrape before was still under way",
+    )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_ERROR_LENGTH]
