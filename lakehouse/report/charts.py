@@ -1,0 +1,177 @@
+"""Charts as static SVG: timelines of a figure, and the incidents of the period.
+
+Each is drawn twice, for wide and for narrow screens, so that its letters stay readable on both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup
+
+from lakehouse.report.svg import COLOURS, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakehouse.report.incidents import Bar, Paint
+    from lakehouse.report.spans import Known, Span, Spans
+
+Drawing = Any
+"""An altair chart: its methods are decorated in a way that loses their types."""
+
+_WIDTHS: Final = {"wide": 760, "narrow": 330}
+_FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
+_PIXELS: Final = 3
+"""The narrowest step of a timeline: finer ones cannot be told apart, and make the page heavy."""
+
+_STEPS: Final = tuple(
+    [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)]
+    + [timedelta(days=days) for days in (1, 2, 7, 14, 28)]
+)
+_PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What a drawing says in words, and the drawing; none where the words say all."""
+
+    caption: str
+    drawings: tuple[Markup, ...] = ()
+
+
+def timeline(figure: Spans, title: str) -> Chart:
+    """One figure over the period; where it is not known it is hatched, never drawn as zero."""
+    caption = f"{title}: {figure.summary}"
+    if figure.is_flat_zero or not figure.known:
+        return Chart(caption)
+    scaled, unit = figure.scaled()
+    return Chart(caption, _both(lambda width: _timeline(scaled, unit, width)))
+
+
+def incidents(bars: Sequence[Bar], within: Span) -> tuple[Markup, ...]:
+    """The incidents of the period, one lane each topic or source; nothing where there are none."""
+    return _both(lambda width: _incidents(bars, within, width)) if bars else ()
+
+
+def _both(chart: Callable[[int], Drawing]) -> tuple[Markup, ...]:
+    return tuple(
+        tidy(vl_convert.vegalite_to_svg(_style(chart(width)).to_dict()), kind)
+        for kind, width in _WIDTHS.items()
+    )
+
+
+def _style(chart: Drawing) -> Drawing:
+    return (
+        chart.configure_view(stroke=None)
+        .configure(font=_FONT, background="transparent", padding=2)
+        .configure_axis(
+            labelColor=COLOURS["muted"],
+            titleColor=COLOURS["muted"],
+            gridColor=COLOURS["line"],
+            domainColor=COLOURS["line"],
+            tickColor=COLOURS["line"],
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+        )
+    )
+
+
+def _timeline(figure: Spans, unit: str, width: int) -> Drawing:
+    figure = figure.coarser(width // _PIXELS)
+    time = _time_axis(figure.within, width)
+    share = unit == "%"
+    scale = alt.Scale(domain=[0, 100 if share else figure.highest or 1], nice=not share)
+    numbers = ",~r" if figure.highest < 10_000 else "~s"
+    axis = alt.Axis(tickCount=3, format=numbers, domain=False, ticks=False)
+    value = alt.Y("value:Q", scale=scale, title=unit, axis=axis)
+    base = alt.Chart(alt.InlineData(values=_steps(figure.known))).encode(x=time, detail="run:N")
+    band = base.mark_area(interpolate="step-after", color=COLOURS["band"])
+    area = base.mark_area(interpolate="step-after", color=COLOURS["accent"], fillOpacity=0.18)
+    line = base.mark_line(interpolate="step-after", color=COLOURS["accent"], strokeWidth=1.5)
+    low = alt.Y("low:Q", scale=scale, title=unit, axis=axis)
+    return alt.layer(
+        _unknown(figure.unknown, time),
+        band.encode(y=low, y2="high:Q"),
+        area.encode(y=value),
+        line.encode(y=value),
+    ).properties(width=width, height=110)
+
+
+def _steps(known: Sequence[Known]) -> list[dict[str, Any]]:
+    """Points of lines that break where the figure is not known."""
+    rows: list[dict[str, Any]] = []
+    run, reached = 0, None
+    for span in known:
+        run += reached is not None and span.start > reached
+        values = dict(zip(("value", "low", "high"), span.values, strict=True)) | {"run": run}
+        rows.extend({"at": _epoch_ms(instant), **values} for instant in (span.start, span.end))
+        reached = span.end
+    return rows
+
+
+def _unknown(spans: Sequence[Span], time: alt.X) -> Drawing:
+    rows = [{"at": _epoch_ms(start), "until": _epoch_ms(end)} for start, end in spans]
+    marks = alt.Chart(alt.InlineData(values=rows)).mark_rect(color=COLOURS["unknown"])
+    return marks.encode(x=time, x2="until:T")
+
+
+def _time_axis(within: Span, width: int) -> alt.X:
+    most = 5 if width < 500 else 9
+    length = within[1] - within[0]
+    step = next((step for step in _STEPS if length <= most * step), length / most)
+    form = "%-d %b" if step >= timedelta(days=1) else "%H:%M"
+    return alt.X(
+        "at:T",
+        title=None,
+        scale=alt.Scale(type="utc", domain=[_epoch_ms(instant) for instant in within]),
+        axis=alt.Axis(format=form, values=_ticks(within, step), grid=False, labelOverlap=True),
+    )
+
+
+def _ticks(within: Span, step: timedelta) -> list[int]:
+    """Round instants; Vega's own intervals are not reachable from Vega-Lite for minutes."""
+    wide = step // timedelta(milliseconds=1)
+    start, end = (_epoch_ms(instant) for instant in within)
+    return list(range(-(-start // wide) * wide, end + 1, wide))
+
+
+def _epoch_ms(instant: datetime) -> int:
+    return round(instant.timestamp() * 1000)
+
+
+def _incidents(bars: Sequence[Bar], within: Span, width: int) -> Drawing:
+    lanes = list(dict.fromkeys(bar.lane for bar in bars))
+    label = 170 if width > 500 else 96
+    lane = alt.Y(
+        "lane:N",
+        sort=lanes,
+        title=None,
+        scale=alt.Scale(domain=lanes, paddingInner=0.35),
+        axis=alt.Axis(labelLimit=label, labelFontSize=12, domain=False, ticks=False, grid=False),
+    )
+    time = _time_axis(within, width)
+    layers = [
+        _bars([bar for bar in bars if bar.paint == paint], paint).encode(
+            x=time, x2="until:T", y=lane
+        )
+        for paint in _PAINTS
+    ]
+    return alt.layer(*layers).properties(width=width - label, height=alt.Step(26))
+
+
+def _bars(bars: Sequence[Bar], paint: Paint) -> Drawing:
+    rows = [{"at": _epoch_ms(b.start), "until": _epoch_ms(b.end), "lane": b.lane} for b in bars]
+    chart = alt.Chart(alt.InlineData(values=rows))
+    colour = COLOURS[paint]
+    # A state is told by its height, too, not by its colour alone; a stroke keeps a short one seen.
+    if paint == "under":
+        return chart.mark_bar(color=colour, height={"band": 0.5}, stroke=colour, strokeWidth=1.5)
+    if paint == "leaderless":
+        return chart.mark_bar(color=colour, height={"band": 0.9}, stroke=colour, strokeWidth=1.5)
+    return chart.mark_bar(color=colour, height={"band": 0.9})

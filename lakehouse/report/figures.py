@@ -1,0 +1,160 @@
+"""Figures that never stand alone: a value, the bounds of the truth and the time nobody saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lakehouse.report import words
+
+Row = Mapping[str, Any]
+
+SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
+_LABELS: Final = {"client_id": "client id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name somebody outside chose.
+
+    Attributes:
+        text: What is shown: nothing invisible in it, and short.
+        title: The whole name, capped; empty where ``text`` is the whole name already.
+        label: What it is the name of; empty where the column says so.
+    """
+
+    text: str
+    title: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its doubts, as text.
+
+    Attributes:
+        value: The best figure, or ``not known``.
+        bounds: Between what the truth lies; empty where the facts give no bounds.
+        unknown: The time nobody saw; empty where all was seen.
+        order: What to sort by; None where the value is not known.
+    """
+
+    value: str
+    bounds: str = ""
+    unknown: str = ""
+    order: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The figure on one line."""
+        bounded = f"{self.value} ({self.bounds})" if self.bounds else self.value
+        return f"{bounded}, {self.unknown}" if self.unknown else bounded
+
+
+def name(value: object, label: str = "", limit: int = words.NAME_LIMIT) -> Name:
+    """A hostile name, made fit to be shown."""
+    # Far more than is shown, far less than an attacker can send.
+    whole = words.visible(str(value)[: 2 * words.TITLE_LIMIT + 4])
+    if len(str(value)) > 2 * words.TITLE_LIMIT + 4:
+        whole = words.visible(str(value)[: words.TITLE_LIMIT])
+        whole = f"{whole}…{words.visible(str(value)[-words.TITLE_LIMIT :])}"
+    text = words.shorten(whole, limit) or "(empty)"
+    title = words.shorten(whole, words.TITLE_LIMIT)
+    return Name(text, "" if title == text or not whole else title, label)
+
+
+def subject(row: Row, keys: Iterable[str] = SUBJECT_KEYS) -> tuple[Name, ...]:
+    """The names that say whom a row is about."""
+    found = [name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None]
+    return tuple(found) or (Name("the whole cluster"),)
+
+
+def single(value: object) -> tuple[Name, ...]:
+    """One name whose column says what it is; nothing where there is none."""
+    return () if value is None else (name(value),)
+
+
+def unknown_time(us: int | None) -> str:
+    """The time nobody saw; empty where all was seen."""
+    if us is None:
+        return "unknown time not known"
+    return f"{words.duration(us, 'up')} unknown" if us else ""
+
+
+def time(row: Row, stem: str) -> Figure:
+    """The duration ``stem`` of a row, from its columns ``_us``, ``_low_us`` and ``_high_us``."""
+    value, low, high = (row.get(f"{stem}{part}_us") for part in ("", "_low", "_high"))
+    exact = low == high == value
+    return Figure(
+        words.duration(value),
+        _between(words.duration(low, "down"), words.duration(high, "up"), exact=exact),
+        unknown_time(row.get("unknown_us")),
+        value,
+    )
+
+
+def incident_length(incident: Row) -> Figure:
+    """How long an incident lasted; its edges bound it."""
+    if incident.get("start") is None or incident.get("end") is None:
+        return Figure(words.NOT_KNOWN)
+    seen = words.parse(incident["end"]) - words.parse(incident["start"])
+    us = seen.days * 86_400_000_000 + seen.seconds * 1_000_000 + seen.microseconds
+    lead, tail = incident.get("lead_us"), incident.get("tail_us")
+    bounds = {
+        "x_us": us,
+        "x_low_us": None if tail is None else max(0, us - tail),
+        "x_high_us": None if lead is None else us + lead,
+        "unknown_us": 0,
+    }
+    return time(bounds, "x")
+
+
+def attainment(row: Row) -> Figure:
+    """The share of the time that was good."""
+    value, low, high = (row.get(f"attainment{part}") for part in ("", "_low", "_high"))
+    exact = low == high == value
+    return Figure(
+        words.percent(value),
+        _between(words.percent(low, "down"), words.percent(high, "up"), exact=exact),
+        unknown_time(row.get("unknown_us")),
+        value,
+    )
+
+
+def offsets(row: Row) -> Figure:
+    """How many offsets were lost: at least and at most."""
+    low, high = row.get("offsets_low"), row.get("offsets_high")
+    unknown = unknown_time(row.get("unknown_us"))
+    if low is None and high is None:
+        return Figure(words.NOT_KNOWN, "", unknown)
+    if low == high:
+        return Figure(words.count(low), "±0", unknown, high)
+    if low is None or high is None:
+        known = f"at least {words.count(low)}" if high is None else f"at most {words.count(high)}"
+        return Figure(known, "", unknown, low if high is None else high)
+    return Figure(f"{words.count(low)} to {words.count(high)}", "", unknown, high)
+
+
+def plain(value: float | None, text: str) -> Figure:
+    """A figure for which the facts give no bounds."""
+    return Figure(text, order=value)
+
+
+def badness(row: Row, *stems: str) -> tuple[float, float]:
+    """How bad a row is, worst greatest: what was bad at most, then what nobody saw.
+
+    A figure that is not known stands above zero and below everything that was seen to be bad.
+    """
+    worst = 0.0
+    for stem in stems:
+        value = row.get(f"{stem}_high_us", row.get(f"{stem}_us"))
+        worst = max(worst, 0.5 if value is None else float(value))
+    unknown = row.get("unknown_us")
+    return worst, float("inf") if unknown is None else float(unknown)
+
+
+def _between(low: str, high: str, *, exact: bool) -> str:
+    if low == high == words.NOT_KNOWN:
+        return "" if exact else "bounds not known"
+    return "±0" if exact else f"{low} to {high}"

@@ -1,0 +1,111 @@
+"""What happened: the incidents of the partitions and the gaps of the sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from lakehouse.report import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lakehouse.report.figures import Row
+    from lakehouse.report.spans import Span
+
+Paint = Literal["unknown", "edge", "under", "leaderless"]
+
+LANES: Final = 12
+"""Topics that are drawn, the worst ones; the table below the drawing lists more."""
+
+_LABEL: Final = 24
+_ISOLATE: Final = ("\u2068", "\u2069")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A span in a lane of the incidents' chart."""
+
+    lane: str
+    start: datetime
+    end: datetime
+    paint: Paint
+
+
+def incidents(facts: Mapping[str, Any]) -> list[Row]:
+    """Every incident of every partition, with its topic and partition."""
+    return [
+        {"topic": row.get("topic"), "partition": row.get("partition"), **incident}
+        for row in (facts.get("min_isr") or {}).get("partitions") or ()
+        for incident in row.get("incidents") or ()
+    ]
+
+
+def gaps(facts: Mapping[str, Any]) -> list[Row]:
+    """Every gap of every source, with its source and family."""
+    return [
+        {"source": row.get("source"), "family": row.get("family"), **gap}
+        for row in (facts.get("coverage") or {}).get("sources") or ()
+        for gap in row.get("gaps") or ()
+    ]
+
+
+def bars(facts: Mapping[str, Any], within: Span) -> list[Bar]:
+    """What the incidents' chart draws: the worst topics, then the sources that were not seen."""
+    happened = [row for row in incidents(facts) if row.get("start") and row.get("end")]
+    if not happened:
+        return []
+    unseen = [row for row in gaps(facts) if row.get("start") and row.get("end")]
+    drawn: list[Bar] = []
+    for lane, rows in _lanes(happened, "topic"):
+        drawn += _merge([bar for row in rows for bar in _incident(lane, row)], within)
+    for lane, rows in _lanes(unseen, "source"):
+        spans = [Bar(f"{lane} not seen", *_instants(row), "unknown") for row in rows]
+        drawn += _merge(spans, within)
+    return drawn
+
+
+def _lanes(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(str(row.get(key)), []).append(row)
+    worst = sorted(by_name, key=lambda name: _longest(by_name[name]), reverse=True)[:LANES]
+    labels: dict[str, str] = {}
+    for name in worst:
+        label = words.shorten(words.visible(name[:1000]), _LABEL)
+        taken = sum(other == label for other in labels.values())
+        labels[name] = label + "\u00a0" * taken
+    return [(f"{_ISOLATE[0]}{labels[name]}{_ISOLATE[1]}", by_name[name]) for name in worst]
+
+
+def _longest(rows: Iterable[Row]) -> timedelta:
+    return max(end - start for start, end in map(_instants, rows))
+
+
+def _instants(row: Row) -> Span:
+    return words.parse(row["start"]), words.parse(row["end"])
+
+
+def _incident(lane: str, row: Row) -> list[Bar]:
+    start, end = _instants(row)
+    lead = timedelta(microseconds=row.get("lead_us") or 0)
+    tail = timedelta(microseconds=row.get("tail_us") or 0)
+    certain = max(start, end - tail)
+    paint: Paint = "leaderless" if row.get("kind") == "leaderless" else "under"
+    return [Bar(lane, start - lead, end, "edge"), Bar(lane, start, certain, paint)]
+
+
+def _merge(found: list[Bar], within: Span) -> list[Bar]:
+    """Bars of one lane that touch on paper, drawn as one; nothing reaches out of the period."""
+    hair = (within[1] - within[0]) / 1000
+    merged: list[Bar] = []
+    for bar in sorted(found, key=lambda one: (one.paint, one.start)):
+        last = merged[-1] if merged else None
+        if last and last.paint == bar.paint and bar.start - last.end <= hair:
+            merged[-1] = Bar(bar.lane, last.start, max(last.end, bar.end), bar.paint)
+        else:
+            merged.append(bar)
+    first, end = within
+    cut = (Bar(b.lane, max(b.start, first), min(b.end, end), b.paint) for b in merged)
+    return [bar for bar in cut if bar.start <= bar.end]

@@ -1,0 +1,131 @@
+"""Lists of the page: the worst rows are shown, some more can be opened, the rest is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.report import words
+from lakehouse.report.figures import Figure, Name, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+WORST: Final = 20
+MORE: Final = 60
+"""A page of a fleet stays below 1.5 MB; what is beyond stands in the JSON report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: names, a figure, a verdict or plain text."""
+
+    names: tuple[Name, ...] = ()
+    figure: Figure | None = None
+    verdict: str = ""
+    text: str = ""
+    order: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, how a row becomes a cell, and whether it holds numbers."""
+
+    heading: str
+    cell: Callable[[Row], Cell]
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table as the page shows it.
+
+    Attributes:
+        caption: What the table lists.
+        columns: The columns; the first names the subject of the row.
+        worst: The rows that are shown at once.
+        more: The rows behind "show more".
+        omitted: How many rows are only in the JSON report.
+        noun: What one row is.
+        note: A sentence on how to read the table.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    worst: tuple[tuple[Cell, ...], ...]
+    more: tuple[tuple[Cell, ...], ...]
+    omitted: int
+    noun: str
+    note: str = ""
+
+    @property
+    def total(self) -> int:
+        """How many rows there are in all."""
+        return len(self.worst) + len(self.more) + self.omitted
+
+    @property
+    def summary(self) -> str:
+        """What the fold says that hides the rest."""
+        rest = words.plural(len(self.more) + self.omitted, "more " + self.noun)
+        return f"{rest}" if not self.omitted else f"{rest}, the first {len(self.more)} of them here"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a listing is made from, apart from its rows."""
+
+    caption: str
+    noun: str
+    columns: tuple[Column, ...]
+    note: str = ""
+    badness: Callable[[Row], Any] | None = field(default=None)
+
+    def of(self, rows: Iterable[Row]) -> Listing:
+        """The listing of ``rows``, the worst first; their own order where no badness is given."""
+        ordered: Sequence[Row] = list(rows)
+        if self.badness is not None:
+            ordered = sorted(ordered, key=self.badness, reverse=True)
+        shown = [
+            tuple(column.cell(row) for column in self.columns) for row in ordered[: WORST + MORE]
+        ]
+        return Listing(
+            self.caption,
+            self.columns,
+            tuple(shown[:WORST]),
+            tuple(shown[WORST:]),
+            max(0, len(ordered) - WORST - MORE),
+            self.noun,
+            self.note,
+        )
+
+
+def names(get: Callable[[Row], tuple[Name, ...]]) -> Callable[[Row], Cell]:
+    """A cell of names."""
+
+    def cell(row: Row) -> Cell:
+        found = get(row)
+        return Cell(names=found, order=" ".join(part.text for part in found))
+
+    return cell
+
+
+def figure(get: Callable[[Row], Figure]) -> Callable[[Row], Cell]:
+    """A cell of a figure."""
+
+    def cell(row: Row) -> Cell:
+        found = get(row)
+        return Cell(figure=found, order=found.order)
+
+    return cell
+
+
+def text(get: Callable[[Row], str]) -> Callable[[Row], Cell]:
+    """A cell of plain text."""
+
+    def cell(row: Row) -> Cell:
+        found = get(row)
+        return Cell(text=found, order=found)
+
+    return cell

@@ -1,0 +1,164 @@
+"""The page: one self-contained HTML file that asks no network and needs no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from lakehouse.report import charts, figures, incidents, tables, words
+from lakehouse.report.questions import Question, nothing_seen, questions
+from lakehouse.report.spans import Span, spans
+from lakehouse.report.verdicts import WORDS, headline, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DRAWN: Final = 2
+"""Timelines of one figure that are drawn, where it has no timeline of the whole cluster."""
+
+_SHORT: Final = {
+    "min-isr": "Safe writes",
+    "throttling": "Throttling",
+    "tier-lag": "Tiered storage",
+    "lost": "Lost before read",
+    "remote-reads": "Remote reads",
+}
+
+
+def render(facts: Mapping[str, Any]) -> str:
+    """The report as one HTML page.
+
+    Args:
+        facts: The report's facts, as docs/report-json.md describes them.
+    """
+    within = (words.parse(facts["from"]), words.parse(facts["to"]))
+    style, script = _asset("page.css"), _asset("page.js")
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            # Both are files of this package: no fact ever reaches them.
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+            headline=headline(facts),
+            verdicts=verdicts(facts),
+            questions=[_question(one, facts, within) for one in questions(facts)],
+            coverage=_coverage(facts, within),
+            events=tables.EVENTS.of(facts.get("events") or ()),
+            **_happened(facts, within),
+            **_masthead(facts),
+        )
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("lakehouse.report"), autoescape=True, undefined=StrictUndefined
+    )
+    environment.globals["said"] = WORDS
+    return environment
+
+
+def _asset(file: str) -> str:
+    return resources.files("lakehouse.report").joinpath("templates", file).read_text("utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing may be loaded, and only our own style and script may run."""
+    return (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
+    window = facts.get("window_seconds")
+    return {
+        "version": words.visible(facts.get("jmxlake") or ""),
+        "cluster": figures.name(facts.get("cluster")),
+        "period": words.period(facts["from"], facts["to"]),
+        "generated": words.day_and_time(facts.get("generated_at")),
+        "window": words.duration(None if window is None else round(window * 1_000_000)),
+        "floor": words.duration(facts.get("detection_floor_us"), "up"),
+    }
+
+
+def _question(question: Question, facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
+    return {
+        "anchor": question.anchor,
+        "short": _SHORT[question.anchor],
+        "title": question.title,
+        "kip": question.kip,
+        "meaning": question.meaning,
+        "finding": question.finding,
+        "listings": question.listings,
+        "charts": [
+            chart
+            for name, title in question.charts.items()
+            for chart in _charts(facts, name, title, within)
+        ],
+    }
+
+
+def _charts(facts: Mapping[str, Any], name: str, title: str, within: Span) -> list[charts.Chart]:
+    """The timeline of the whole cluster, or of the worst subjects where there is none."""
+    found = [one for one in facts.get("timelines") or () if one.get("name") == name]
+    whole = [one for one in found if one.get("subject") is None]
+    drawn = []
+    for one in whole or found:
+        figure = spans(one.get("points") or (), within, str(one.get("unit") or ""))
+        drawn.append((figure, _titled(title, one.get("subject"))))
+    drawn.sort(key=lambda pair: pair[0].highest, reverse=True)
+    return [charts.timeline(figure, heading) for figure, heading in drawn[:_DRAWN]]
+
+
+def _titled(title: str, subject: object) -> str:
+    # A caption is plain text, where isolates do what <bdi> does in markup.
+    return title if subject is None else f"{title}, \u2068{figures.name(subject).text}\u2069"
+
+
+def _happened(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
+    found = incidents.incidents(facts)
+    topics = words.plural(len({row["topic"] for row in found}), "topic")
+    return {
+        "incidents": tables.INCIDENTS.of(found),
+        "incident_drawings": charts.incidents(incidents.bars(facts, within), within),
+        "incident_caption": f"{words.plural(len(found), 'incident')} of {topics}.",
+    }
+
+
+def _coverage(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
+    coverage = facts.get("coverage") or {}
+    share = coverage.get("percent")
+    percent = words.percent(None if share is None else share / 100, "down")
+    observed, expected, unknown = (
+        words.duration(coverage.get(key)) for key in ("observed_us", "expected_us", "unknown_us")
+    )
+    sentence = (
+        f"{percent} of the time that should have been seen was seen: {observed} of {expected}, "
+        f"{unknown} unknown. Times are summed over all that is read."
+    )
+    if nothing_seen(facts):
+        sentence = "Nothing was seen in this period: every figure of it is unknown."
+    if facts.get("rejected"):
+        sentence += f" {words.plural(facts['rejected'], 'reading')} came too late to be counted."
+    return {
+        "percent": percent,
+        "sentence": sentence,
+        "charts": _charts(facts, "coverage", "Share of the expected time that was seen", within),
+        "listings": (
+            tables.SOURCES.of(coverage.get("sources") or ()),
+            tables.GAPS.of(incidents.gaps(facts)),
+        ),
+    }

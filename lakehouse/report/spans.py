@@ -1,0 +1,170 @@
+"""A timeline of the facts as spans without holes: what no point covers is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.report import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Span = tuple[datetime, datetime]
+Values = tuple[float, float, float]
+
+_UNITS: Final = {"{offset}": "offsets"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A span in which a figure stood at one value: value, low and high."""
+
+    start: datetime
+    end: datetime
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A figure over the whole period: where it is known, and where it is not."""
+
+    known: tuple[Known, ...]
+    unknown: tuple[Span, ...]
+    within: Span
+    unit: str
+
+    @property
+    def highest(self) -> float:
+        """The highest upper bound."""
+        return max((span.values[2] for span in self.known), default=0)
+
+    @property
+    def is_flat_zero(self) -> bool:
+        """Whether the figure is known and zero throughout, so that there is nothing to draw."""
+        return not self.unknown and not self.highest
+
+    @property
+    def summary(self) -> str:
+        """What the drawing shows, in words."""
+        return f"{self._extreme()}.{self._unknown_share()}" if self.known else "not known."
+
+    def _extreme(self) -> str:
+        # A share is bad when low, all else when high.
+        if self.unit == "%":
+            lowest = min(span.values[0] for span in self.known)
+            return f"{lowest:.1f} % at least" if lowest < 100 else "100 % where known"
+        peak = max(self.known, key=lambda span: span.values[0])
+        if not self.highest:
+            return "none seen"
+        at = words.day_and_time(peak.start.isoformat())
+        return f"{words.quantity(peak.values[0], _plain_unit(self.unit))} at most, on {at} UTC"
+
+    def _unknown_share(self) -> str:
+        lost = sum((end - start for start, end in self.unknown), timedelta())
+        if not lost:
+            return ""
+        microsecond = timedelta(microseconds=1)
+        of = words.duration((self.within[1] - self.within[0]) // microsecond)
+        return f" Not known for {words.duration(lost // microsecond, 'up')} of {of}, hatched."
+
+    def coarser(self, most: int) -> Spans:
+        """The same in about ``most`` spans at most: what is drawn as one holds all its bounds."""
+        if len(self.known) <= most:
+            return self
+        width = (self.within[1] - self.within[0]) / most
+        known: list[Known] = []
+        for span in self.known:
+            last = known[-1] if known else None
+            if last and last.end == span.start and span.end - last.start <= width:
+                known[-1] = Known(last.start, span.end, self._worst(last.values, span.values))
+            else:
+                known.append(span)
+        return Spans(tuple(known), self.unknown, self.within, self.unit)
+
+    def _worst(self, one: Values, other: Values) -> Values:
+        value = min(one[0], other[0]) if self.unit == "%" else max(one[0], other[0])
+        return value, min(one[1], other[1]), max(one[2], other[2])
+
+    def scaled(self) -> tuple[Spans, str]:
+        """The same in the unit that reads best, and the name of that unit."""
+        if not self.unit.startswith("By"):
+            return self, _UNITS.get(self.unit, words.visible(self.unit))
+        power = words.binary_power(self.highest)
+        by = 1024.0**power
+        known = (
+            Known(
+                span.start,
+                span.end,
+                (span.values[0] / by, span.values[1] / by, span.values[2] / by),
+            )
+            for span in self.known
+        )
+        unit = words.binary_unit(power) + self.unit[2:]
+        return Spans(tuple(known), self.unknown, self.within, unit), unit
+
+
+def _plain_unit(unit: str) -> str:
+    return _UNITS.get(unit, unit)
+
+
+def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:
+    """The spans of a timeline; neighbours of the same values become one.
+
+    Args:
+        points: Instant, value, low and high, as in the facts' ``timelines``.
+        within: The period of the report.
+        unit: The unit of the values, as UCUM writes it.
+    """
+    known: list[Known] = []
+    unknown: list[Span] = []
+    reached = within[0]
+    for start, end, values in _covered(points, within):
+        if start > reached:
+            unknown.append((reached, start))
+        if values is None:
+            unknown.append((start, end))
+        else:
+            _extend(known, Known(start, end, values))
+        reached = end
+    if reached < within[1]:
+        unknown.append((reached, within[1]))
+    return Spans(tuple(known), tuple(_joined(unknown)), within, unit)
+
+
+def _covered(
+    points: Sequence[Sequence[Any]], within: Span
+) -> list[tuple[datetime, datetime, Values | None]]:
+    instants = [words.parse(point[0]) for point in points]
+    step = min((b - a for a, b in pairwise(instants)), default=within[1] - within[0])
+    ends = [min(instant + step, within[1]) for instant in instants]
+    return [
+        (max(start, within[0]), end, _values(point))
+        for start, end, point in zip(instants, ends, points, strict=True)
+        if start < end
+    ]
+
+
+def _values(point: Sequence[Any]) -> Values | None:
+    value, low, high = (*point[1:], None, None, None)[:3]
+    if value is None:
+        return None
+    return value, value if low is None else low, value if high is None else high
+
+
+def _extend(known: list[Known], span: Known) -> None:
+    if known and known[-1].values == span.values and known[-1].end == span.start:
+        span = Known(known.pop().start, span.end, span.values)
+    known.append(span)
+
+
+def _joined(unknown: list[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in unknown:
+        if joined and joined[-1][1] >= start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined

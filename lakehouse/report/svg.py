@@ -1,0 +1,106 @@
+"""Vega's SVG made fit for the page: colours by class, nothing that needs a style or an id."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from markupsafe import Markup
+
+COLOURS: Final = {
+    "ink": "#0000a1",
+    "muted": "#0000a2",
+    "line": "#0000a3",
+    "accent": "#0000a4",
+    "band": "#0000a5",
+    "unknown": "#0000a6",
+    "under": "#0000a7",
+    "leaderless": "#0000a8",
+    "edge": "#0000a9",
+}
+"""Stand-ins that a chart draws with; the page's style gives each its colour, light and dark."""
+
+_CLASSES: Final = {colour: name for name, colour in COLOURS.items()}
+_KEPT: Final = frozenset(
+    {"d", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "transform"}
+    | {"text-anchor", "stroke-width", "stroke-dasharray", "fill-opacity", "font-size"}
+)
+_NUMBER: Final = re.compile(r"-?\d+\.\d+")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_POINT: Final = re.compile(r"([MLZ])(?:(-?[\d.]+),(-?[\d.]+))?")
+_NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
+
+
+def tidy(svg: str, kind: str) -> Markup:
+    """The drawing alone, for an inline ``svg`` that a caption describes.
+
+    Args:
+        svg: What vl-convert made of a chart in ``COLOURS``.
+        kind: A class for the element: ``wide`` or ``narrow``.
+    """
+    root = ET.fromstring(svg)  # noqa: S314  drawn by our own process; it declares no entity
+    _clean(root)
+    box = root.get("viewBox") or "0 0 1 1"
+    root.attrib = {
+        "class": f"chart {kind}",
+        "viewBox": box,
+        "aria-hidden": "true",
+        "focusable": "false",
+    }
+    # ElementTree has escaped every text and attribute anew.
+    return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704
+
+
+def _clean(element: ET.Element) -> None:
+    element.tag = element.tag.removeprefix(_NAMESPACE)
+    for child in list(element):
+        if _is_invisible(child):
+            element.remove(child)
+            continue
+        _clean(child)
+        if child.tag in {_NAMESPACE + "g", "g"} and not len(child):
+            element.remove(child)
+    element.attrib = _attributes(element.attrib)
+
+
+def _is_invisible(element: ET.Element) -> bool:
+    if element.get("opacity") == "0" or element.get("display") == "none":
+        return True
+    if element.tag == _NAMESPACE + "path":
+        return not element.get("d") or element.get("class") in {"background", "foreground"}
+    return element.tag == _NAMESPACE + "rect" and element.get("fill") == "white"
+
+
+def _attributes(found: dict[str, str]) -> dict[str, str]:
+    kept = {key: _round(value) for key, value in found.items() if key in _KEPT}
+    if set(_LETTER.findall(kept.get("d", ""))) <= {"M", "L", "Z"} and "d" in kept:
+        kept["d"] = _shorter(kept["d"])
+    paint = [
+        f"{way}-{_CLASSES[found[way]]}" for way in ("fill", "stroke") if found.get(way) in _CLASSES
+    ]
+    # Without a fill of its own a shape would be black in both schemes.
+    if found.get("fill") in {"none", "transparent"}:
+        kept["fill"] = "none"
+    return kept | ({"class": " ".join(paint)} if paint else {})
+
+
+def _shorter(path: str) -> str:
+    """The path with straight steps written as such: the long paths of a page are all steps."""
+    out: list[str] = []
+    at = ("", "")
+    for command, x, y in _POINT.findall(path):
+        if command == "Z":
+            out.append("Z")
+        elif command == "L" and y == at[1]:
+            out.append(f"H{x}")
+        elif command == "L" and x == at[0]:
+            out.append(f"V{y}")
+        else:
+            out.append(f"{command}{x},{y}")
+        at = (x, y)
+    return "".join(out)
+
+
+def _round(value: str) -> str:
+    return _NUMBER.sub(lambda match: f"{float(match.group()):.1f}".removesuffix(".0"), value)

@@ -1,0 +1,86 @@
+"""The verdict for a terminal: a few lines that say what the page says at length."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from lakehouse.report import words
+from lakehouse.report.questions import Finding, questions
+from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakehouse.report.figures import Figure, Name
+
+_MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
+_STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
+_PLAIN_WIDTH: Final = 100
+
+
+def verdict_table(facts: Mapping[str, Any], *, terminal: bool | None = None) -> str:
+    """The verdicts and what was found, with colour for a terminal and plain for anything else.
+
+    Args:
+        facts: The report's facts, as docs/report-json.md describes them.
+        terminal: Whether a terminal reads it; None looks at standard output.
+    """
+    is_terminal = sys.stdout.isatty() if terminal is None else terminal
+    target = StringIO()
+    console = Console(
+        file=target,
+        force_terminal=is_terminal,
+        no_color=not is_terminal,
+        width=None if is_terminal else _PLAIN_WIDTH,
+        highlight=False,
+    )
+    console.print(Group(Text(headline(facts), "bold"), _verdicts(facts), _findings(facts)))
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+
+
+def _verdicts(facts: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Verdict", "Objective", "Subjects", "Lowest good share"):
+        table.add_column(heading)
+    for one in verdicts(facts):
+        mark = Text(f"{_MARKS[one.verdict]} {WORDS[one.verdict]}", _STYLES[one.verdict])
+        title = Text.assemble(one.title, "\n", (one.target, "dim"))
+        table.add_row(mark, title, Text(one.counts), Text(_worst(one)))
+    return table
+
+
+def _worst(one: Verdict) -> str:
+    if one.attainment is None:
+        return words.NOT_KNOWN
+    return f"{_names(one.worst)}\n{one.attainment.text}"
+
+
+def _findings(facts: Mapping[str, Any]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for question in questions(facts):
+        table.add_row(question.kip, Text(_text(question.finding)))
+    percent = (facts.get("coverage") or {}).get("percent")
+    seen = words.percent(None if percent is None else percent / 100, "down")
+    table.add_row("coverage", Text(f"{seen} of the expected time was seen."))
+    return table
+
+
+def _names(names: tuple[Name, ...]) -> str:
+    return ", ".join(f"{one.label} {one.text}".strip() for one in names)
+
+
+def _text(finding: Finding) -> str:
+    return "".join(part if isinstance(part, str) else _part(part) for part in finding)
+
+
+def _part(part: Name | Figure) -> str:
+    return part.text

@@ -1,0 +1,171 @@
+"""The verdicts: objectives met, missed, uncertain and without data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.report import figures, words
+from lakehouse.report.figures import Figure, Name
+from lakehouse.report.listing import Cell, Column, Draft, Listing, figure, names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakehouse.report.figures import Row
+
+WORDS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
+"""Verdicts as people say them, worst first."""
+
+_COUNTED: Final = WORDS | {"no_data": "without data"}
+_LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker"})
+_RANK: Final = {verdict: rank for rank, verdict in enumerate(reversed(WORDS))}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much of the error budget is used, in hundredths of the strip that is drawn.
+
+    Attributes:
+        certain: Where the bad time ends that is certain.
+        possible: Where the bad time ends that the edges allow.
+        unknown: Where it would end if all that nobody saw was bad.
+        limit: Where the budget ends.
+        text: The same in words.
+    """
+
+    certain: float
+    possible: float
+    unknown: float
+    limit: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One objective's verdict as the page and the terminal show it."""
+
+    verdict: str
+    title: str
+    target: str
+    counts: str
+    description: str
+    worst: tuple[Name, ...]
+    attainment: Figure | None
+    budget: Budget | None
+    subjects: Listing | None
+
+
+def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
+    """All verdicts, worst first."""
+    objectives = {one["name"]: one for one in facts.get("objectives") or ()}
+    rows = list(facts.get("verdicts") or ())
+    rows.sort(key=lambda row: rank(row.get("verdict")), reverse=True)
+    return tuple(_verdict(row, objectives.get(row["objective"], {})) for row in rows)
+
+
+def rank(verdict: str | None) -> int:
+    """How bad a verdict is; what we do not understand is no data."""
+    return _RANK.get(verdict or "no_data", _RANK["no_data"])
+
+
+def headline(facts: Mapping[str, Any]) -> str:
+    """The week in one sentence."""
+    tally = Counter(row.get("verdict") for row in facts.get("verdicts") or ())
+    total = sum(tally.values())
+    if not total:
+        return "No objective is defined, so there is no verdict."
+    if tally["met"] == total:
+        every = {1: "The objective is", 2: "Both objectives are"}
+        return f"{every.get(total, f'All {total} objectives are')} met."
+    if tally["no_data"] == total:
+        return "Nobody looked: there is no data for any objective."
+    parts = [f"{tally[key]} {_COUNTED[key]}" for key in WORDS if tally[key]]
+    return f"Of {words.plural(total, 'objective')}: {_and(parts)}."
+
+
+def _and(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _verdict(row: Row, objective: Row) -> Verdict:
+    subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
+    worst = subjects[0] if subjects else None
+    verdict = row.get("verdict") or "no_data"
+    return Verdict(
+        verdict if verdict in WORDS else "no_data",
+        words.visible(row.get("title") or row["objective"]),
+        "no target" if row.get("target") is None else f"target {words.percent(row['target'])}",
+        _counts(row, _level(objective)),
+        words.visible(objective.get("description") or ""),
+        figures.subject(worst) if worst else (),
+        figures.attainment(worst) if worst else None,
+        budget(worst) if worst else None,
+        _subjects(objective).of(subjects) if subjects else None,
+    )
+
+
+def _level(objective: Row) -> str:
+    level = str(objective.get("level"))
+    return level if level in _LEVELS else "subject"
+
+
+def _badness(row: Row) -> tuple[int, float, float]:
+    low = row.get("attainment_low")
+    return rank(row.get("verdict")), -(0.0 if low is None else low), row.get("unknown_us") or 0
+
+
+def _counts(row: Row, level: str) -> str:
+    total = row.get("subjects") or 0
+    found = [f"{row[key]:,} {_COUNTED[key]}" for key in WORDS if row.get(key)]
+    subjects = words.plural(total, level)
+    return f"{subjects}: {', '.join(found)}" if found else f"{subjects} to judge"
+
+
+def budget(row: Row) -> Budget | None:
+    """The strip of one subject's error budget; None where no budget is known."""
+    limit, low, high = (row.get(key) for key in ("budget_us", "bad_low_us", "bad_high_us"))
+    if limit is None or low is None or high is None:
+        return None
+    most = high + (row.get("unknown_us") or 0)
+    scale = max(limit * 1.25, most * 1.05, 1) / 100
+    left = _budget_left(row.get("budget_left_us"))
+    return Budget(
+        round(low / scale, 2),
+        round(high / scale, 2),
+        round(most / scale, 2),
+        round(limit / scale, 2),
+        f"{figures.time(row, 'bad').text}; {left} of a budget of {words.duration(limit)}",
+    )
+
+
+def _budget_left(left: int | None) -> str:
+    if left is not None and left < 0:
+        return f"{words.duration(-left)} more than all"
+    return f"{words.duration(left)} left"
+
+
+def _subjects(objective: Row) -> Draft:
+    title = words.visible(objective.get("title") or objective.get("name") or "")
+    return Draft(
+        f"{title}: every {_level(objective)}",
+        _level(objective),
+        (
+            Column("Subject", names(figures.subject), numeric=False),
+            Column("Verdict", _verdict_cell, numeric=False),
+            Column("Good share", figure(figures.attainment)),
+            Column("Bad time", figure(lambda row: figures.time(row, "bad"))),
+            Column("Budget left", figure(_left)),
+        ),
+    )
+
+
+def _verdict_cell(row: Row) -> Cell:
+    verdict = row.get("verdict") or "no_data"
+    return Cell(verdict=verdict if verdict in WORDS else "no_data", order=-float(rank(verdict)))
+
+
+def _left(row: Row) -> Figure:
+    left = row.get("budget_left_us")
+    return figures.plain(left, words.duration(left))

@@ -1,0 +1,178 @@
+"""Numbers, instants and names as people read them.
+
+A low bound is rounded down and a high bound up, so that what is shown still holds the truth.
+Names come from clients of the cluster: every one of them is treated as hostile.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+Rounding = Literal["down", "nearest", "up"]
+
+NOT_KNOWN: Final = "not known"
+NAME_LIMIT: Final = 48
+TITLE_LIMIT: Final = 240
+
+_MS: Final = 1_000
+_SECOND: Final = 1_000_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+# Controls, formatting (bidi overrides, zero width), surrogates, unassigned, separators of lines.
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+
+
+def duration(us: int | None, rounding: Rounding = "nearest") -> str:
+    """A time of ``us`` microseconds in its two largest units, such as ``41 m 12 s``."""
+    if us is None:
+        return NOT_KNOWN
+    if us < 0:
+        return f"-{duration(-us, _OPPOSITE[rounding])}"
+    rounded = _to_step(us, _step(us), rounding)
+    if rounded < _SECOND:
+        return f"{rounded // _MS} ms" if rounded else "0 s"
+    if rounded < 10 * _SECOND:
+        tenths = rounded // (_SECOND // 10)
+        return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"
+    for unit, name, part, part_name in _PAIRS:
+        if rounded >= unit:
+            return f"{rounded // unit} {name} {rounded % unit // part} {part_name}"
+    return f"{rounded // _SECOND} s"
+
+
+_OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
+_PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
+
+
+def _step(us: int) -> int:
+    limits = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
+    return next((step for limit, step in limits if us < limit), _HOUR)
+
+
+def _to_step(us: int, step: int, rounding: Rounding) -> int:
+    if rounding == "down":
+        return us // step * step
+    if rounding == "up":
+        return -(-us // step) * step
+    # Something that happened is never shown as nothing.
+    return max((us + step // 2) // step * step, step if us else 0)
+
+
+def count(value: float | None) -> str:
+    """A count with thousands separated, such as ``12,400``."""
+    if value is None:
+        return NOT_KNOWN
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def size(value: float | None) -> str:
+    """A number of bytes in binary units, such as ``12.4 MiB``."""
+    if value is None:
+        return NOT_KNOWN
+    power = binary_power(value)
+    scaled = value / 1024**power
+    return f"{scaled:,.1f} {_BINARY[power]}" if power else f"{count(value)} B"
+
+
+def binary_power(value: float) -> int:
+    """The power of 1024 in which ``value`` bytes read best."""
+    power = 0
+    while abs(value) / 1024**power >= 1024 and power < len(_BINARY) - 1:
+        power += 1
+    return power
+
+
+def binary_unit(power: int) -> str:
+    """The name of a power of 1024 bytes."""
+    return _BINARY[power]
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value with its UCUM unit in words: bytes are scaled, braces of ``{offset}`` are dropped."""
+    if value is None:
+        return NOT_KNOWN
+    if unit.startswith("By"):
+        return size(value) + unit[2:]
+    plain = unit.replace("{", "").replace("}", "")
+    return f"{count(value)} {visible(plain)}".rstrip()
+
+
+def milliseconds(value: float | None) -> str:
+    """A time given in milliseconds."""
+    return duration(None if value is None else round(value * _MS))
+
+
+def percent(share: float | None, rounding: Rounding = "nearest") -> str:
+    """A share between 0 and 1 in percent, with as many digits as its distance from 1 needs.
+
+    Down to a millionth of a percent only an exact 1 is shown as 100 % and an exact 0 as 0 %.
+    """
+    if share is None:
+        return NOT_KNOWN
+    if share in {0, 1}:
+        return f"{share * 100:.0f} %"
+    text = ""
+    for digits in (2, 3, 4, 5, 6):
+        text = _percent_digits(share, digits, rounding)
+        if text not in {"0", "100"}:
+            break
+    return f"{text} %"
+
+
+def _percent_digits(share: float, digits: int, rounding: Rounding) -> str:
+    # Rounded first to undo the noise of binary floats, which would move 99.9 down to 99.89.
+    scaled = round(share * 100 * 10**digits, 6)
+    whole = {"down": scaled // 1, "up": -(-scaled // 1), "nearest": round(scaled)}[rounding]
+    return f"{whole / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def parse(instant: str) -> datetime:
+    """An ISO 8601 instant, in UTC.
+
+    Raises:
+        ValueError: It is no ISO 8601 instant.
+    """
+    moment = datetime.fromisoformat(instant)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def day_and_time(instant: str | None) -> str:
+    """An instant to the second, such as ``Sat 21 Nov 06:41:12``."""
+    if instant is None:
+        return NOT_KNOWN
+    moment = parse(instant)
+    return f"{moment:%a} {moment.day} {moment:%b %H:%M:%S}"
+
+
+def period(start: str, end: str) -> str:
+    """The time from ``start`` to ``end``, the day said once if it is the same."""
+    first, last = parse(start), parse(end)
+    opening = f"{first:%A} {first.day} {first:%B %Y, %H:%M}"
+    if first.date() == last.date():
+        return f"{opening} to {last:%H:%M} UTC"
+    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} UTC"
+
+
+def visible(text: object) -> str:
+    """A name in which nothing is invisible: control, bidi and unassigned characters are spelt."""
+    return "".join(
+        f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
+        for character in str(text)
+    )
+
+
+def shorten(text: str, limit: int = NAME_LIMIT) -> str:
+    """The text, its middle left out if it is longer than ``limit`` characters."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def plural(number: int, noun: str) -> str:
+    """A number with its noun, such as ``1 topic`` or ``12 topics``."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"

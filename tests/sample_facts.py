@@ -1,0 +1,730 @@
+"""Invented facts for tests of the page: quiet, bad, silent, hostile and many."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+WEEK = 7 * 24 * HOUR
+
+Facts = dict[str, Any]
+
+
+def iso(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+def bounded(stem: str, value: int | None, low: int | None, high: int | None) -> Facts:
+    return {f"{stem}_us": value, f"{stem}_low_us": low, f"{stem}_high_us": high}
+
+
+def exactly(stem: str, value: int | None) -> Facts:
+    return bounded(stem, value, value, value)
+
+
+def points(start: datetime, step: timedelta, values: list[Any]) -> list[Any]:
+    """Points of a timeline; a number is a value without doubt."""
+    rows = [(value if isinstance(value, tuple) else (value,) * 3) for value in values]
+    return [[iso(start + step * index), *row] for index, row in enumerate(rows)]
+
+
+def topic(name: str, **given: Any) -> Facts:
+    nothing = {"topic": name, "partitions": 6, "at_min_us": 0, "max_concurrent": 0, "unknown_us": 0}
+    for stem in ("any", "under", "leaderless", "unavailable_any"):
+        nothing |= exactly(stem, 0)
+    return nothing | given
+
+
+def client(client_id: str | None, user: str | None, kind: str, **given: Any) -> Facts:
+    return {
+        "user": user,
+        "client_id": client_id,
+        "kind": kind,
+        **exactly("throttled", 0),
+        "throttle_ms_mean": None,
+        "throttle_ms_max": None,
+        "rate_mean": 210_000.0,
+        "rate_max": 524_288.0,
+        "rate_unit": "By/s",
+        "quota": 1_048_576.0,
+        "unknown_us": 0,
+        **given,
+    }
+
+
+def judged(
+    verdict: str, expected: int, bad: tuple[int, int, int], unknown: int, **who: Any
+) -> Facts:
+    value, low, high = bad
+    seen = expected - unknown
+    budget = expected // 100
+    return {
+        **who,
+        "expected_us": expected,
+        "good_us": seen - value,
+        **bounded("bad", value, low, high),
+        "unknown_us": unknown,
+        "attainment": (seen - value) / seen if seen else None,
+        "attainment_low": (seen - high) / expected if seen else None,
+        "attainment_high": (expected - low) / expected if seen else None,
+        "budget_us": budget if seen else None,
+        "budget_left_us": budget - value if seen else None,
+        "verdict": verdict,
+    }
+
+
+def objective(name: str, title: str, level: str, subjects: list[Facts]) -> tuple[Facts, Facts]:
+    """An objective and its verdict."""
+    counted = {
+        key: sum(one["verdict"] == key for one in subjects)
+        for key in ("missed", "uncertain", "no_data", "met")
+    }
+    verdict = next((key for key in counted if counted[key]), "no_data")
+    shared = {"title": title, "target": 0.99}
+    return (
+        {
+            "name": name,
+            **shared,
+            "description": f"{title}, judged for each {level}.",
+            "level": level,
+            "window": "7d",
+            "subjects": subjects,
+        },
+        {
+            "objective": name,
+            **shared,
+            "verdict": verdict,
+            "subjects": len(subjects),
+            **counted,
+        },
+    )
+
+
+def facts(
+    start: datetime, end: datetime, window_seconds: int, pairs: list[tuple[Facts, Facts]]
+) -> Facts:
+    order = ("missed", "uncertain", "no_data", "met")
+    verdicts = sorted((pair[1] for pair in pairs), key=lambda one: order.index(one["verdict"]))
+    return {
+        "format": 1,
+        "jmxlake": "0.1.0",
+        "cluster": "4L6g3nShT-eMCtK--X86sw",
+        "from": iso(start),
+        "to": iso(end),
+        "generated_at": iso(end + timedelta(minutes=6)),
+        "window_seconds": window_seconds,
+        "verdicts": verdicts,
+        "objectives": [pair[0] for pair in pairs],
+        "min_isr": {"topics": [], "partitions": [], "brokers": []},
+        "throttling": {"clients": []},
+        "tier_lag": {"topics": []},
+        "lost_before_read": {"groups": []},
+        "remote_reads": {"topics": [], "brokers": []},
+        "coverage": {
+            "expected_us": 0,
+            "observed_us": 0,
+            "unknown_us": 0,
+            "percent": None,
+            "sources": [],
+        },
+        "timelines": [],
+        "events": [],
+        "rejected": 0,
+        "detection_floor_us": 2 * SECOND,
+    }
+
+
+def source(name: str, family: str, expected: int, unknown: int = 0, **given: Any) -> Facts:
+    return {
+        "source": name,
+        "family": family,
+        "expected_us": expected,
+        "observed_us": expected - unknown,
+        "unknown_us": unknown,
+        "percent": 100 * (expected - unknown) / expected,
+        "outcomes": {"ok": (expected - unknown) // (2 * SECOND)},
+        "interval_us": 2 * SECOND,
+        "first_error": None,
+        "gaps": [],
+        **given,
+    }
+
+
+TOPICS = ("orders", "payments", "shipments", "clicks", "audit-log", "inventory")
+
+
+def lag(lagging: tuple[int, int, int] = (0, 0, 0), most: int = 0, segments: int = 0) -> Facts:
+    return {
+        **bounded("lagging", *lagging),
+        "max_bytes": most,
+        "max_segments": segments,
+        "mean_bytes": most / 3,
+        "last_bytes": 0,
+    }
+
+
+def quiet_week() -> Facts:
+    """Nothing went wrong, and all of it was seen."""
+    start = datetime(2026, 11, 9, tzinfo=UTC)
+    end = start + timedelta(days=7)
+    good = [judged("met", WEEK, (0, 0, 0), 0, topic=name) for name in TOPICS]
+    calm = [judged("met", WEEK, (0, 0, 0), 0, client_id="billing", user="alice")]
+    made = facts(
+        start,
+        end,
+        300,
+        [
+            objective("min-isr", "Topics can be written to safely", "topic", good),
+            objective("throttling", "Clients are not throttled", "client", calm),
+        ],
+    )
+    made["min_isr"]["topics"] = [topic(name) for name in TOPICS]
+    made["min_isr"]["brokers"] = [
+        {
+            "source": f"broker-{n}",
+            "under_min_isr_partition_seconds": 0.0,
+            "sum_of_partitions_seconds": 0.0,
+            "leaderless_partition_seconds": 0.0,
+        }
+        for n in (1, 2, 3)
+    ]
+    made["throttling"]["clients"] = [client("billing", "alice", "produce")]
+    made["tier_lag"]["topics"] = [
+        {"topic": "audit-log", "copy": lag(), "delete": lag(), "unknown_us": 0, "flags": []}
+    ]
+    sources = [source(f"broker-{n}", "min_isr", WEEK) for n in (1, 2, 3)]
+    made["coverage"] |= {"expected_us": 3 * WEEK, "observed_us": 3 * WEEK, "percent": 100.0}
+    made["coverage"]["sources"] = sources
+    hours = timedelta(hours=1)
+    made["timelines"] = [
+        {
+            "name": "under_min_isr",
+            "unit": "partitions",
+            "subject": None,
+            "points": points(start, hours, [0] * 168),
+        },
+        {
+            "name": "coverage",
+            "unit": "%",
+            "subject": None,
+            "points": points(start, hours, [100.0] * 168),
+        },
+    ]
+    return made
+
+
+def demo() -> Facts:
+    """A broker killed, a topic without a leader, throttled clients, tier lag, lost offsets."""
+    start = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+    end = start + timedelta(minutes=6)
+    length = 6 * MINUTE
+    at = lambda seconds: iso(start + timedelta(seconds=seconds))  # noqa: E731
+    whole = (71 * SECOND + 400_000, 70 * SECOND + 100_000, 73 * SECOND + 900_000)
+    alone = (64 * SECOND, 62 * SECOND, 66 * SECOND)
+    pairs = [
+        objective(
+            "min-isr",
+            "Topics can be written to safely",
+            "topic",
+            [
+                judged("missed", length, whole, 20 * SECOND, topic="orders"),
+                judged("missed", length, alone, 20 * SECOND, topic="single"),
+                judged("uncertain", length, (0, 0, 0), 20 * SECOND, topic="payments"),
+                judged("met", length, (0, 0, 0), 0, topic="audit-log"),
+            ],
+        ),
+        objective(
+            "throttling",
+            "Clients are not throttled",
+            "client",
+            [
+                judged(
+                    "missed",
+                    length,
+                    (95 * SECOND, 61 * SECOND, 121 * SECOND),
+                    0,
+                    client_id="bulk-loader",
+                ),
+                judged("met", length, (0, 0, 0), 0, user="alice", client_id="billing"),
+            ],
+        ),
+        objective(
+            "tier-lag",
+            "Tiered storage keeps up",
+            "topic",
+            [judged("uncertain", length, (3 * SECOND, 0, 9 * SECOND), 0, topic="archive")],
+        ),
+        objective(
+            "lost",
+            "Nothing is lost before it is read",
+            "group",
+            [judged("no_data", length, (0, 0, 0), length, group="nightly", topic="clicks")],
+        ),
+        objective(
+            "remote",
+            "Remote reads succeed",
+            "topic",
+            [judged("met", length, (0, 0, 0), 0, topic="archive")],
+        ),
+    ]
+    made = facts(start, end, 30, pairs)
+    made["min_isr"] = {
+        "topics": [
+            topic(
+                "orders",
+                **bounded("any", *whole),
+                **bounded("under", 214 * SECOND, 210 * SECOND, 221 * SECOND),
+                **bounded("unavailable_any", *whole),
+                at_min_us=2 * MINUTE,
+                max_concurrent=3,
+                unknown_us=20 * SECOND,
+            ),
+            topic(
+                "single",
+                partitions=1,
+                **bounded("leaderless", *alone),
+                **bounded("unavailable_any", *alone),
+                max_concurrent=1,
+                unknown_us=20 * SECOND,
+            ),
+            topic("payments", unknown_us=20 * SECOND),
+            topic("audit-log"),
+        ],
+        "partitions": [
+            {
+                "topic": "orders",
+                "partition": number,
+                **bounded("under", *whole),
+                **exactly("leaderless", 0),
+                "unknown_us": 20 * SECOND,
+                "incidents": [
+                    {
+                        "start": at(100.4 + number / 5),
+                        "end": at(171.8 + number / 5),
+                        "lead_us": 2_500_000,
+                        "tail_us": 1_300_000,
+                        "kind": "under_min_isr",
+                        "sources": ["broker-1", "broker-3"],
+                    }
+                ],
+            }
+            for number in range(3)
+        ]
+        + [
+            {
+                "topic": "single",
+                "partition": 0,
+                **exactly("under", 0),
+                **bounded("leaderless", *alone),
+                "unknown_us": 20 * SECOND,
+                "incidents": [
+                    {
+                        "start": at(102),
+                        "end": at(166),
+                        "lead_us": 2 * SECOND,
+                        "tail_us": 2 * SECOND,
+                        "kind": "leaderless",
+                        "sources": ["admin"],
+                    }
+                ],
+            }
+        ],
+        "brokers": [
+            {
+                "source": "broker-1",
+                "under_min_isr_partition_seconds": 142.6,
+                "sum_of_partitions_seconds": 142.8,
+                "leaderless_partition_seconds": 0.0,
+            },
+            {
+                "source": "broker-2",
+                "under_min_isr_partition_seconds": None,
+                "sum_of_partitions_seconds": None,
+                "leaderless_partition_seconds": 64.0,
+            },
+        ],
+    }
+    made["throttling"]["clients"] = [
+        client(
+            "bulk-loader",
+            None,
+            "produce",
+            **bounded("throttled", 95 * SECOND, 61 * SECOND, 121 * SECOND),
+            throttle_ms_mean=412.0,
+            throttle_ms_max=986.0,
+            rate_mean=1_101_004.0,
+            rate_max=3_250_586.0,
+        ),
+        client(
+            "reporter",
+            "carol",
+            "fetch",
+            **bounded("throttled", 48 * SECOND, 11 * SECOND, 71 * SECOND),
+            throttle_ms_mean=120.5,
+            throttle_ms_max=310.0,
+            unknown_us=20 * SECOND,
+        ),
+        client(
+            "poller",
+            None,
+            "request",
+            **bounded("throttled", 33 * SECOND, 0, 64 * SECOND),
+            throttle_ms_mean=24.0,
+            throttle_ms_max=55.0,
+            rate_unit="%",
+            rate_mean=1.4,
+            rate_max=6.25,
+            quota=1.0,
+        ),
+        client("billing", "alice", "produce"),
+    ]
+    made["tier_lag"]["topics"] = [
+        {
+            "topic": "archive",
+            "copy": lag((52 * SECOND, 48 * SECOND, 55 * SECOND), 47_185_920, 45),
+            "delete": lag((21 * SECOND, 18 * SECOND, 25 * SECOND), 8_388_608, 8),
+            "unknown_us": 0,
+            "flags": ["known_wrong"],
+        }
+    ]
+    made["lost_before_read"]["groups"] = [
+        {
+            "group": "nightly",
+            "topic": "clicks",
+            "partition": 0,
+            "offsets_low": 12_400,
+            "offsets_high": 12_431,
+            "unknown_us": 0,
+        },
+        {
+            "group": "nightly",
+            "topic": "clicks",
+            "partition": 1,
+            "offsets_low": None,
+            "offsets_high": None,
+            "unknown_us": length,
+        },
+        {
+            "group": "audit",
+            "topic": "clicks",
+            "partition": 0,
+            "offsets_low": 0,
+            "offsets_high": 0,
+            "unknown_us": 0,
+        },
+    ]
+    made["remote_reads"] = {
+        "topics": [{"topic": "archive", "requests": 318, "bytes": 29_884_416, "errors": 2}],
+        "brokers": [
+            {"source": "broker-1", "reads": 201, "read_ms_mean": 6.2},
+            {"source": "broker-3", "reads": 117, "read_ms_mean": None},
+        ],
+    }
+    error = "connection refused by 127.0.0.1:9102; is the broker running?"
+    made["coverage"] = {
+        "expected_us": 3 * length,
+        "observed_us": 3 * length - 20 * SECOND,
+        "unknown_us": 20 * SECOND,
+        "percent": 100 * (3 * length - 20 * SECOND) / (3 * length),
+        "sources": [
+            source("broker-1", "min_isr", length),
+            source(
+                "broker-2",
+                "min_isr",
+                length,
+                20 * SECOND,
+                outcomes={"ok": 170, "refused": 10},
+                first_error=error,
+                gaps=[{"start": at(100), "end": at(120), "outcome": "refused", "error": error}],
+            ),
+            source("broker-3", "min_isr", length),
+        ],
+    }
+    half = timedelta(seconds=30)
+    mebi = 1024 * 1024
+    made["timelines"] = [
+        {
+            "name": "under_min_isr",
+            "unit": "partitions",
+            "subject": None,
+            "points": points(start, half, [0, 0, 0, (2, 2, 3), None, (3, 2, 3), 0, 0, 0, 0, 0, 0]),
+        },
+        {
+            "name": "leaderless",
+            "unit": "partitions",
+            "subject": None,
+            "points": points(start, half, [0, 0, 0, 1, 1, (0, 0, 1), 0, 0, 0, 0, 0, 0]),
+        },
+        {
+            "name": "throttled",
+            "unit": "clients",
+            "subject": None,
+            "points": points(
+                start, half, [0, 0, 0, 0, 0, 0, 1, (2, 1, 3), (3, 1, 3), (1, 0, 2), 0, 0]
+            ),
+        },
+        {
+            "name": "copy_lag_bytes",
+            "unit": "By",
+            "subject": "archive",
+            "points": points(
+                start, half, [n * mebi for n in (0, 0, 4, 22, 45, 31, 8, 0, 0, 0, 0, 0)]
+            ),
+        },
+        {
+            "name": "delete_lag_bytes",
+            "unit": "By",
+            "subject": "archive",
+            "points": points(start, half, [n * mebi for n in (0, 0, 0, 0, 0, 0, 8, 3, 0, 0, 0, 0)]),
+        },
+        {
+            "name": "lost_offsets",
+            "unit": "{offset}",
+            "subject": None,
+            "points": points(
+                start, half, [0] * 8 + [(4100, 4100, 4120), (8300, 8300, 8311), 0, None]
+            ),
+        },
+        {
+            "name": "remote_fetch_bytes",
+            "unit": "By",
+            "subject": None,
+            "points": points(start, half, [0] * 9 + [11 * mebi, 17 * mebi, 0]),
+        },
+        {
+            "name": "coverage",
+            "unit": "%",
+            "subject": None,
+            "points": points(start, half, [100.0] * 3 + [77.8] + [100.0] * 8),
+        },
+    ]
+    nobody = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
+    made["events"] = [
+        nobody
+        | {
+            "at": at(101),
+            "source": "admin",
+            "kind": "leader_change",
+            "topic": "orders",
+            "partition": 0,
+            "old": "2",
+            "new": "1",
+        },
+        nobody | {"at": at(166), "source": "broker-2", "kind": "source_restart"},
+        nobody
+        | {
+            "at": at(180),
+            "source": "admin",
+            "kind": "quota_change",
+            "client_id": "bulk-loader",
+            "new": "producer_byte_rate=1048576",
+        },
+    ]
+    made["rejected"] = 3
+    return made
+
+
+def silent_week() -> Facts:
+    """Nobody looked: the brokers are known and not one of them was ever read."""
+    start = datetime(2026, 11, 9, tzinfo=UTC)
+    subjects = [judged("no_data", WEEK, (0, 0, 0), WEEK, topic=name) for name in TOPICS]
+    for one in subjects:
+        one.update(dict.fromkeys(("good_us", "bad_us", "bad_low_us", "bad_high_us")))
+    made = facts(
+        start,
+        start + timedelta(days=7),
+        300,
+        [objective("min-isr", "Topics can be written to safely", "topic", subjects)],
+    )
+    unseen: Facts = {"at_min_us": None, "max_concurrent": None, "unknown_us": WEEK}
+    for stem in ("any", "under", "leaderless", "unavailable_any"):
+        unseen |= exactly(stem, None)
+    made["min_isr"]["topics"] = [topic(name, **unseen) for name in TOPICS]
+    made["coverage"] |= {"expected_us": 3 * WEEK, "unknown_us": 3 * WEEK, "percent": 0.0}
+    made["coverage"]["sources"] = [
+        source(
+            f"broker-{n}",
+            "min_isr",
+            WEEK,
+            WEEK,
+            outcomes={},
+            gaps=[{"start": made["from"], "end": made["to"], "outcome": None, "error": None}],
+        )
+        for n in (1, 2, 3)
+    ]
+    hours = [None] * 168
+    made["timelines"] = [
+        {
+            "name": name,
+            "unit": unit,
+            "subject": None,
+            "points": points(start, timedelta(hours=1), hours),
+        }
+        for name, unit in (("under_min_isr", "partitions"), ("coverage", "%"))
+    ]
+    return made
+
+
+EVIL = (
+    "<script>document.title='owned'</script>",
+    "\"' onmouseover=alert(1) x='",
+    "]]></svg><svg onload=alert(1)>",
+    "{{ 7*7 }}{% raw %}[bold red]${7*7}",
+    "safe\u202egnp.exe\u2066",
+    "nul\x00bell\x07newline\nescape\x1b[31m",
+    "lone \ud800 surrogate",
+    "שלום-orders-عربي",
+    "A" * 32_768,
+    "&lt;b&gt;&#x202e;",
+    "",
+)
+"""Names that an attacker, or an unlucky person, gives to things."""
+
+
+def hostile() -> Facts:
+    """The demo, where everybody's names are evil."""
+    made = deepcopy(demo())
+    made["cluster"] = EVIL[0]
+    text = {"topic", "client_id", "user", "group", "source", "first_error", "error", "old", "new"}
+    text |= {"title", "description", "subject", "family", "kind", "outcome", "level"}
+    turn = 0
+
+    def corrupt(value: Any) -> Any:
+        nonlocal turn
+        if isinstance(value, list):
+            return [corrupt(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        changed = {}
+        for key, one in value.items():
+            if key in text and isinstance(one, str) and one not in {"under_min_isr", "leaderless"}:
+                turn += 1
+                changed[key] = EVIL[turn % len(EVIL)]
+            else:
+                changed[key] = corrupt(one)
+        return changed
+
+    made["objectives"] = corrupt(made["objectives"])
+    for key in ("verdicts", "min_isr", "throttling", "tier_lag", "lost_before_read"):
+        made[key] = corrupt(made[key])
+    for key in ("remote_reads", "coverage", "timelines", "events"):
+        made[key] = corrupt(made[key])
+    rows = made["min_isr"]["partitions"]
+    made["min_isr"]["partitions"] = [
+        deepcopy(rows[0]) | {"topic": name, "partition": n} for n, name in enumerate(EVIL)
+    ]
+    return made
+
+
+def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
+    """A week of thousands of topics and clients, with something wrong in every tenth."""
+    made = quiet_week()
+    start = datetime(2026, 11, 9, tzinfo=UTC)
+    names = [f"team-{n % 37}.domain-{n % 11}.stream-of-things-{n}" for n in range(topics)]
+    bad = {
+        name: (n * SECOND, n * SECOND - SECOND // 2, n * SECOND + SECOND)
+        for n, name in enumerate(names)
+        if n % 10 == 9
+    }
+    none = (0, 0, 0)
+    made["min_isr"]["topics"] = [
+        topic(
+            name,
+            **bounded("any", *bad.get(name, none)),
+            **bounded("unavailable_any", *bad.get(name, none)),
+        )
+        for name in names
+    ]
+    made["min_isr"]["partitions"] = [
+        {
+            "topic": name,
+            "partition": number,
+            **bounded("under", *bad[name]),
+            **exactly("leaderless", 0),
+            "unknown_us": 0,
+            "incidents": [
+                {
+                    "start": iso(start + timedelta(hours=hour)),
+                    "end": iso(start + timedelta(hours=hour, seconds=90)),
+                    "lead_us": SECOND,
+                    "tail_us": SECOND,
+                    "kind": "under_min_isr",
+                    "sources": ["broker-1", "broker-2"],
+                }
+                for hour in range(0, 160, 20)
+            ],
+        }
+        for name in bad
+        for number in range(3)
+    ]
+    made["throttling"]["clients"] = [
+        client(
+            f"application-{n}",
+            f"User:service-{n % 91}",
+            "fetch",
+            **exactly("throttled", n * MINUTE),
+        )
+        for n in range(clients)
+    ]
+    made["tier_lag"]["topics"] = [
+        {"topic": name, "copy": lag(none, n), "delete": lag(none, n), "unknown_us": 0, "flags": []}
+        for n, name in enumerate(names)
+    ]
+    made["lost_before_read"]["groups"] = [
+        {
+            "group": f"group-{n}",
+            "topic": name,
+            "partition": 0,
+            "offsets_low": n,
+            "offsets_high": n + 7,
+            "unknown_us": 0,
+        }
+        for n, name in enumerate(names)
+    ]
+    made["remote_reads"]["topics"] = [
+        {"topic": name, "requests": n, "bytes": n * 4096, "errors": 0}
+        for n, name in enumerate(names)
+    ]
+    made["coverage"]["sources"] = [
+        source(f"broker-{n}", family, WEEK, n * SECOND)
+        for n in range(200)
+        for family in ("min_isr", "quotas", "tiers")
+    ]
+    pairs = [
+        objective(
+            key, title, level, [judged("met", WEEK, none, 0, **{column: name}) for name in names]
+        )
+        for key, title, level, column in (
+            ("min-isr", "Topics can be written to safely", "topic", "topic"),
+            ("tier-lag", "Tiered storage keeps up", "topic", "topic"),
+            ("lost", "Nothing is lost before it is read", "group", "group"),
+        )
+    ]
+    made["objectives"] = [pair[0] for pair in pairs]
+    made["verdicts"] = [pair[1] for pair in pairs]
+    wave = [(n * 7919) % 23 for n in range(500)]
+    step = timedelta(days=7) / 500
+    made["timelines"] = [
+        {
+            "name": name,
+            "unit": "By",
+            "subject": subject,
+            "points": points(start, step, [(n, n, n + 1) for n in wave]),
+        }
+        for name in (
+            "under_min_isr",
+            "leaderless",
+            "throttled",
+            "copy_lag_bytes",
+            "delete_lag_bytes",
+            "lost_offsets",
+            "remote_fetch_bytes",
+            "coverage",
+        )
+        for subject in (names[0], names[1], names[2], names[3])
+    ]
+    return made
