@@ -13,6 +13,7 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from collector.catalogue import Family
 from collector.clock import StepDetector
 from collector.errors import LakeError, SpoolError
 from collector.runs import Event
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from apscheduler.events import JobEvent
 
-    from collector.catalogue import Family
     from collector.clock import Clock
     from collector.delivery import Delivery
     from collector.recorder import Recorder
@@ -69,6 +69,7 @@ class Agent:
         self._commit_interval_us = commit_interval_us
         self._clock = clock
         self._steps = StepDetector(clock)
+        self._steps_lock = threading.Lock()
         self._log = structlog.get_logger()
         self._failures = 0
         self._not_before_us = 0
@@ -145,7 +146,7 @@ class Agent:
         *args: Any,
     ) -> None:
         now_us = self._clock.wall_us()
-        first_us = now_us - now_us % interval_us + interval_us
+        first_us = now_us - now_us % interval_us + interval_us  # ticks are aligned to the epoch
         trigger = IntervalTrigger(
             seconds=interval_us / 1e6,
             start_date=datetime.fromtimestamp(0, UTC) + timedelta(microseconds=first_us),
@@ -158,6 +159,7 @@ class Agent:
             id=args[0] if args else work.__name__,
             executor=executor,
             misfire_grace_time=max(1, interval_us // 1_000_000),
+            next_run_time=datetime.now(UTC),
         )
 
     def _missed(self, event: JobEvent) -> None:
@@ -169,7 +171,8 @@ class Agent:
         self._recorder.record(skipped(task.family, task.interval_us, tick_us))
 
     def _check_clock(self) -> None:
-        step = self._steps.check()
+        with self._steps_lock:
+            step = self._steps.check()
         if step is not None:
             self._log.warning("the wall clock was set", from_us=step.from_us, to_us=step.to_us)
             self._recorder.step_clock(step.from_us, step.to_us)

@@ -93,4 +93,5 @@ def _order(run: Run) -> tuple[object, ...]:
     series = run.series
     partition = -1 if series.partition is None else series.partition
     others = (series.user or "", series.client_id or "", series.group or "", series.labels)
-    return (series.metric, series.topic or "", partition, run.start, *others)
+    members = run.members.hash if run.members else ""
+    return (series.metric, series.topic or "", partition, run.start, *others, run.end, members)

@@ -125,7 +125,7 @@ class Encoder(msgspec.Struct):
 
         An attempt that ends before ``resume_us`` is left out: that time has been told already.
         """
-        if scrape.answered_us <= self.resume_us:
+        if scrape.answered_us < self.resume_us:
             return
         if scrape.asked_us < self.resume_us:
             scrape = dataclasses.replace(scrape, asked_us=self.resume_us)

@@ -1,0 +1,321 @@
+"""The encoder: runs give back the samples they were made of, and bound what happened between."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector import journal
+from collector.folding import Run
+from collector.runs import Encoder, Sealed
+from collector.samples import Answer, Identity, Reading, Scrape, Series
+from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
+
+S = 1_000_000
+INTERVAL = 10 * S
+MAX_GAP = 25 * S
+WINDOW = 60 * S
+BROKER = Identity("cluster", "1", "4.3.1", 0)
+METRIC = "kafka.partition.under_min_isr"
+P = [Series(METRIC, "t", number) for number in range(4)]
+
+
+def ok(asked: int, values: dict[Series, float | None], latency: int = 0, kind: str = "gauge",
+       identity: Identity = BROKER) -> Scrape:  # fmt: skip
+    zeros = frozenset(series for series, value in values.items() if value == 0)
+    rest = {series: value for series, value in values.items() if value != 0}
+    reading = Reading(METRIC, kind, zeros, rest)  # type: ignore[arg-type]
+    answer = Answer((reading,), len(values))
+    return Scrape("f", asked, asked, asked + latency, INTERVAL, "ok", identity, answer)
+
+
+def failed(asked: int, latency: int = 0) -> Scrape:
+    return Scrape("f", asked, asked, asked + latency, INTERVAL, "refused", error="no")
+
+
+def encode(scrapes: list[Scrape], until: int, window: int = WINDOW, **memory: int) -> Sealed:
+    encoder = Encoder(window, {METRIC: memory["memory"]} if memory else {})
+    sealed = Sealed([], [], [])
+    for scrape in scrapes:
+        encoder.record(scrape)
+        for kept, new in zip(sealed, encoder.seal(scrape.answered_us), strict=True):
+            kept.extend(new)
+    for kept, new in zip(sealed, encoder.flush(until), strict=True):
+        kept.extend(new)
+    return sealed
+
+
+def unfold(runs: list[Run]) -> dict[Series, list[Run]]:
+    """Every series' own runs, from folded rows and their members."""
+    unfolded: dict[Series, list[Run]] = {}
+    for run in sorted(runs, key=lambda run: run.start):
+        members = [run.series]
+        if run.members is not None and run.members.partitions is not None:
+            members = [run.series._replace(partition=number) for number in run.members.partitions]
+        assert len(members) == run.stands_for
+        for series in members:
+            unfolded.setdefault(series, []).append(run)
+    return unfolded
+
+
+def spans(runs: list[Run]) -> list[tuple[int, int, float | None]]:
+    return [(run.start // S, run.end // S, run.value) for run in runs]
+
+
+class Attempt(NamedTuple):
+    delay: int  # after the tick that was due, in microseconds
+    latency: int
+    values: dict[Series, float | None] | None  # None: it failed
+
+
+attempts = st.lists(
+    st.builds(
+        Attempt,
+        st.one_of(st.just(0), st.integers(0, 40 * S)),
+        st.integers(1, 9 * S),
+        st.one_of(
+            st.none(),
+            st.dictionaries(st.sampled_from(P), st.sampled_from([0.0, 0.0, 1.0, 2.0, None])),
+        ),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def played(plan: list[Attempt]) -> list[Scrape]:
+    scrapes, now = [], 1_700_000_000 * S
+    for attempt in plan:
+        now += attempt.delay
+        scrapes.append(
+            failed(now, attempt.latency)
+            if attempt.values is None
+            else ok(now, attempt.values, attempt.latency)
+        )
+        now = max(now + attempt.latency + 1, now - now % INTERVAL + INTERVAL)
+    return scrapes
+
+
+@given(attempts)
+@settings(max_examples=300, deadline=None)
+def test_runs_and_members_give_back_every_sample(plan: list[Attempt]) -> None:
+    scrapes = played(plan)
+    runs = unfold(encode(scrapes, scrapes[-1].answered_us + 1).runs)
+    for scrape in scrapes:
+        if scrape.answer is None:
+            continue
+        reading = scrape.answer.readings[0]
+        for series in P:
+            at = [r.value for r in runs.get(series, []) if r.start <= scrape.answered_us < r.end]
+            if series in reading.zeros:
+                assert at == [0.0]
+            elif series in reading.values:
+                assert at == [reading.values[series]]
+            else:
+                assert at == []
+
+
+@given(attempts)
+@settings(max_examples=300, deadline=None)
+def test_runs_cover_just_what_scrapes_vouch_for(plan: list[Attempt]) -> None:
+    scrapes = played(plan)
+    end = scrapes[-1].answered_us + 1
+    vouched = dict.fromkeys(P, 0)
+    for scrape, after in zip(scrapes, [*scrapes[1:], None], strict=True):
+        if scrape.answer is None:
+            continue
+        limit = scrape.answered_us + MAX_GAP
+        if after is None:
+            until = end
+        elif after.asked_us > limit:
+            until = limit
+        else:
+            until = after.answered_us if after.answer else after.asked_us
+        for series in [*scrape.answer.readings[0].zeros, *scrape.answer.readings[0].values]:
+            vouched[series] += until - scrape.answered_us
+    runs = unfold(encode(scrapes, end).runs)
+    for series in P:
+        own = runs.get(series, [])
+        assert sum(run.end - run.start for run in own) == vouched[series]
+        for run in own:
+            assert run.start < run.end
+            assert run.start // WINDOW == (run.end - 1) // WINDOW, "a run crosses a window"
+            assert 0 <= run.tail <= run.end - run.start
+        for run, after_run in zip(own, own[1:], strict=False):
+            assert run.end <= after_run.start
+
+
+@given(attempts)
+@settings(max_examples=200, deadline=None)
+def test_accounts_cover_the_same_time_as_runs(plan: list[Attempt]) -> None:
+    scrapes = [
+        scrape if scrape.answer is None else ok(scrape.asked_us, {P[0]: 0.0}, scrape.answered_us - scrape.asked_us)
+        for scrape in played(plan)
+    ]  # fmt: skip
+    sealed = encode(scrapes, scrapes[-1].answered_us + 1)
+    observed = sum(run.end - run.start for run in sealed.runs)
+    assert observed == sum(a.end - a.start for a in sealed.accounts if a.outcome == "ok")
+    assert sum(account.scrapes for account in sealed.accounts) <= len(scrapes)
+
+
+@given(attempts, st.integers(0, 40))
+@settings(max_examples=200, deadline=None)
+def test_a_replayed_journal_gives_the_same_runs(plan: list[Attempt], killed_after: int) -> None:
+    scrapes = played(plan)
+    whole, state = Encoder(WINDOW), msgspec.msgpack.encode(Encoder(WINDOW))
+    entries = []
+    for scrape in scrapes[:killed_after]:
+        entries.append(journal.encode(scrape, whole))
+        whole.record(scrape)
+    revived = msgspec.msgpack.decode(state, type=Encoder)
+    for entry in entries:
+        revived.record(journal.decode(entry, revived))
+    for scrape in scrapes[killed_after:]:
+        whole.record(scrape)
+        revived.record(scrape)
+    end = scrapes[-1].answered_us + 1
+    assert revived.flush(end) == whole.flush(end)
+
+
+@given(
+    st.lists(st.integers(21 * S, 200 * S), min_size=1, max_size=12),
+    st.integers(0, INTERVAL - 1),
+    st.lists(st.integers(1, 3 * S), min_size=60, max_size=60),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_true_duration_lies_within_the_bounds(
+    durations: list[int], phase: int, latencies: list[int]
+) -> None:
+    """States alternate, each longer than two intervals, so that every incident is seen."""
+    start = 1_700_000_000 * S
+    changes = [start + phase + INTERVAL]
+    for duration in durations:
+        changes.append(changes[-1] + duration)
+    end = changes[-1] + 3 * INTERVAL
+
+    def bad(at: int) -> float:
+        return float(sum(change <= at for change in changes) % 2)
+
+    scrapes = []
+    for number, asked in enumerate(range(start, end, INTERVAL)):
+        latency = latencies[number % len(latencies)]
+        evaluated = asked + latency // 2  # the broker looks at some instant between both
+        scrapes.append(ok(asked, {P[0]: bad(evaluated)}, latency))
+    last = scrapes[-1].asked_us + latencies[(len(scrapes) - 1) % len(latencies)] // 2
+    truth = sum(
+        min(stop, last) - min(begin, last)
+        for begin, stop in zip(changes[::2], [*changes[1::2], last], strict=False)
+    )
+    runs = [run for run in encode(scrapes, last + 3 * S).runs if run.value == 1]
+    low = sum(run.end - run.start - run.tail for run in runs)
+    high = sum(run.end - run.start + run.lead for run in runs)
+    assert low <= truth <= high
+
+
+def test_healthy_partitions_fold_into_one_row_per_topic_and_window() -> None:
+    partitions = {Series(METRIC, f"t{n % 3}", n): 0.0 for n in range(300)}
+    scrapes = [ok(tick, partitions, 5) for tick in range(WINDOW, 2 * WINDOW, INTERVAL)]
+    runs = encode(scrapes, 2 * WINDOW).runs
+    assert [(run.series.topic, run.series.partition, run.stands_for, run.scrapes) for run in runs] == [
+        ("t0", None, 100, 6), ("t1", None, 100, 6), ("t2", None, 100, 6),
+    ]  # fmt: skip
+    assert len({run.members.hash for run in runs if run.members}) == 3
+
+
+def test_a_failed_attempt_ends_vouching_at_once() -> None:
+    sealed = encode([ok(0, {P[0]: 1.0}), failed(10 * S), ok(20 * S, {P[0]: 1.0})], 30 * S)
+    assert spans(sealed.runs) == [(0, 10, 1.0), (20, 30, 1.0)]
+    assert [(a.outcome, a.start // S, a.end // S) for a in sealed.accounts] == [
+        ("ok", 0, 10), ("refused", 10, 20), ("ok", 20, 30),
+    ]  # fmt: skip
+
+
+def test_a_run_that_ends_in_a_gap_may_have_ended_since_the_last_scrape() -> None:
+    runs = encode([ok(0, {P[0]: 1.0}), ok(10 * S, {P[0]: 1.0}), failed(20 * S)], 30 * S).runs
+    assert [(run.start, run.end, run.lead, run.tail) for run in runs] == [(0, 20 * S, 0, 10 * S)]
+
+
+def test_silence_ends_vouching_after_the_longest_gap() -> None:
+    runs = encode([ok(0, {P[0]: 0.0}), ok(50 * S, {P[0]: 0.0})], 55 * S).runs
+    assert spans(runs) == [(0, 25, 0.0), (50, 55, 0.0)]
+
+
+def test_a_change_right_after_a_cut_shortens_the_piece_before_it_too() -> None:
+    scrapes = [ok(tick * S, {P[0]: 1.0 if tick < 60 else 0.0}) for tick in range(5, 70, 10)]
+    bad = [run for run in encode(scrapes, 70 * S).runs if run.value == 1]
+    assert [(run.start // S, run.end // S, run.scrapes, run.tail // S) for run in bad] == [
+        (5, 60, 6, 5), (60, 65, 0, 5),
+    ]  # fmt: skip
+
+
+def test_values_above_zero_that_follow_each_other_say_that_the_edge_is_none() -> None:
+    runs = encode([ok(0, {P[0]: 0.0}), ok(10 * S, {P[0]: 5.0}), ok(20 * S, {P[0]: 7.0}),
+                   ok(30 * S, {P[0]: 0.0})], 31 * S).runs  # fmt: skip
+    assert [(run.value, run.flags, run.lead // S, run.tail // S) for run in runs] == [
+        (0.0, (), 0, 10),
+        (5.0, ("next_positive",), 10, 10),
+        (7.0, ("previous_positive",), 10, 10),
+        (0.0, (), 10, 1),  # nobody confirmed it between the last scrape and the end
+    ]
+
+
+def test_a_memory_counts_against_the_end_of_an_episode() -> None:
+    values = [None, 400.0, 500.0, 500.0, None]
+    scrapes = [ok(n * 10 * S, {P[0]: value}) for n, value in enumerate(values)]
+    runs = [run for run in encode(scrapes, 60 * S, memory=15 * S).runs if run.value]
+    assert spans(runs) == [(10, 20, 400.0), (20, 40, 500.0)]
+    assert [run.tail // S for run in runs] == [5, 20], "10 s edge and 15 s memory"
+    assert sum(run.lead for run in runs) == 10 * S
+
+
+def test_counters_tell_increases_in_the_window_of_the_later_scrape() -> None:
+    counts = {40: 100.0, 50: 103.0, 60: 110.0, 70: 110.0}
+    scrapes = [ok(at * S, {P[0]: count}, kind="counter") for at, count in counts.items()]
+    runs = encode(scrapes, 80 * S).runs
+    assert spans(runs) == [(40, 60, 3.0), (60, 80, 7.0)]
+    assert all(run.flags == (FLAG_INCREASE,) for run in runs)
+
+
+def test_a_counter_new_on_a_watched_broker_starts_at_zero_and_a_restart_begins_anew() -> None:
+    again = Identity("cluster", "1", "4.3.1", 5)
+    scrapes = [
+        ok(0, {P[0]: 100.0}, kind="counter"),
+        ok(10 * S, {P[0]: 100.0, P[1]: 7.0}, kind="counter"),
+        failed(20 * S),
+        ok(30 * S, {P[0]: 4.0, P[1]: 9.0}, kind="counter", identity=again),
+    ]
+    sealed = encode(scrapes, 40 * S)
+    rows = [(run.series.partition, run.value, run.flags) for run in sealed.runs if run.value]
+    assert rows == [
+        (0, 4.0, (FLAG_INCREASE, FLAG_GAP)),
+        (1, 7.0, (FLAG_INCREASE,)),
+        (1, 9.0, (FLAG_INCREASE, FLAG_GAP)),
+    ]
+    assert [event.kind for event in sealed.events] == ["source_restart"]
+
+
+def test_a_counter_that_vanished_and_came_back_starts_at_zero() -> None:
+    scrapes = [
+        ok(0, {P[0]: 100.0}, kind="counter"),
+        ok(10 * S, {}, kind="counter"),
+        ok(20 * S, {P[0]: 150.0}, kind="counter"),
+    ]
+    assert sum(run.value or 0 for run in encode(scrapes, 30 * S).runs) == 150
+
+
+def test_a_clock_set_back_never_overlaps_what_was_told() -> None:
+    encoder = Encoder(WINDOW)
+    for tick in range(0, 200, 10):
+        encoder.record(ok(tick * S, {P[0]: 0.0}))
+    sealed = encoder.seal(200 * S)
+    encoder.step_clock(200 * S, 100 * S)
+    for tick in range(100, 300, 10):
+        encoder.record(ok(tick * S, {P[0]: 0.0}))
+    rest = encoder.flush(300 * S)
+    runs = sorted(sealed.runs + rest.runs, key=lambda run: run.start)
+    assert runs[-1].end == 300 * S
+    assert all(run.end <= after.start for run, after in zip(runs, runs[1:], strict=False))
+    assert [event.kind for event in rest.events] == ["clock_step"]
