@@ -50,6 +50,8 @@ def controller_properties(plan: NodePlan) -> dict[str, str]:
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
         "log.dirs": str(plan.log_dir),
         "broker.session.timeout.ms": "6000",
+        # The controller stores nothing remotely; without this it refuses tiered topics.
+        "remote.log.storage.system.enable": "true",
         **_METRICS,
         **plan.extra,
     }

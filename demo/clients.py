@@ -1,0 +1,87 @@
+"""Clients of librdkafka that tell when a broker throttled them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from demo.clock import iso
+
+if TYPE_CHECKING:
+    from confluent_kafka import ThrottleEvent
+
+
+class Throttling:
+    """What the brokers' answers told one client of throttling."""
+
+    def __init__(self) -> None:
+        self._answers: list[tuple[float, float]] = []
+
+    def __call__(self, event: ThrottleEvent) -> None:
+        """Note one answer; librdkafka calls this from poll, also once when throttling ends."""
+        if event.throttle_time > 0:
+            self._answers.append((time.time(), event.throttle_time))
+
+    @property
+    def answers(self) -> int:
+        """How many answers told of throttling."""
+        return len(self._answers)
+
+    def facts(self, memory: float) -> dict[str, Any]:
+        """First and last throttled answer, and the spans in which none was further than
+        ``memory`` seconds from the next (so long a broker's throttle-time remembers)."""
+        spans: list[list[float]] = []
+        for at, _ in self._answers:
+            if spans and at - spans[-1][1] <= memory:
+                spans[-1][1] = max(spans[-1][1], at)
+            else:
+                spans.append([at, at])
+        return {
+            "throttled": bool(spans),
+            "answers": self.answers,
+            "first": iso(spans[0][0]) if spans else None,
+            "last": iso(spans[-1][1]) if spans else None,
+            "max_throttle_ms": max((delay * 1000 for _, delay in self._answers), default=None),
+            "spans": [{"start": iso(start), "end": iso(end)} for start, end in spans],
+        }
+
+
+def producer(bootstrap: str, client_id: str, **config: Any) -> Producer:
+    """A producer; configuration keys are written with underscores for dots."""
+    return Producer(_config(bootstrap, client_id, config))
+
+
+def consumer(bootstrap: str, client_id: str, group: str, **config: Any) -> Consumer:
+    """A consumer that starts at the log's beginning and commits only when told."""
+    own = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    return Consumer(_config(bootstrap, client_id, {**own, **config}))
+
+
+def send(to: Producer, topic: str, partition: int, size: int) -> None:
+    """Send one record of ``size`` bytes, waiting while the producer's queue is full."""
+    while True:
+        try:
+            to.produce(topic, value=b"x" * size, partition=partition)
+        except BufferError:
+            to.poll(0.1)
+        else:
+            to.poll(0)
+            return
+
+
+def fill(bootstrap: str, topic: str, partitions: int, megabytes: float) -> None:
+    """Write so much into each partition, in records of 10 kB, and wait until it is written."""
+    writer = producer(bootstrap, "loader", compression_type="none", acks="all")
+    for _ in range(int(megabytes * 100)):
+        for partition in range(partitions):
+            send(writer, topic, partition, 10_000)
+    if left := writer.flush(60):
+        raise KafkaException(f"{left} records of {topic} were not written within 60 s")
+
+
+def _config(bootstrap: str, client_id: str, config: dict[str, Any]) -> dict[str, Any]:
+    quiet = {"log_level": 0, "error_cb": lambda _: None}
+    named = {key.replace("_", ".") if key != "throttle_cb" else key: config[key] for key in config}
+    return {"bootstrap.servers": bootstrap, "client.id": client_id, **quiet, **named}

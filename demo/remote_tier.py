@@ -1,0 +1,82 @@
+"""A tiered topic as the file system shows it, independent of what a broker says."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from demo.cluster import Cluster
+
+_OFFSET_DIGITS = 20
+
+
+class RemoteTier:
+    """The local and remote segments of a topic; ``leaders`` are its partitions' leaders."""
+
+    def __init__(self, cluster: Cluster, topic: str, leaders: Sequence[int]) -> None:
+        self._remote = cluster.remote_folder / "kafka-tiered-storage"
+        self._local = [
+            cluster.nodes[leader].plan.log_dir / f"{topic}-{partition}"
+            for partition, leader in enumerate(leaders)
+        ]
+
+    def segments(self) -> int:
+        """How many segments lie in the remote tier."""
+        return sum(len(self._uploaded(folder)) for folder in self._local)
+
+    def local_segments(self) -> int:
+        """How many segments lie on the leaders, the active ones among them."""
+        return sum(len(list(folder.glob("*.log"))) for folder in self._local)
+
+    def copy_lag(self) -> int:
+        """Bytes in closed segments that are on a leader only; the active segment never counts."""
+        lag = 0
+        for folder in self._local:
+            closed = sorted(folder.glob("*.log"))[:-1]
+            uploaded = {path.name[:_OFFSET_DIGITS] for path in self._uploaded(folder)}
+            lag += sum(_size(log) for log in closed if log.name[:_OFFSET_DIGITS] not in uploaded)
+        return lag
+
+    def settled(self) -> bool:
+        """Whether no remote segment has come or gone for 2 s."""
+        before = self.segments()
+        time.sleep(2)
+        return self.segments() == before
+
+    @contextmanager
+    def undeletable(self) -> Iterator[None]:
+        """Make LocalTieredStorage fail to delete, whoever runs it, as long as this lasts.
+
+        It refuses a segment of which one file is a folder. The producer snapshot is the one
+        that no reader asks for, so reads go on.
+        """
+        hidden = [path for folder in self._local for path in self._uploaded(folder)]
+        for snapshot in hidden:
+            snapshot.rename(_aside(snapshot))
+            snapshot.mkdir()
+        try:
+            yield
+        finally:
+            for snapshot in hidden:
+                snapshot.rmdir()
+                _aside(snapshot).rename(snapshot)
+
+    def _uploaded(self, local: Path) -> list[Path]:
+        """The producer snapshots, which LocalTieredStorage writes last of a segment's files."""
+        return list(self._remote.glob(f"{local.name}-*/*.snapshot"))
+
+
+def _aside(snapshot: Path) -> Path:
+    return snapshot.with_name(f"{snapshot.name}.aside")
+
+
+def _size(log: Path) -> int:
+    try:
+        return log.stat().st_size
+    except FileNotFoundError:  # retention was faster
+        return 0

@@ -1,0 +1,1 @@
+"""One module per thing that happens; each has ``prepare(stage)`` and ``run(stage)``."""
