@@ -1,0 +1,40 @@
+"""What can go wrong in the lakehouse, as one tree.
+
+LakehouseError
+├── LakeNotFoundError       there is no lake at that place
+├── TableNotFoundError      the lake lacks a table
+├── TableSchemaError        a table there has another schema
+├── EngineError             Spark could not start, or failed at work
+├── ObjectiveError          an objective's file is wrong
+└── PeriodError             the period asked for makes no sense
+"""
+
+from __future__ import annotations
+
+
+class LakehouseError(Exception):
+    """Base of all errors; its text is one line: what, where and what to do."""
+
+
+class LakeNotFoundError(LakehouseError):
+    """There is no lake at that place."""
+
+
+class TableNotFoundError(LakehouseError):
+    """The lake lacks a table."""
+
+
+class TableSchemaError(LakehouseError):
+    """A table of the lake has another schema than this version reads or writes."""
+
+
+class EngineError(LakehouseError):
+    """Spark could not start, or failed at work."""
+
+
+class ObjectiveError(LakehouseError):
+    """An objective's file is wrong."""
+
+
+class PeriodError(LakehouseError):
+    """The period asked for makes no sense."""
