@@ -1,0 +1,154 @@
+"""All grains of a gold table from its finest one, for the hours that are recomputed.
+
+Grains up to an hour are summed from the finest rows. Days and weeks are summed from hours: the
+recomputed ones, and those that gold already holds of the same days and weeks. They are exact
+after late data, since every hour is a function of bronze alone, and a week costs 168 rows per
+subject whatever the finest grain.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import grains
+from lakehouse import lake as lakes
+from lakehouse.sweep import EXACT, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakehouse.bronze import Bronze
+    from lakehouse.changes import Units
+    from lakehouse.tables import Table
+
+_PLACE: Final = ("grain", "period", "window")
+_LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")
+_DOUBLE_SUMS: Final = ("value_seconds", "increase", "seconds_total", "offsets_low", "offsets_high")
+
+
+def all_grains(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
+    """Rows of every grain that the touched hours have a part in."""
+    keys, values = _split(table)
+    finest = _whole(table, finest)
+    fine = _grouped(finest, grains.within_hour(bronze.window_seconds), keys, values)
+    hours = fine.where(F.col("grain") == grains.HOUR).select(*quoted((*keys, *values)), "window")
+    kept = _untouched_hours(bronze, table).select(*quoted((*keys, *values)), "window")
+    days = _days_and_weeks(hours.unionByName(kept), bronze.units, keys, values)
+    return fine.unionByName(days)
+
+
+def at_finest(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
+    """Rows of the finest grain alone, for tables that are summed over any period when read."""
+    grain = grains.name(bronze.window_seconds)
+    placed = finest.withColumns({"grain": F.lit(grain), "period": grains.period(F.col("window"), grain)})
+    return _whole(table, placed)
+
+
+def where(units: Units, window_seconds: int) -> str:
+    """The predicate of all rows that ``all_grains`` gives: ranges of nothing, lists of all."""
+    hours = _list(f"TIMESTAMP '{hour:%Y-%m-%d %H}:00:00Z'" for hour in units.hours)
+    clusters = _list("'" + name.replace("'", "''") + "'" for name in units.clusters)
+    days = _list(f"TIMESTAMP '{day} 00:00:00Z'" for day in units.dates)
+    weeks = _list(f"TIMESTAMP '{monday} 00:00:00Z'" for monday in units.mondays)
+    fine = _list(f"'{name}'" for name in grains.within_hour(window_seconds))
+    dates = _list(f"'{day}'" for day in units.dates)
+    months = _list(f"'{month}'" for month in sorted({f"{day:%Y-%m}" for day in units.dates}))
+    years = _list(f"'{monday.isocalendar().year}'" for monday in units.mondays)
+    return (
+        f"cluster IN {clusters} AND ("
+        f"(grain IN {fine} AND period IN {dates} AND date_trunc('HOUR', `window`) IN {hours})"
+        f" OR (grain = '{grains.DAY}' AND period IN {months} AND `window` IN {days})"
+        f" OR (grain = '{grains.WEEK}' AND period IN {years} AND `window` IN {weeks}))"
+    )
+
+
+def _list(items: Sequence[str] | object) -> str:
+    return f"({', '.join(dict.fromkeys(items))})"  # type: ignore[call-overload]
+
+
+def _split(table: Table) -> tuple[list[str], list[str]]:
+    """A table's keys and what is measured of them."""
+    names = [name for name in table.column_names if name not in _PLACE]
+    first = next(i for i, name in enumerate(names) if name in _MEASURES)
+    return names[:first], names[first:]
+
+
+_MEASURES: Final = {"observed_us", "duration_us", "offsets_low"}
+
+
+def _whole(table: Table, rows: DataFrame) -> DataFrame:
+    """The rows with all the table's columns, absent ones as null."""
+    missing = [
+        column
+        for column in table.columns
+        if column.name not in rows.columns and column.name not in _PLACE
+    ]
+    return rows.withColumns(
+        {column.name: F.lit(None).cast(column.type) for column in missing}
+    )
+
+
+def _grouped(
+    rows: DataFrame, wanted: Sequence[str], keys: Sequence[str], values: Sequence[str]
+) -> DataFrame:
+    places = [
+        F.struct(F.lit(grain).alias("grain"), grains.start(F.col("window"), grain).alias("window"))
+        for grain in wanted
+    ]
+    placed = rows.withColumn("place", F.explode(F.array(*places)))
+    summed = placed.groupBy("place", *quoted(keys)).agg(
+        *(_combined(name).alias(name) for name in values if name != "mean")
+    )
+    result = summed.select("place.*", *quoted(keys), *(f"`{v}`" for v in values if v != "mean"))
+    result = result.withColumn("period", _period(wanted))
+    if "mean" not in values:
+        return result
+    seconds = F.when(F.col("observed_us") > 0, F.col("observed_us") / 1e6)
+    return result.withColumn("mean", F.col("value_seconds") / seconds)
+
+
+def _period(wanted: Sequence[str]) -> Column:
+    window = F.col("window")
+    chosen = F.lit(None).cast("string")
+    for grain in wanted:
+        chosen = F.when(F.col("grain") == grain, grains.period(window, grain)).otherwise(chosen)
+    return chosen
+
+
+def _combined(name: str) -> Column:
+    if name == "min":
+        return F.min(name)
+    if name == "known_wrong":
+        return F.max(F.coalesce(name, F.lit(False)))  # noqa: FBT003
+    if name in _LARGEST:
+        return F.max(name)
+    if name in _DOUBLE_SUMS:
+        return F.sum(F.col(name).cast(EXACT)).cast("double")
+    return F.sum(name)
+
+
+def _untouched_hours(bronze: Bronze, table: Table) -> DataFrame:
+    units = bronze.units
+    old = lakes.read(bronze.spark, bronze.lake, table).where(F.col("grain") == grains.HOUR)
+    days = [f"{day}" for monday in units.mondays for day in _week(monday)]
+    touched = F.col("window").isin(*units.hours)
+    return old.where(
+        F.col("period").isin(*days) & F.col("cluster").isin(*units.clusters) & ~touched
+    )
+
+
+def _week(monday: dt.date) -> list[dt.date]:
+    return [monday + dt.timedelta(days=day) for day in range(7)]
+
+
+def _days_and_weeks(
+    hours: DataFrame, units: Units, keys: Sequence[str], values: Sequence[str]
+) -> DataFrame:
+    rows = _grouped(hours, (grains.DAY, grains.WEEK), keys, values)
+    # Other days of a touched week stand as they are.
+    return rows.where((F.col("grain") == grains.WEEK) | F.to_date("window").isin(*units.dates))

@@ -1,0 +1,44 @@
+"""gold/rejected: rows of bronze that could not be used, and why. They never stop a rollup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakehouse.bronze import Bronze
+
+SET_NOT_KNOWN: Final = "its member set is not known"
+"""Reason that passes away: the rows are used as soon as bronze/members holds the set."""
+
+
+def rejected(bronze: Bronze) -> DataFrame:
+    """One row per reason, window, source and metric at the finest grain."""
+    runs = bronze.judged_runs().select(
+        F.lit("runs").alias("table"), "metric", "members", *_COMMON
+    )
+    scrapes = bronze.judged_scrapes().select(
+        F.lit("scrapes").alias("table"),
+        F.col("family").alias("metric"),
+        F.lit(None).cast("string").alias("members"),
+        *_COMMON,
+    )
+    keys = ("cluster", "window", "reason", "table", "source", "metric", "members")
+    return (
+        runs.unionByName(scrapes)
+        .where("reason IS NOT NULL")
+        .groupBy(*(f"`{key}`" for key in keys))
+        .agg(
+            F.min("start").alias("start"),
+            F.max("end").alias("end"),
+            F.min("agent").alias("agent"),
+            F.min("batch").alias("batch"),
+            F.count("*").alias("rows"),
+        )
+    )
+
+
+_COMMON: Final = ("cluster", "window", "reason", "source", "start", "end", "agent", "batch")

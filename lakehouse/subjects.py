@@ -1,0 +1,134 @@
+"""gold/subjects: what exists and existed, from anything that ever told of it.
+
+Every figure is a least, a greatest or a latest one, so that merging the recomputed hours once or
+again into what is known gives the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import lake as lakes
+from lakehouse.bronze import DESCRIBING
+from lakehouse.sweep import quoted
+from lakehouse.tables import SUBJECTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from lakehouse.bronze import Bronze
+
+TOPOLOGY: Final = "topology"
+"""Family whose scrapes tell which topics exist."""
+
+DEFAULT_ENTITY: Final = "<default>"
+"""How Kafka spells the default user or client id of a quota."""
+
+_IDENTITY: Final = ("cluster", "kind", "topic", "user", "client_id", "group", "source")
+_LABEL: Final = "default"
+
+
+def subjects(bronze: Bronze) -> DataFrame:
+    """All subjects of the touched clusters: those known before, and what the new hours tell."""
+    known = lakes.read(bronze.spark, bronze.lake, SUBJECTS).where(
+        F.col("cluster").isin(*bronze.units.clusters)
+    )
+    told = _told_by_runs(bronze).unionByName(_told_by_scrapes(bronze), allowMissingColumns=True)
+    before = known.select(
+        *quoted(_IDENTITY), "first_seen", "last_seen", "seen_whole_until",
+        F.explode_outer(F.map_entries("attributes")).alias("told"), "attributes_at",
+    ).select(
+        *quoted(_IDENTITY), "first_seen", "last_seen", "seen_whole_until", "attributes_at",
+        F.col("told.key").alias("metric"), F.col("told.value").alias("value"),
+    )  # fmt: skip
+    return _merged(told.unionByName(before))
+
+
+def _merged(told: DataFrame) -> DataFrame:
+    """One row per subject; an attribute is what the run that ended last told, the greater of two."""
+    latest = told.groupBy(*quoted(_IDENTITY), "metric").agg(
+        F.min("first_seen").alias("first_seen"),
+        F.max("last_seen").alias("last_seen"),
+        F.max("seen_whole_until").alias("seen_whole_until"),
+        F.max("attributes_at").alias("attributes_at"),
+        F.max(F.struct("attributes_at", "value")).alias("last"),
+    )
+    pair = F.when(F.col("metric").isNotNull(), F.struct("metric", F.col("last.value")))
+    return latest.groupBy(*quoted(_IDENTITY)).agg(
+        F.min("first_seen").alias("first_seen"),
+        F.max("last_seen").alias("last_seen"),
+        F.max("seen_whole_until").alias("seen_whole_until"),
+        F.max("attributes_at").alias("attributes_at"),
+        F.map_from_entries(F.array_sort(F.collect_list(pair))).alias("attributes"),
+    )
+
+
+def _told_by_runs(bronze: Bronze) -> DataFrame:
+    """What runs tell: they name topics, groups and clients, and their values describe some."""
+    runs = bronze.runs()
+    one = F.array(F.struct(F.col("user"), F.col("client_id")))
+    of_client = F.col("level") == "client"
+    rows = runs.withColumn(
+        "client", F.explode(F.when(of_client, F.coalesce("clients", one)).otherwise(one))
+    )
+    describing = F.col("metric").isin(*DESCRIBING)
+    return (
+        rows.select(
+            "cluster",
+            _kind().alias("kind"),
+            F.when(F.col("level") != "group", F.col("topic")).alias("topic"),
+            _entity("user").alias("user"),
+            _entity("client_id").alias("client_id"),
+            "group",
+            F.when(F.col("metric") == "kafka.cluster.node.fenced", F.col("labels")["node"]).alias(
+                "source"
+            ),
+            F.when(describing, F.col("metric")).alias("metric"),
+            F.when(describing, F.col("value")).alias("value"),
+            "start",
+            "end",
+        )
+        .where("kind IS NOT NULL")
+        .groupBy(*quoted(_IDENTITY), "metric")
+        .agg(
+            F.min("start").alias("first_seen"),
+            F.max("end").alias("last_seen"),
+            F.max(F.when(F.col("metric").isNotNull(), F.col("end"))).alias("attributes_at"),
+            F.max(F.struct("end", "value"))["value"].alias("value"),
+            F.lit(None).cast("timestamp").alias("seen_whole_until"),
+        )
+    )
+
+
+def _kind() -> Column:
+    return (
+        F.when(F.col("metric").startswith("kafka.quota."), "quota")
+        .when(F.col("metric") == "kafka.cluster.node.fenced", "source")
+        .when(F.col("level").isin("partition", "topic"), "topic")
+        .when(F.col("level").isin("group", "client"), F.col("level"))
+    )
+
+
+def _entity(name: str) -> Column:
+    """A client's user or client id; of a default quota the name that Kafka gives it."""
+    other = name.replace("_", "-")
+    default = F.array_contains(F.split(F.coalesce(F.col("labels")[_LABEL], F.lit("")), ","), other)
+    client = F.col("level").isin("client") | F.col("metric").startswith("kafka.quota.")
+    return F.when(client, F.when(default, DEFAULT_ENTITY).otherwise(F.col(f"client.{name}")))
+
+
+def _told_by_scrapes(bronze: Bronze) -> DataFrame:
+    """The sources themselves, and until when each of them told which topics exist."""
+    whole = (F.col("family") == TOPOLOGY) & (F.col("outcome") == "ok")
+    return (
+        bronze.scrapes()
+        .groupBy("cluster", "source")
+        .agg(
+            F.min("start").alias("first_seen"),
+            F.max("end").alias("last_seen"),
+            F.max(F.when(whole, F.col("end"))).alias("seen_whole_until"),
+        )
+        .withColumn("kind", F.lit("source"))
+    )
