@@ -77,7 +77,14 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answered: read anew at every connect."""
+    """Who answered: read anew at every connect.
+
+    Attributes:
+        cluster: Cluster id.
+        node: Node id of a broker or controller; the configured name of a client.
+        kafka_version: Version the JVM reports; None: not told (Admin).
+        started_us: When the JVM started; 0: not told (Admin).
+    """
 
     cluster: str
     node: str

@@ -11,7 +11,7 @@ import threading
 import uuid
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import msgspec
 
@@ -58,15 +58,18 @@ class Spool:
         with self._guarded():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = path.with_suffix(".lock").open("w")
+        try:
             self._take_lock()
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            if self._db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise SpoolError(f"spool {path} is damaged; move it away and start the agent again")
-            self._db.executescript(_SCHEMA)
-        self._meet()
+            self._open()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let go of the file and the lock."""
@@ -164,6 +167,21 @@ class Spool:
             db.execute("DELETE FROM sets")  # the dropped batches may have carried them
         return dropped
 
+    def _open(self) -> None:
+        with self._guarded():
+            self._path.touch(mode=0o600)
+            self._db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        try:
+            with self._guarded():
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute("PRAGMA synchronous=FULL")
+                sound = self._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+                self._db.executescript(_SCHEMA)
+            self._meet(sound=sound)
+        except BaseException:
+            self._db.close()
+            raise
+
     def _take_lock(self) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,7 +190,9 @@ class Spool:
                 f"spool {self._path} is in use by another agent; give each its own spool.path"
             ) from error
 
-    def _meet(self) -> None:
+    def _meet(self, *, sound: bool) -> None:
+        if not sound:
+            raise SpoolError(f"spool {self._path} is damaged; move it away and start again")
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO meta VALUES ('version', ?)", (_VERSION,))
             db.execute("INSERT OR IGNORE INTO meta VALUES ('agent', ?)", (uuid.uuid4().hex,))
