@@ -8,16 +8,17 @@ on loopback, and reads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any, Final
 
 from collector.errors import SourceRefusedError
 from collector.sources import jvm
 from collector.sources.cap import DEFAULT_CAP
 from collector.sources.session import Expected, MBeanSource
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+_MAIN_CLASS: Final = "kafka.Kafka"
+_NODE_ID: Final = re.compile(r"^\s*node\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
 
 
 class AttachSource(MBeanSource):
@@ -25,7 +26,8 @@ class AttachSource(MBeanSource):
 
     Args:
         expected: Who should answer.
-        find_pid: Says which process to attach to, at every connect: its id changes with a restart.
+        pid: The process to attach to; None: the one that runs the node that is expected, looked
+            for at every connect, since its id changes with a restart.
         timeout_seconds: How long connecting, and how long one read, may take.
         cap: Most series per family.
     """
@@ -33,16 +35,16 @@ class AttachSource(MBeanSource):
     def __init__(
         self,
         expected: Expected,
-        find_pid: Callable[[], int],
+        pid: int | None = None,
         *,
         timeout_seconds: float = 5,
         cap: int = DEFAULT_CAP,
     ) -> None:
         super().__init__("attaching", expected, timeout_seconds, cap)
-        self._find_pid = find_pid
+        self._pid = pid
 
     def _connect(self) -> Any:
-        pid = self._find_pid()
+        pid = self._pid or kafka_pid(self._expected.node)
         self._where = f"attaching to process {pid}"
         machine = jvm.java("com.sun.tools.attach.VirtualMachine").attach(str(pid))
         try:
@@ -53,8 +55,8 @@ class AttachSource(MBeanSource):
         return jvm.java("javax.management.remote.JMXConnectorFactory").connect(url)
 
 
-def kafka_pid(config: Path | str) -> int:
-    """The process that runs ``kafka.Kafka`` with this properties file.
+def kafka_pid(node: str | None) -> int:
+    """The process that runs ``kafka.Kafka`` as this node, or as any if the host has only one.
 
     Only JVMs of the same user can be seen.
 
@@ -63,12 +65,24 @@ def kafka_pid(config: Path | str) -> int:
     """
     pids = []
     for machine in jvm.java("com.sun.tools.attach.VirtualMachine").list():
-        main, _, arguments = str(machine.displayName()).partition(" ")
-        if main == "kafka.Kafka" and str(config) in arguments.split():
-            pids.append(int(str(machine.id())))
+        main, *arguments = str(machine.displayName()).split()
+        pid = int(str(machine.id()))
+        if main == _MAIN_CLASS and (node is None or node == _node_id(pid, arguments)):
+            pids.append(pid)
     if len(pids) != 1:
         raise SourceRefusedError(
-            f"attaching: {len(pids)} processes of this user run kafka.Kafka {config}: is it up,"
-            " and is the path as on its command line?"
+            f"attaching: {len(pids)} processes of this user run {_MAIN_CLASS} as node"
+            f" {node or 'any'}: is it up, and of the same user as we are? else name its pid"
         )
     return pids[0]
+
+
+def _node_id(pid: int, arguments: list[str]) -> str | None:
+    # As Kafka does it: the properties file comes first, and what overrides it later.
+    texts = [argument for argument in arguments[1:] if "=" in argument]
+    try:
+        texts = [Path(f"/proc/{pid}/cwd", arguments[0]).read_text("utf-8"), *texts]
+    except (OSError, IndexError):
+        return None
+    found = _NODE_ID.findall("\n".join(texts))
+    return found[-1] if found else None

@@ -26,7 +26,8 @@ class JmxSource(MBeanSource):
         host: Host of the JMX port.
         port: The port, ``com.sun.management.jmxremote.port``.
         user: User of JMX, if it asks for one; the read-only role is enough.
-        password_file: File whose first line is the password; read anew at every connect.
+        password_file: File whose first line is the password, or a JVM's own ``jmxremote.password``
+            with a line for the user; read anew at every connect.
         tls: Whether the RMI registry speaks TLS (``jmxremote.registry.ssl``).
         timeout_seconds: How long connecting, and how long one read, may take.
         cap: Most series per family.
@@ -79,4 +80,8 @@ class JmxSource(MBeanSource):
                 f"{self._where}: cannot read the password file {self._password_file}:"
                 f" {error.strerror}"
             ) from None
+        for line in lines:
+            name, _, password = line.strip().partition(" ")
+            if name == self._user and password:
+                return password.strip()
         return lines[0].strip() if lines else ""

@@ -18,6 +18,7 @@ from collector.samples import Answer, Partition, Reading, Series
 from collector.sources.cap import DEFAULT_CAP, capped
 from collector.sources.jvm import java
 from collector.sources.names import series_of
+from collector.sources.unchanged import Unchanged
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collector.catalogue import Family, Metric
 
 _LED: Final = "kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*"
-_NO_SERIES: Final[frozenset[Series]] = frozenset()
 
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""
@@ -59,6 +59,7 @@ class MBeanReader:
         self._cap = cap
         self._names: dict[tuple[str, str, str], Any] = {}
         self._fresh: set[tuple[str, str, str]] = set()
+        self._zeros = Unchanged()
         self._derived: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {}
 
     def read(self, family: Family) -> Answer:
@@ -88,7 +89,7 @@ class MBeanReader:
         found = self._values(metric, census.items())
         zeros = frozenset(series for series, value in found.items() if value == 0)
         values = {series: value for series, value in found.items() if value != 0}
-        return self._unchanged((metric.name, "zeros"), zeros), values
+        return self._zeros.same(metric.name, zeros), values
 
     def _filtered(
         self, metric: Metric, census: Beans
@@ -120,7 +121,7 @@ class MBeanReader:
         found = self._values(metric, ((series, census[series]) for series in rest - zeros))
         idle = {series: value for series, value in found.items() if value is None}
         others = {series: census[series] for series in found.keys() - idle.keys()}
-        return _Quiet(self._unchanged((metric.name, "zeros"), zeros), idle, others)
+        return _Quiet(self._zeros.same(metric.name, zeros), idle, others)
 
     def _beans(self, metric: Metric, which: str) -> Beans:
         found = tuple(self._query(pattern, metric, which) for pattern in metric.patterns)
@@ -199,13 +200,6 @@ class MBeanReader:
         made = make()
         self._derived[key] = (inputs, made)
         return made
-
-    def _unchanged(self, key: tuple[str, str], zeros: frozenset[Series]) -> frozenset[Series]:
-        before: frozenset[Series] = self._derived.get(key, ((), _NO_SERIES))[1]
-        if before == zeros:
-            return before
-        self._derived[key] = ((), zeros)
-        return zeros
 
 
 def _series(metric: Metric, patterns: Iterable[str], found: Iterable[Any]) -> Beans:

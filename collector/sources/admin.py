@@ -1,0 +1,213 @@
+"""The cluster as Kafka's Admin API tells it, read by the agent of one broker."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from collector.errors import ConfigError, IdentityError
+from collector.samples import Answer, Identity, Offsets
+from collector.sources import admin_readings as readings
+from collector.sources.admin_client import KafkaAdmin
+from collector.sources.cap import DEFAULT_CAP, capped
+from collector.sources.java_errors import source_error
+from collector.sources.jvm import within
+from collector.sources.unchanged import Unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from collector.catalogue import Family
+    from collector.samples import Notice, Series
+    from collector.sources.admin_client import Topics
+
+_Result = TypeVar("_Result")
+
+_TIERED: Final = {
+    "kafka.partition.latest_tiered_offset": "latestTiered",
+    "kafka.partition.earliest_local_offset": "earliestLocal",
+    "kafka.partition.earliest_pending_upload_offset": "earliestPendingUpload",
+}
+
+
+class AdminSource:
+    """Leaders, offsets, quotas and topology, as far as they are one broker's to report.
+
+    The JVM must have been started with the broker's jars (collector.sources.jvm.start).
+
+    Args:
+        node: Node id of the broker whose agent this is.
+        bootstrap: Addresses, comma-separated.
+        cluster: Cluster id that must answer; None: whoever answers.
+        controllers: Whether the addresses are controllers' (``bootstrap.controllers``).
+        properties_file: Java properties of a Kafka client: security and the like.
+        timeout_seconds: How long connecting, and how long one read, may take.
+        cap: Most series per family.
+    """
+
+    def __init__(
+        self,
+        node: int,
+        bootstrap: str,
+        *,
+        cluster: str | None = None,
+        controllers: bool = False,
+        properties_file: Path | None = None,
+        timeout_seconds: float = 5,
+        cap: int = DEFAULT_CAP,
+    ) -> None:
+        self._node = node
+        self._bootstrap = bootstrap
+        self._expected_cluster = cluster
+        self._controllers = controllers
+        self._properties_file = properties_file
+        self._timeout_seconds = timeout_seconds
+        self._cap = cap
+        self._where = f"Admin of {bootstrap}"
+        self._client: KafkaAdmin | None = None
+        self._identity: Identity | None = None
+        self._unchanged = Unchanged()
+        self._topics: Topics | None = None
+        self._limits: readings.Limits | None = None
+        self._configs: readings.Configs = {}
+
+    def identify(self) -> Identity:
+        """Connect if needed and say who answers; costs nothing while connected.
+
+        Admin does not tell a broker's start time or version: they are 0 and None.
+
+        Raises:
+            SourceError: It cannot be reached, refused us, or is of another cluster.
+        """
+        if self._identity is None:
+            cluster = self._guarded(lambda client: client.cluster()).id
+            if self._expected_cluster not in (None, cluster):
+                self.close()
+                raise IdentityError(
+                    f"{self._where}: cluster {cluster} answers, not {self._expected_cluster}:"
+                    " mend the address or the cluster id in the configuration"
+                )
+            self._identity = Identity(cluster, str(self._node), None, 0)
+        return self._identity
+
+    def read(self, family: Family) -> Answer:
+        """Read one family.
+
+        Raises:
+            SourceError: The answer did not come, or not in time; the connection is given up.
+            ConfigError: The family is none of Admin's.
+        """
+        read = {
+            "leaders": self._leaders,
+            "offsets": self._offsets,
+            "quota_limits": self._quota_limits,
+            "topology": self._topology,
+        }.get(family.name)
+        if read is None:
+            raise ConfigError(f"family {family.name} cannot be read via admin")
+        self.identify()
+        return read()
+
+    def close(self) -> None:
+        """Give up the connection; the source may be used again."""
+        client, self._client, self._identity = self._client, None, None
+        if client is not None:
+            threading.Thread(target=client.close, name="close admin", daemon=True).start()
+
+    def _guarded(self, ask: Callable[[KafkaAdmin], _Result]) -> _Result:
+        def call() -> _Result:
+            if self._client is None:
+                self._client = KafkaAdmin(
+                    self._bootstrap,
+                    self._properties_file,
+                    self._timeout_seconds,
+                    controllers=self._controllers,
+                )
+            return ask(self._client)
+
+        try:
+            return within(self._timeout_seconds, self._where, call)
+        except Exception as error:  # noqa: BLE001 - Java's are all told apart in source_error
+            self.close()
+            raise source_error(self._where, error) from None
+
+    def _leaders(self) -> Answer:
+        topics, cluster = self._guarded(lambda client: (client.topics(), client.cluster()))
+        for_all = readings.reports_for_all(cluster, self._node)
+        before, self._topics = self._topics, topics
+        notices = (
+            readings.leader_changes(before, topics, self._node, for_all=for_all) if before else []
+        )
+        values = readings.leaderless(topics, cluster, self._node)
+        return self._answer({readings.LEADERLESS: values}, notices)
+
+    def _offsets(self) -> Answer:
+        values, offsets = self._guarded(self._ask_offsets)
+        return self._answer(values, [], offsets)
+
+    def _ask_offsets(self, client: KafkaAdmin) -> tuple[dict[str, dict[Series, float]], Offsets]:
+        led = readings.led_by(client.topics(), self._node)
+        configs = client.configs({partition.topic for partition in led})
+        expiring = [p for p in led if not readings.is_compacted(configs.get(p.topic, {}))]
+        groups = client.groups()
+        assigned = client.assigned_topics(groups)
+        before = client.commits(groups)
+        starts = client.offsets(led, "earliest")
+        ends = client.offsets(led, "latest")
+        after = client.commits(groups)
+        offsets = Offsets(
+            readings.commits_of_led(before, assigned, groups, expiring),
+            {partition: starts[partition] for partition in expiring if partition in starts},
+            readings.commits_of_led(after, assigned, groups, expiring),
+        )
+        tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
+        found = {
+            "kafka.partition.log_start_offset": starts,
+            "kafka.partition.log_end_offset": ends,
+            **{metric: client.offsets(tiered, kind) for metric, kind in _TIERED.items()},
+        }
+        values = {metric: readings.per_partition(metric, at) for metric, at in found.items()}
+        return {**values, readings.COMMITTED: readings.committed(offsets.commits_after)}, offsets
+
+    def _quota_limits(self) -> Answer:
+        cluster, limits = self._guarded(lambda client: (client.cluster(), client.quotas()))
+        before, self._limits = self._limits, limits
+        if not readings.reports_for_all(cluster, self._node):
+            return self._answer(readings.quota_limits({}), [])
+        notices = readings.quota_changes(before, limits) if before is not None else []
+        return self._answer(readings.quota_limits(limits), notices)
+
+    def _topology(self) -> Answer:
+        cluster, topics, configs = self._guarded(self._ask_topology)
+        notices = readings.config_changes(self._configs, configs)
+        self._configs = configs
+        for_all = readings.reports_for_all(cluster, self._node)
+        values = readings.topology(topics, configs)
+        values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
+        return self._answer(values, notices)
+
+    def _ask_topology(self, client: KafkaAdmin) -> tuple[Cluster, Topics, readings.Configs]:
+        cluster = client.cluster()
+        for_all = readings.reports_for_all(cluster, self._node)
+        topics = {
+            topic: states
+            for topic, states in client.topics().items()
+            for state in states
+            if state.partition == 0
+            and (state.leader == self._node or (state.leader is None and for_all))
+        }
+        return cluster, topics, client.configs(topics)
+
+    def _answer(
+        self,
+        values: Mapping[str, Mapping[Series, float]],
+        notices: list[Notice],
+        offsets: Offsets | None = None,
+    ) -> Answer:
+        made = tuple(
+            readings.gauge(metric, found, self._unchanged) for metric, found in values.items()
+        )
+        kept, dropped = capped(made, self._cap)
+        beans = sum(len(found) for found in values.values())
+        return Answer(kept, beans, dropped, offsets, tuple(notices))

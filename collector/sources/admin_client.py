@@ -1,0 +1,294 @@
+"""Kafka's Java Admin client, its answers as plain frozen records."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from collector.errors import SourceRefusedError
+from collector.samples import Commit, Partition
+from collector.sources.jvm import java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+_Answer = TypeVar("_Answer")
+
+_ADMIN: Final = "org.apache.kafka.clients.admin"
+_ERRORS: Final = "org.apache.kafka.common.errors"
+_TRUE: Final = True  # Java has no keywords: a bare True would say nothing
+_CACHE_SECONDS: Final = 2.0  # the families of one tick share what they all need
+_CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap is small
+_NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
+_NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
+_TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
+
+TOPIC_CONFIGS: Final = (
+    "min.insync.replicas",
+    "retention.ms",
+    "retention.bytes",
+    "remote.storage.enable",
+    "cleanup.policy",
+)
+"""The topic settings that are read."""
+
+
+class Cluster(NamedTuple):
+    """Who there is: live brokers, and those that are registered but fenced."""
+
+    id: str
+    live: tuple[int, ...]
+    fenced: tuple[int, ...]
+
+
+class PartitionState(NamedTuple):
+    """A partition, its leader (None: it has none) and its number of replicas."""
+
+    partition: int
+    leader: int | None
+    replicas: int
+
+
+class QuotaEntity(NamedTuple):
+    """Whom a quota is for; ``default`` names the parts that stand for everybody else."""
+
+    user: str | None
+    client_id: str | None
+    default: str
+
+
+Topics = dict[str, tuple[PartitionState, ...]]
+
+
+class KafkaAdmin:
+    """An Admin client; every method asks the cluster and may raise what Java raises.
+
+    Args:
+        bootstrap: Addresses, comma-separated.
+        controllers: Whether they are controllers'.
+        properties_file: Java properties of a Kafka client: security and the like.
+        timeout_seconds: How long one call may take.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        properties_file: Path | None,
+        timeout_seconds: float,
+        *,
+        controllers: bool,
+    ) -> None:
+        timeout_ms = str(round(timeout_seconds * 1000))
+        properties = _properties(properties_file)
+        properties.setProperty("client.id", "jmxlake")
+        which = "bootstrap.controllers" if controllers else "bootstrap.servers"
+        properties.setProperty(which, bootstrap)
+        properties.setProperty("default.api.timeout.ms", timeout_ms)
+        properties.setProperty("request.timeout.ms", timeout_ms)
+        properties.setProperty("reconnect.backoff.max.ms", "1000")
+        self._admin = java(f"{_ADMIN}.Admin").create(properties)
+        self._cache: dict[object, tuple[float, Any]] = {}
+
+    def close(self) -> None:
+        """Give it up without waiting for anybody."""
+        self._admin.close(java("java.time.Duration").ZERO)
+
+    def cluster(self) -> Cluster:
+        """The cluster's id and brokers."""
+        return self._cached("cluster", self._cluster)
+
+    def topics(self) -> Topics:
+        """All topics with their partitions, internal ones too."""
+        return self._cached("topics", self._topics)
+
+    def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings ``TOPIC_CONFIGS`` that are in force for these topics."""
+        names = tuple(sorted(topics))
+        return self._cached(names, lambda: self._configs(names))
+
+    def offsets(self, partitions: Iterable[Partition], kind: str) -> dict[Partition, int]:
+        """Offsets of one kind, in one batch; what client or cluster are too old for is left out.
+
+        Args:
+            partitions: Of which partitions.
+            kind: A method of OffsetSpec: ``earliest``, ``latest``, ``latestTiered`` ...
+        """
+        spec = getattr(java(f"{_ADMIN}.OffsetSpec"), kind, None)
+        if spec is None:
+            return {}
+        wanted = {partition: _topic_partition(partition) for partition in partitions}
+        request = java("java.util.HashMap")()
+        for topic_partition in wanted.values():
+            request.put(topic_partition, spec())
+        result = self._admin.listOffsets(request)
+        found = {}
+        for partition, topic_partition in wanted.items():
+            info = _get(result.partitionResult(topic_partition), _NO_SUCH_TOPIC, _TOO_OLD)
+            if info is not None:
+                found[partition] = int(info.offset())
+        return found
+
+    def groups(self) -> tuple[str, ...]:
+        """All groups that consume topics and commit: consumer and classic, not share or streams."""
+        options = java(f"{_ADMIN}.ListGroupsOptions") if self._lists_groups() else None
+        listed = (
+            self._admin.listGroups(options.forConsumerGroups())
+            if options is not None
+            else self._admin.listConsumerGroups()
+        )
+        return tuple(sorted(str(group.groupId()) for group in _get(listed.all())))
+
+    def commits(self, groups: Sequence[str]) -> dict[Commit, int]:
+        """Everything that these groups have committed."""
+        if not groups:
+            return {}
+        spec = java(f"{_ADMIN}.ListConsumerGroupOffsetsSpec")()
+        request = java("java.util.HashMap")()
+        for group in groups:
+            request.put(group, spec)
+        result = self._admin.listConsumerGroupOffsets(request)
+        found = {}
+        for group in groups:
+            offsets = _get(result.partitionsToOffsetAndMetadata(group), _NO_SUCH_GROUP)
+            for entry in offsets.entrySet() if offsets is not None else ():
+                if entry.getValue() is not None:
+                    partition = entry.getKey()
+                    commit = Commit(group, str(partition.topic()), int(partition.partition()))
+                    found[commit] = int(entry.getValue().offset())
+        return found
+
+    def assigned_topics(self, groups: Sequence[str]) -> dict[str, set[str]]:
+        """Of which topics the members of these groups have partitions now."""
+        if not groups:
+            return {}
+        described = self._admin.describeConsumerGroups(java("java.util.ArrayList")(list(groups)))
+        topics: dict[str, set[str]] = {}
+        for entry in described.describedGroups().entrySet():
+            group = _get(entry.getValue(), _NO_SUCH_GROUP)
+            for member in group.members() if group is not None else ():
+                for partition in member.assignment().topicPartitions():
+                    topics.setdefault(str(entry.getKey()), set()).add(str(partition.topic()))
+        return topics
+
+    def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        """The quotas of users and clients as configured, by the key of the quota."""
+        everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
+        found = {}
+        for entry in _get(self._admin.describeClientQuotas(everything).entities()).entrySet():
+            entity = _quota_entity(entry.getKey().entries())
+            if entity is not None:
+                found[entity] = {
+                    str(limit.getKey()): float(limit.getValue())
+                    for limit in entry.getValue().entrySet()
+                }
+        return found
+
+    def _cached(self, key: object, ask: Callable[[], _Answer]) -> _Answer:
+        now = time.monotonic()
+        known = self._cache.get(key)
+        if known is not None and now - known[0] < _CACHE_SECONDS:
+            return known[1]  # type: ignore[no-any-return]
+        answer = ask()
+        self._cache = {k: v for k, v in self._cache.items() if now - v[0] < _CACHE_SECONDS}
+        self._cache[key] = (now, answer)
+        return answer
+
+    def _cluster(self) -> Cluster:
+        options = java(f"{_ADMIN}.DescribeClusterOptions")()
+        if hasattr(options, "includeFencedBrokers"):
+            result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
+            nodes = _get(result.nodes(), _TOO_OLD)
+            if nodes is not None:
+                return _cluster_of(_get(result.clusterId()), nodes)
+        result = self._admin.describeCluster()
+        return _cluster_of(_get(result.clusterId()), _get(result.nodes()))
+
+    def _topics(self) -> Topics:
+        options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
+        names = _get(self._admin.listTopics(options).names())
+        futures = self._admin.describeTopics(names).topicNameValues()
+        topics = {}
+        for entry in futures.entrySet():
+            description = _get(entry.getValue(), _NO_SUCH_TOPIC)
+            if description is not None:
+                states = (_partition_state(info) for info in description.partitions())
+                topics[str(entry.getKey())] = tuple(states)
+        return topics
+
+    def _configs(self, topics: Sequence[str]) -> dict[str, dict[str, str]]:
+        resource = java("org.apache.kafka.common.config.ConfigResource")
+        kind = java("org.apache.kafka.common.config.ConfigResource$Type").TOPIC
+        configs = {}
+        for start in range(0, len(topics), _CONFIGS_AT_ONCE):
+            asked = [resource(kind, name) for name in topics[start : start + _CONFIGS_AT_ONCE]]
+            futures = self._admin.describeConfigs(java("java.util.ArrayList")(asked)).values()
+            for entry in futures.entrySet():
+                config = _get(entry.getValue(), _NO_SUCH_TOPIC)
+                if config is not None:
+                    configs[str(entry.getKey().name())] = _settings(config)
+        return configs
+
+    def _lists_groups(self) -> bool:
+        listing = f"{_ADMIN}.ListGroupsOptions"
+        try:
+            return hasattr(java(listing), "forConsumerGroups")
+        except TypeError:  # JPype's way to say that there is no such class
+            return False
+
+
+def _properties(file: Path | None) -> Any:
+    properties = java("java.util.Properties")()
+    if file is None:
+        return properties
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise SourceRefusedError(
+            f"Admin client: cannot read properties_file {file}: {error.strerror}"
+        ) from None
+    properties.load(java("java.io.StringReader")(text))
+    return properties
+
+
+def _get(future: Any, *absent: str) -> Any:
+    """What a future holds; None if it failed with one of these exceptions."""
+    try:
+        return future.get()
+    except java("java.util.concurrent.ExecutionException") as error:
+        cause = error.getCause()
+        if str(cause.getClass().getName()) in absent:
+            return None
+        raise
+
+
+def _cluster_of(cluster_id: Any, nodes: Any) -> Cluster:
+    live: list[int] = []
+    fenced: list[int] = []
+    for node in nodes:
+        is_fenced = bool(node.isFenced()) if hasattr(node, "isFenced") else False
+        (fenced if is_fenced else live).append(int(node.id()))
+    return Cluster(str(cluster_id), tuple(sorted(live)), tuple(sorted(fenced)))
+
+
+def _partition_state(info: Any) -> PartitionState:
+    leader = info.leader()
+    leader_id = None if leader is None or leader.isEmpty() else int(leader.id())
+    return PartitionState(int(info.partition()), leader_id, int(info.replicas().size()))
+
+
+def _settings(config: Any) -> dict[str, str]:
+    entries = ((name, config.get(name)) for name in TOPIC_CONFIGS)
+    return {name: str(entry.value()) for name, entry in entries if entry is not None}
+
+
+def _quota_entity(parts: Mapping[Any, Any]) -> QuotaEntity | None:
+    names = {str(kind): None if name is None else str(name) for kind, name in parts.items()}
+    if not names.keys() <= {"user", "client-id"}:
+        return None  # quotas of IP addresses limit connections, not clients
+    default = ",".join(kind for kind in ("user", "client-id") if names.get(kind, "") is None)
+    return QuotaEntity(names.get("user"), names.get("client-id"), default)
+
+
+def _topic_partition(partition: Partition) -> Any:
+    return java("org.apache.kafka.common.TopicPartition")(partition.topic, partition.partition)

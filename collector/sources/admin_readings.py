@@ -1,0 +1,213 @@
+"""From what the cluster says to readings: which agent reports what, with no connection in sight.
+
+What belongs to a partition is reported by its leader's agent. What belongs to nobody (a partition
+without a leader, a quota, a fenced broker) is reported by the agents of the two live brokers with
+the lowest ids, so that one of them may fail.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from collector.samples import Commit, Notice, Partition, Reading, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from collector.sources.admin_client import Cluster, PartitionState, QuotaEntity, Topics
+    from collector.sources.unchanged import Unchanged
+
+LEADERLESS: Final = "kafka.partition.leaderless"
+FENCED: Final = "kafka.cluster.node.fenced"
+COMMITTED: Final = "kafka.group.committed_offset"
+QUOTAS: Final = {
+    "producer_byte_rate": "kafka.quota.produce.byte_rate",
+    "consumer_byte_rate": "kafka.quota.fetch.byte_rate",
+    "request_percentage": "kafka.quota.request.percentage",
+    "controller_mutation_rate": "kafka.quota.controller_mutation.rate",
+}
+_REPORTERS: Final = 2
+_SETTINGS: Final = {
+    "min.insync.replicas": "kafka.topic.min_insync_replicas",
+    "retention.ms": "kafka.topic.retention_time",
+    "retention.bytes": "kafka.topic.retention_bytes",
+}
+
+Limits = dict["QuotaEntity", dict[str, float]]
+Configs = dict[str, dict[str, str]]
+
+
+def reports_for_all(cluster: Cluster, node: int) -> bool:
+    """Whether this broker is one of the two that report what belongs to nobody."""
+    return node in cluster.live[:_REPORTERS]
+
+
+def led_by(topics: Topics, node: int) -> list[Partition]:
+    """The partitions that this broker leads."""
+    return [
+        Partition(topic, state.partition)
+        for topic, states in topics.items()
+        for state in states
+        if state.leader == node
+    ]
+
+
+def gauge(metric: str, values: Mapping[Series, float], unchanged: Unchanged) -> Reading:
+    """A reading of these values."""
+    zeros = frozenset(series for series, value in values.items() if value == 0)
+    above = {series: value for series, value in values.items() if value != 0}
+    return Reading(metric, "gauge", unchanged.same(metric, zeros), above)
+
+
+def leaderless(topics: Topics, cluster: Cluster, node: int) -> dict[Series, float]:
+    """0 for what this broker leads; 1 for what nobody leads, if it is ours to report."""
+    for_all = reports_for_all(cluster, node)
+    return {
+        Series(LEADERLESS, topic, state.partition): float(state.leader is None)
+        for topic, states in topics.items()
+        for state in states
+        if state.leader == node or (state.leader is None and for_all)
+    }
+
+
+def per_partition(metric: str, offsets: Mapping[Partition, int]) -> dict[Series, float]:
+    """Offsets as values."""
+    return {Series(metric, *partition): float(offset) for partition, offset in offsets.items()}
+
+
+def committed(commits: Mapping[Commit, int | None]) -> dict[Series, float]:
+    """Commits as values; where a group has not committed there is none."""
+    return {
+        Series(COMMITTED, commit.topic, commit.partition, group=commit.group): float(offset)
+        for commit, offset in commits.items()
+        if offset is not None
+    }
+
+
+def commits_of_led(
+    commits: Mapping[Commit, int],
+    assigned: Mapping[str, set[str]],
+    groups: Iterable[str],
+    partitions: Iterable[Partition],
+) -> dict[Commit, int | None]:
+    """The commits of every group in these partitions, None where it has not committed.
+
+    A group that is only listed says nothing of what it wants to read: it counts for the topics it
+    has committed in anywhere, and for those its members are assigned to.
+    """
+    by_topic: dict[str, list[Partition]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition)
+    interests = {group: set(assigned.get(group, ())) for group in groups}
+    for commit in commits:
+        interests.setdefault(commit.group, set()).add(commit.topic)
+    return {
+        commit: commits.get(commit)
+        for group, topics in interests.items()
+        for topic in topics
+        for commit in (Commit(group, *partition) for partition in by_topic.get(topic, ()))
+    }
+
+
+def quota_limits(limits: Limits) -> dict[str, dict[Series, float]]:
+    """Limits by metric."""
+    values: dict[str, dict[Series, float]] = {metric: {} for metric in QUOTAS.values()}
+    for entity, quotas in limits.items():
+        for key, limit in quotas.items():
+            metric = QUOTAS.get(key)
+            if metric is not None:
+                values[metric][_quota_series(metric, entity)] = limit
+    return values
+
+
+def topology(topics: Topics, configs: Configs) -> dict[str, dict[Series, float]]:
+    """What these topics are, by metric."""
+    values: dict[str, dict[Series, float]] = {}
+    for topic, states in topics.items():
+        for metric, value in _describe(states, configs.get(topic, {})).items():
+            values.setdefault(metric, {})[Series(metric, topic)] = value
+    return values
+
+
+def fenced(cluster: Cluster) -> dict[Series, float]:
+    """0 for each live broker, 1 for each that is registered but fenced."""
+    states = [(node, 0.0) for node in cluster.live] + [(node, 1.0) for node in cluster.fenced]
+    return {Series(FENCED, labels=(("node", f"broker-{node}"),)): value for node, value in states}
+
+
+def is_compacted(config: Mapping[str, str]) -> bool:
+    """Whether records vanish from within the log."""
+    return "compact" in config.get("cleanup.policy", "").replace(" ", "").split(",")
+
+
+def is_tiered(config: Mapping[str, str]) -> bool:
+    """Whether the topic has a remote tier."""
+    return config.get("remote.storage.enable") == "true"
+
+
+def leader_changes(before: Topics, after: Topics, node: int, *, for_all: bool) -> list[Notice]:
+    """Elections: told by the new leader's agent; a lost leader by those who report for all."""
+    known = {
+        (topic, state.partition): state.leader
+        for topic, states in before.items()
+        for state in states
+    }
+    return [
+        Notice("leader_change", Series("", topic, state.partition), _name(old), _name(state.leader))
+        for topic, states in after.items()
+        for state in states
+        if (old := known.get((topic, state.partition), state.leader)) != state.leader
+        and (state.leader == node or (state.leader is None and for_all))
+    ]
+
+
+def quota_changes(before: Limits, after: Limits) -> list[Notice]:
+    """Quotas that were set, changed or taken away."""
+    notices = []
+    for entity in sorted({*before, *after}, key=repr):
+        old, new = before.get(entity, {}), after.get(entity, {})
+        for key in sorted({*old, *new}):
+            if old.get(key) != new.get(key):
+                subject = _quota_series("", entity)
+                notices.append(
+                    Notice("quota_change", subject, _setting(key, old), _setting(key, new))
+                )
+    return notices
+
+
+def config_changes(before: Configs, after: Configs) -> list[Notice]:
+    """Settings of topics that changed; a topic that is new has changed nothing."""
+    return [
+        Notice("config_change", Series("", topic), _setting(key, before[topic]), _setting(key, new))
+        for topic, new in sorted(after.items())
+        for key in sorted({*new, *before.get(topic, new)})
+        if topic in before and before[topic].get(key) != new.get(key)
+    ]
+
+
+def _describe(states: tuple[PartitionState, ...], config: Mapping[str, str]) -> dict[str, float]:
+    values = {"kafka.topic.partitions": float(len(states))}
+    first = next((state for state in states if state.partition == 0), None)
+    if first is not None:
+        values["kafka.topic.replication_factor"] = float(first.replicas)
+    for key, metric in _SETTINGS.items():
+        if key in config:
+            values[metric] = float(config[key])
+    if "remote.storage.enable" in config:
+        values["kafka.topic.remote_storage_enabled"] = float(is_tiered(config))
+    if "cleanup.policy" in config:
+        values["kafka.topic.compacted"] = float(is_compacted(config))
+    return values
+
+
+def _quota_series(metric: str, entity: QuotaEntity) -> Series:
+    labels = (("default", entity.default),) if entity.default else ()
+    return Series(metric, user=entity.user, client_id=entity.client_id, labels=labels)
+
+
+def _setting(key: str, settings: Mapping[str, object]) -> str | None:
+    return f"{key}={settings[key]}" if key in settings else None
+
+
+def _name(leader: int | None) -> str:
+    return "none" if leader is None else f"broker-{leader}"
