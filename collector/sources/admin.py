@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from collector.catalogue import Family
     from collector.samples import Notice, Series
-    from collector.sources.admin_client import Topics
+    from collector.sources.admin_records import Cluster, Topics
 
 _Result = TypeVar("_Result")
 

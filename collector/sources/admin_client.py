@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector.errors import SourceRefusedError
 from collector.samples import Commit, Partition
+from collector.sources.admin_records import (
+    Cluster,
+    QuotaEntity,
+    Topics,
+    cluster_of,
+    partition_state,
+    quota_entity,
+    settings,
+)
 from collector.sources.jvm import java
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 _Answer = TypeVar("_Answer")
@@ -23,42 +32,6 @@ _CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
 _NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
 _TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
-
-TOPIC_CONFIGS: Final = (
-    "min.insync.replicas",
-    "retention.ms",
-    "retention.bytes",
-    "remote.storage.enable",
-    "cleanup.policy",
-)
-"""The topic settings that are read."""
-
-
-class Cluster(NamedTuple):
-    """Who there is: live brokers, and those that are registered but fenced."""
-
-    id: str
-    live: tuple[int, ...]
-    fenced: tuple[int, ...]
-
-
-class PartitionState(NamedTuple):
-    """A partition, its leader (None: it has none) and its number of replicas."""
-
-    partition: int
-    leader: int | None
-    replicas: int
-
-
-class QuotaEntity(NamedTuple):
-    """Whom a quota is for; ``default`` names the parts that stand for everybody else."""
-
-    user: str | None
-    client_id: str | None
-    default: str
-
-
-Topics = dict[str, tuple[PartitionState, ...]]
 
 
 class KafkaAdmin:
@@ -176,7 +149,7 @@ class KafkaAdmin:
         everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
         found = {}
         for entry in _get(self._admin.describeClientQuotas(everything).entities()).entrySet():
-            entity = _quota_entity(entry.getKey().entries())
+            entity = quota_entity(entry.getKey().entries())
             if entity is not None:
                 found[entity] = {
                     str(limit.getKey()): float(limit.getValue())
@@ -200,9 +173,9 @@ class KafkaAdmin:
             result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
             nodes = _get(result.nodes(), _TOO_OLD)
             if nodes is not None:
-                return _cluster_of(_get(result.clusterId()), nodes)
+                return cluster_of(_get(result.clusterId()), nodes)
         result = self._admin.describeCluster()
-        return _cluster_of(_get(result.clusterId()), _get(result.nodes()))
+        return cluster_of(_get(result.clusterId()), _get(result.nodes()))
 
     def _topics(self) -> Topics:
         options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
@@ -212,7 +185,7 @@ class KafkaAdmin:
         for entry in futures.entrySet():
             description = _get(entry.getValue(), _NO_SUCH_TOPIC)
             if description is not None:
-                states = (_partition_state(info) for info in description.partitions())
+                states = (partition_state(info) for info in description.partitions())
                 topics[str(entry.getKey())] = tuple(states)
         return topics
 
@@ -226,7 +199,7 @@ class KafkaAdmin:
             for entry in futures.entrySet():
                 config = _get(entry.getValue(), _NO_SUCH_TOPIC)
                 if config is not None:
-                    configs[str(entry.getKey().name())] = _settings(config)
+                    configs[str(entry.getKey().name())] = settings(config)
         return configs
 
     def _lists_groups(self) -> bool:
@@ -260,34 +233,6 @@ def _get(future: Any, *absent: str) -> Any:
         if str(cause.getClass().getName()) in absent:
             return None
         raise
-
-
-def _cluster_of(cluster_id: Any, nodes: Any) -> Cluster:
-    live: list[int] = []
-    fenced: list[int] = []
-    for node in nodes:
-        is_fenced = bool(node.isFenced()) if hasattr(node, "isFenced") else False
-        (fenced if is_fenced else live).append(int(node.id()))
-    return Cluster(str(cluster_id), tuple(sorted(live)), tuple(sorted(fenced)))
-
-
-def _partition_state(info: Any) -> PartitionState:
-    leader = info.leader()
-    leader_id = None if leader is None or leader.isEmpty() else int(leader.id())
-    return PartitionState(int(info.partition()), leader_id, int(info.replicas().size()))
-
-
-def _settings(config: Any) -> dict[str, str]:
-    entries = ((name, config.get(name)) for name in TOPIC_CONFIGS)
-    return {name: str(entry.value()) for name, entry in entries if entry is not None}
-
-
-def _quota_entity(parts: Mapping[Any, Any]) -> QuotaEntity | None:
-    names = {str(kind): None if name is None else str(name) for kind, name in parts.items()}
-    if not names.keys() <= {"user", "client-id"}:
-        return None  # quotas of IP addresses limit connections, not clients
-    default = ",".join(kind for kind in ("user", "client-id") if names.get(kind, "") is None)
-    return QuotaEntity(names.get("user"), names.get("client-id"), default)
 
 
 def _topic_partition(partition: Partition) -> Any:

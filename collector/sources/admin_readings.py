@@ -14,7 +14,7 @@ from collector.samples import Commit, Notice, Partition, Reading, Series
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.sources.admin_client import Cluster, PartitionState, QuotaEntity, Topics
+    from collector.sources.admin_records import Cluster, PartitionState, QuotaEntity, Topics
     from collector.sources.unchanged import Unchanged
 
 LEADERLESS: Final = "kafka.partition.leaderless"
