@@ -1,0 +1,88 @@
+# Everything a person does with this repository; `make` alone says what there is.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := collector lakehouse demo tests bench
+
+# Installs a program with the system's package manager where it is missing and we may.
+define need
+@command -v $(1) >/dev/null || { \
+  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+    echo "installing $(2)"; \
+    apt-get update -qq >/dev/null; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(2) >/dev/null; \
+  else \
+    echo "$(1) is missing and we may not install it: install the package $(2), then try again" >&2; \
+    exit 1; \
+  fi; }
+endef
+
+##@ Use
+.PHONY: demo
+demo: setup ## A real Kafka cluster with faults, scraped, rolled up and told in .demo/report.html
+	@exec $(BIN)/python -m demo
+
+##@ Develop
+.PHONY: setup
+setup: $(VENV)/.installed java jars ## Virtual environment, Java 17 and the jars of Kafka and Delta
+
+.PHONY: test
+test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
+	@$(BIN)/pytest tests/unit
+	@$(BIN)/pytest tests --ignore=tests/unit
+
+.PHONY: test-fast
+test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
+	@$(BIN)/pytest tests/unit
+
+.PHONY: lint
+lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: $(VENV)/.installed ## Let ruff format and mend what it can
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+.PHONY: lock
+lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, with hashes
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url --quiet -o requirements.lock
+
+.PHONY: clean
+clean: ## Remove what the demo and the tools made; keeps .venv and .cache
+	@rm -rf .demo .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+
+.PHONY: help
+help: ## This text
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# What the targets above stand on.
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "jmxlake needs Python 3.11 or later: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: java
+java:
+	$(call need,java,openjdk-17-jdk-headless)
+
+.PHONY: browser
+browser:
+	$(call need,chromium,chromium)
+
+.PHONY: jars
+jars: $(VENV)/.installed java
+	@$(BIN)/python -m demo.jars
