@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from confluent_kafka import ThrottleEvent
 
 
+_FILL_BATCH_BYTES = 15_000
+
+
 class Throttling:
     """What the brokers' answers told one client of throttling."""
 
@@ -73,7 +76,10 @@ def send(to: Producer, topic: str, partition: int, size: int) -> None:
 
 def fill(bootstrap: str, topic: str, partitions: int, megabytes: float) -> None:
     """Write so much into each partition, in records of 10 kB, and wait until it is written."""
-    writer = producer(bootstrap, "loader", compression_type="none", acks="all")
+    # Small batches: a broker serves no less than one, however little a reader asks for.
+    writer = producer(
+        bootstrap, "loader", compression_type="none", acks="all", batch_size=_FILL_BATCH_BYTES
+    )
     for _ in range(int(megabytes * 100)):
         for partition in range(partitions):
             send(writer, topic, partition, 10_000)

@@ -10,7 +10,7 @@ CONTROLLER_ID = 3000
 RACKS = "abc"
 SASL_USERS = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret"}
 
-THROTTLE_MEMORY_SECONDS = 2
+THROTTLE_MEMORY_SECONDS = 4
 """How long throttle-time stays after the last throttling: samples x window of the settings below.
 Kafka's default is 60 s, longer than half of the demo."""
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from demo.cluster import Cluster
@@ -48,31 +47,9 @@ class RemoteTier:
         time.sleep(2)
         return self.segments() == before
 
-    @contextmanager
-    def undeletable(self) -> Iterator[None]:
-        """Make LocalTieredStorage fail to delete, whoever runs it, as long as this lasts.
-
-        It refuses a segment of which one file is a folder. The producer snapshot is the one
-        that no reader asks for, so reads go on.
-        """
-        hidden = [path for folder in self._local for path in self._uploaded(folder)]
-        for snapshot in hidden:
-            snapshot.rename(_aside(snapshot))
-            snapshot.mkdir()
-        try:
-            yield
-        finally:
-            for snapshot in hidden:
-                snapshot.rmdir()
-                _aside(snapshot).rename(snapshot)
-
     def _uploaded(self, local: Path) -> list[Path]:
         """The producer snapshots, which LocalTieredStorage writes last of a segment's files."""
         return list(self._remote.glob(f"{local.name}-*/*.snapshot"))
-
-
-def _aside(snapshot: Path) -> Path:
-    return snapshot.with_name(f"{snapshot.name}.aside")
 
 
 def _size(log: Path) -> int:

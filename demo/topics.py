@@ -59,6 +59,12 @@ def configure(cluster: Cluster, topic: str, settings: Mapping[str, str]) -> None
         result.result(_SECONDS)
 
 
+def replicas_in_sync(cluster: Cluster, topic: str) -> int:
+    """The fewest replicas in sync that any partition of the topic has."""
+    partitions = cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions
+    return min(len(partition.isrs) for partition in partitions.values())
+
+
 def _create(cluster: Cluster, topics: list[NewTopic]) -> None:
     admin = cluster.admin()  # kept in a name: without it the futures fail
     futures = admin.create_topics(topics, request_timeout=_SECONDS)

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
 from demo.clients import Throttling, consumer, fill, producer, send
 from demo.clock import now_iso
 from demo.java_admin import Quota, set_quotas
@@ -38,7 +40,7 @@ class Client:
     does: str
     quota: Quota | None
     partition: int
-    record_bytes: int = 8_000
+    record_bytes: int = 4_000
     pause: float = 0.0
     sasl_user: str | None = None
 
@@ -118,10 +120,10 @@ def _fetch(stage: Stage, client: Client, seen: Throttling) -> None:
         client.name,
         "reporting",
         throttle_cb=seen,
-        fetch_message_max_bytes=client.record_bytes * 2,
+        fetch_message_max_bytes=16_000,
         queued_max_messages_kbytes=64,
     )
-    reader.subscribe([INVOICES])
+    reader.assign([TopicPartition(INVOICES, client.partition, OFFSET_BEGINNING)])
     while stage.before(END_AT):
         reader.poll(0.1)
     reader.close()
@@ -131,7 +133,7 @@ def _producer(stage: Stage, client: Client, seen: Throttling) -> Producer:
     config: dict[str, Any] = {
         "throttle_cb": seen,
         "acks": "1",
-        "batch_size": 16_384,
+        "batch_size": 8_192,
         "compression_type": "none",
         "linger_ms": 0,
         "max_in_flight": 1,
