@@ -5,6 +5,7 @@ Each is drawn twice, for wide and for narrow screens, so that its letters stay r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +14,7 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup
 
+from lakehouse.report import words
 from lakehouse.report.svg import COLOURS, tidy
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ _STEPS: Final = tuple(
     [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)]
     + [timedelta(days=days) for days in (1, 2, 7, 14, 28)]
 )
+_SUFFIXES: Final = frozenset({"%", *map(words.binary_unit, range(words.BINARY_UNITS))})
 _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 
 
@@ -87,20 +90,31 @@ def _timeline(figure: Spans, unit: str, width: int) -> Drawing:
     time = _time_axis(figure.within, width)
     share = unit == "%"
     scale = alt.Scale(domain=[0, 100 if share else figure.highest or 1], nice=not share)
-    numbers = ",~r" if figure.highest < 10_000 else "~s"
-    axis = alt.Axis(tickCount=3, format=numbers, domain=False, ticks=False)
-    value = alt.Y("value:Q", scale=scale, title=unit, axis=axis)
+    value = alt.Y(
+        "value:Q", scale=scale, title=None, axis=_value_axis(unit, figure.highest), stack=False
+    )
     base = alt.Chart(alt.InlineData(values=_steps(figure.known))).encode(x=time, detail="run:N")
     band = base.mark_area(interpolate="step-after", color=COLOURS["band"])
     area = base.mark_area(interpolate="step-after", color=COLOURS["accent"], fillOpacity=0.18)
     line = base.mark_line(interpolate="step-after", color=COLOURS["accent"], strokeWidth=1.5)
-    low = alt.Y("low:Q", scale=scale, title=unit, axis=axis)
-    return alt.layer(
-        _unknown(figure.unknown, time),
-        band.encode(y=low, y2="high:Q"),
-        area.encode(y=value),
-        line.encode(y=value),
-    ).properties(width=width, height=110)
+    layers = [_unknown(figure.unknown, time), area.encode(y=value), line.encode(y=value)]
+    if any(span.values[1] != span.values[2] for span in figure.known):
+        low = alt.Y("low:Q", scale=scale, title=None)
+        layers.insert(1, band.encode(y=low, y2="high:Q"))
+    return alt.layer(*layers).properties(width=width, height=110)
+
+
+def _value_axis(unit: str, highest: float) -> alt.Axis:
+    return alt.Axis(
+        # Nothing but bytes and shares has parts.
+        tickCount=3 if unit in _SUFFIXES else min(3, math.ceil(highest)),
+        format=",~r" if highest < 10_000 else "~s",
+        # The facts' own unit never becomes part of an expression.
+        labelExpr=f"datum.label + '\u00a0{unit}'" if unit in _SUFFIXES else "datum.label",
+        domain=False,
+        ticks=False,
+        minExtent=52,
+    )
 
 
 def _steps(known: Sequence[Known]) -> list[dict[str, Any]]:
@@ -153,7 +167,9 @@ def _incidents(bars: Sequence[Bar], within: Span, width: int) -> Drawing:
         sort=lanes,
         title=None,
         scale=alt.Scale(domain=lanes, paddingInner=0.35),
-        axis=alt.Axis(labelLimit=label, labelFontSize=12, domain=False, ticks=False, grid=False),
+        axis=alt.Axis(
+            labelLimit=label, minExtent=label - 40, domain=False, ticks=False, grid=False
+        ),
     )
     time = _time_axis(within, width)
     layers = [

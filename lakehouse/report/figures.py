@@ -54,20 +54,17 @@ class Figure:
 
 def name(value: object, label: str = "", limit: int = words.NAME_LIMIT) -> Name:
     """A hostile name, made fit to be shown."""
-    # Far more than is shown, far less than an attacker can send.
-    whole = words.visible(str(value)[: 2 * words.TITLE_LIMIT + 4])
-    if len(str(value)) > 2 * words.TITLE_LIMIT + 4:
-        whole = words.visible(str(value)[: words.TITLE_LIMIT])
-        whole = f"{whole}…{words.visible(str(value)[-words.TITLE_LIMIT :])}"
+    given = str(value)
+    # Cut before it is spelt out: 32 KB of control characters would become six times as much.
+    whole = words.visible(words.shorten(given, 2 * words.TITLE_LIMIT))
     text = words.shorten(whole, limit) or "(empty)"
     title = words.shorten(whole, words.TITLE_LIMIT)
     return Name(text, "" if title == text or not whole else title, label)
 
 
 def subject(row: Row, keys: Iterable[str] = SUBJECT_KEYS) -> tuple[Name, ...]:
-    """The names that say whom a row is about."""
-    found = [name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None]
-    return tuple(found) or (Name("the whole cluster"),)
+    """The names that say whom a row is about; none where it is about the whole cluster."""
+    return tuple(name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None)
 
 
 def single(value: object) -> tuple[Name, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from lakehouse.report import words
+from lakehouse.report import figures, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ Paint = Literal["unknown", "edge", "under", "leaderless"]
 LANES: Final = 12
 """Topics that are drawn, the worst ones; the table below the drawing lists more."""
 
-_LABEL: Final = 24
+_LABEL: Final = 20
 _ISOLATE: Final = ("\u2068", "\u2069")
 
 
@@ -73,7 +73,7 @@ def _lanes(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:
     worst = sorted(by_name, key=lambda name: _longest(by_name[name]), reverse=True)[:LANES]
     labels: dict[str, str] = {}
     for name in worst:
-        label = words.shorten(words.visible(name[:1000]), _LABEL)
+        label = figures.name(name, limit=_LABEL).text
         taken = sum(other == label for other in labels.values())
         labels[name] = label + "\u00a0" * taken
     return [(f"{_ISOLATE[0]}{labels[name]}{_ISOLATE[1]}", by_name[name]) for name in worst]

@@ -85,7 +85,7 @@ def _digest(text: str) -> str:
 def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
     window = facts.get("window_seconds")
     return {
-        "version": words.visible(facts.get("jmxlake") or ""),
+        "version": words.line(facts.get("jmxlake") or ""),
         "cluster": figures.name(facts.get("cluster")),
         "period": words.period(facts["from"], facts["to"]),
         "generated": words.day_and_time(facts.get("generated_at")),
@@ -130,11 +130,14 @@ def _titled(title: str, subject: object) -> str:
 
 def _happened(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     found = incidents.incidents(facts)
-    topics = words.plural(len({row["topic"] for row in found}), "topic")
+    topics = len({row["topic"] for row in found})
+    drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
     return {
         "incidents": tables.INCIDENTS.of(found),
         "incident_drawings": charts.incidents(incidents.bars(facts, within), within),
-        "incident_caption": f"{words.plural(len(found), 'incident')} of {topics}.",
+        "incident_caption": (
+            f"{words.plural(len(found), 'incident')} of {words.plural(topics, 'topic')}{drawn}."
+        ),
     }
 
 

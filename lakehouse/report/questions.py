@@ -81,6 +81,10 @@ def _others(bad: list[Row], noun: str, so: str) -> str:
     return f" So {verb} {words.plural(others, 'other ' + noun)}." if others else ""
 
 
+def _label(one: Name, place: int) -> str:
+    return f", {one.label} " if place else f"{one.label.capitalize()} "
+
+
 def _positive(*keys: str) -> Callable[[Row], bool]:
     return lambda row: any((row.get(key) or 0) > 0 for key in keys)
 
@@ -136,10 +140,10 @@ def _throttling(facts: Mapping[str, Any]) -> Question:
     def tell(bad: list[Row]) -> Finding:
         worst = bad[0]
         who = figures.subject(worst, ("user", "client_id"))
-        kind = tables.KINDS.get(str(worst.get("kind")), words.visible(worst.get("kind")))
+        kind = tables.KINDS.get(str(worst.get("kind")), words.line(worst.get("kind")))
         return (
-            *(part for one in who for part in (f"{one.label.capitalize()} ", one, " ")),
-            f"was throttled ({kind}) for ",
+            *(part for n, one in enumerate(who) for part in (_label(one, n), one)),
+            f" was throttled ({kind}) for ",
             figures.time(worst, "throttled"),
             f".{_others(bad, 'client', 'was')}",
         )

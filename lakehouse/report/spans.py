@@ -78,11 +78,18 @@ class Spans:
         known: list[Known] = []
         for span in self.known:
             last = known[-1] if known else None
-            if last and last.end == span.start and span.end - last.start <= width:
+            if (
+                last
+                and last.end == span.start
+                and self._slot(last, width) == self._slot(span, width)
+            ):
                 known[-1] = Known(last.start, span.end, self._worst(last.values, span.values))
             else:
                 known.append(span)
         return Spans(tuple(known), self.unknown, self.within, self.unit)
+
+    def _slot(self, span: Known, width: timedelta) -> int:
+        return (span.start - self.within[0]) // width
 
     def _worst(self, one: Values, other: Values) -> Values:
         value = min(one[0], other[0]) if self.unit == "%" else max(one[0], other[0])
@@ -91,7 +98,7 @@ class Spans:
     def scaled(self) -> tuple[Spans, str]:
         """The same in the unit that reads best, and the name of that unit."""
         if not self.unit.startswith("By"):
-            return self, _UNITS.get(self.unit, words.visible(self.unit))
+            return self, _UNITS.get(self.unit, words.line(self.unit))
         power = words.binary_power(self.highest)
         by = 1024.0**power
         known = (

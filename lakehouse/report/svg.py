@@ -40,8 +40,8 @@ def tidy(svg: str, kind: str) -> Markup:
         kind: A class for the element: ``wide`` or ``narrow``.
     """
     root = ET.fromstring(svg)  # noqa: S314  drawn by our own process; it declares no entity
+    box = root.get("viewBox", "")
     _clean(root)
-    box = root.get("viewBox") or "0 0 1 1"
     root.attrib = {
         "class": f"chart {kind}",
         "viewBox": box,
@@ -76,6 +76,8 @@ def _attributes(found: dict[str, str]) -> dict[str, str]:
     kept = {key: _round(value) for key, value in found.items() if key in _KEPT}
     if set(_LETTER.findall(kept.get("d", ""))) <= {"M", "L", "Z"} and "d" in kept:
         kept["d"] = _shorter(kept["d"])
+    if kept.get("transform") == "translate(0,0)":
+        del kept["transform"]
     paint = [
         f"{way}-{_CLASSES[found[way]]}" for way in ("fill", "stroke") if found.get(way) in _CLASSES
     ]
@@ -92,6 +94,8 @@ def _shorter(path: str) -> str:
     for command, x, y in _POINT.findall(path):
         if command == "Z":
             out.append("Z")
+        elif command == "L" and (x, y) == at:
+            continue
         elif command == "L" and y == at[1]:
             out.append(f"H{x}")
         elif command == "L" and x == at[0]:

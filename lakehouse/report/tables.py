@@ -124,7 +124,7 @@ CLIENTS: Final = Draft(
         _subject("Client", "user", "client_id"),
         Column(
             "Quota on",
-            text(lambda row: KINDS.get(str(row.get("kind")), words.visible(row.get("kind")))),
+            text(lambda row: KINDS.get(str(row.get("kind")), words.line(row.get("kind")))),
             numeric=False,
         ),
         _time("Throttled", "throttled"),
@@ -154,7 +154,7 @@ def lagging(row: Row, way: str) -> Figure:
 
 
 def _cautions(row: Row) -> str:
-    return "; ".join(_FLAGS.get(flag, words.visible(flag)) for flag in row.get("flags") or ())
+    return "; ".join(_FLAGS.get(flag, words.line(flag)) for flag in row.get("flags") or ())
 
 
 def tier_badness(row: Row) -> tuple[float, float]:
@@ -230,7 +230,7 @@ REMOTE_BROKERS: Final = Draft(
 
 def _outcomes(row: Row) -> str:
     counted = row.get("outcomes") or {}
-    return ", ".join(f"{_OUTCOMES.get(k, words.visible(k))} {n:,}" for k, n in counted.items())
+    return ", ".join(f"{_OUTCOMES.get(k, words.line(k))} {n:,}" for k, n in counted.items())
 
 
 def _share(row: Row) -> Figure:
@@ -256,7 +256,7 @@ SOURCES: Final = Draft(
 
 def _why(row: Row) -> str:
     outcome = row.get("outcome")
-    return _OUTCOMES.get(str(outcome), words.visible(outcome)) if outcome else "never read"
+    return _OUTCOMES.get(str(outcome), words.line(outcome)) if outcome else "never read"
 
 
 GAPS: Final = Draft(
@@ -275,7 +275,7 @@ GAPS: Final = Draft(
 
 
 def _happening(row: Row) -> str:
-    return words.visible(row.get("kind")).replace("_", " ")
+    return words.line(row.get("kind")).replace("_", " ")
 
 
 EVENTS: Final = Draft(

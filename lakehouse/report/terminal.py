@@ -42,7 +42,8 @@ def verdict_table(facts: Mapping[str, Any], *, terminal: bool | None = None) -> 
         highlight=False,
     )
     console.print(Group(Text(headline(facts), "bold"), _verdicts(facts), _findings(facts)))
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    text = target.getvalue().replace("\u00a0", " ")
+    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 
 
 def _verdicts(facts: Mapping[str, Any]) -> Table:

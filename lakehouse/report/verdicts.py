@@ -56,6 +56,16 @@ class Verdict:
     budget: Budget | None
     subjects: Listing | None
 
+    @property
+    def every(self) -> str:
+        """What the fold says that hides the subjects."""
+        if self.subjects is None:
+            return ""
+        all_of_them = words.plural(self.subjects.total, self.subjects.noun)
+        return (
+            f"Show the {self.subjects.noun}" if self.subjects.total == 1 else f"All {all_of_them}"
+        )
+
 
 def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
     """All verdicts, worst first."""
@@ -81,7 +91,7 @@ def headline(facts: Mapping[str, Any]) -> str:
         return f"{every.get(total, f'All {total} objectives are')} met."
     if tally["no_data"] == total:
         return "Nobody looked: there is no data for any objective."
-    parts = [f"{tally[key]} {_COUNTED[key]}" for key in WORDS if tally[key]]
+    parts = [f"{tally[key]}\u00a0{_COUNTED[key]}" for key in WORDS if tally[key]]
     return f"Of {words.plural(total, 'objective')}: {_and(parts)}."
 
 
@@ -95,15 +105,19 @@ def _verdict(row: Row, objective: Row) -> Verdict:
     verdict = row.get("verdict") or "no_data"
     return Verdict(
         verdict if verdict in WORDS else "no_data",
-        words.visible(row.get("title") or row["objective"]),
+        words.line(row.get("title") or row["objective"]),
         "no target" if row.get("target") is None else f"target {words.percent(row['target'])}",
         _counts(row, _level(objective)),
-        words.visible(objective.get("description") or ""),
-        figures.subject(worst) if worst else (),
+        words.line(objective.get("description") or "", 400),
+        _subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
         budget(worst) if worst else None,
         _subjects(objective).of(subjects) if subjects else None,
     )
+
+
+def _subject(row: Row) -> tuple[Name, ...]:
+    return figures.subject(row) or (Name("the whole cluster"),)
 
 
 def _level(objective: Row) -> str:
@@ -147,12 +161,12 @@ def _budget_left(left: int | None) -> str:
 
 
 def _subjects(objective: Row) -> Draft:
-    title = words.visible(objective.get("title") or objective.get("name") or "")
+    title = words.line(objective.get("title") or objective.get("name") or "")
     return Draft(
         f"{title}: every {_level(objective)}",
         _level(objective),
         (
-            Column("Subject", names(figures.subject), numeric=False),
+            Column("Subject", names(_subject), numeric=False),
             Column("Verdict", _verdict_cell, numeric=False),
             Column("Good share", figure(figures.attainment)),
             Column("Bad time", figure(lambda row: figures.time(row, "bad"))),

@@ -15,13 +15,16 @@ Rounding = Literal["down", "nearest", "up"]
 NOT_KNOWN: Final = "not known"
 NAME_LIMIT: Final = 48
 TITLE_LIMIT: Final = 240
+LINE_LIMIT: Final = 160
 
+_TIE: Final = "\u00a0"  # between a number and its unit no line may break
 _MS: Final = 1_000
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+BINARY_UNITS: Final = len(_BINARY)
 # Controls, formatting (bidi overrides, zero width), surrogates, unassigned, separators of lines.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
@@ -34,14 +37,14 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
         return f"-{duration(-us, _OPPOSITE[rounding])}"
     rounded = _to_step(us, _step(us), rounding)
     if rounded < _SECOND:
-        return f"{rounded // _MS} ms" if rounded else "0 s"
+        return f"{rounded // _MS}{_TIE}ms" if rounded else f"0{_TIE}s"
     if rounded < 10 * _SECOND:
         tenths = rounded // (_SECOND // 10)
-        return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"
+        return f"{tenths // 10}.{tenths % 10}".removesuffix(".0") + f"{_TIE}s"
     for unit, name, part, part_name in _PAIRS:
         if rounded >= unit:
-            return f"{rounded // unit} {name} {rounded % unit // part} {part_name}"
-    return f"{rounded // _SECOND} s"
+            return f"{rounded // unit}{_TIE}{name} {rounded % unit // part}{_TIE}{part_name}"
+    return f"{rounded // _SECOND}{_TIE}s"
 
 
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
@@ -75,7 +78,7 @@ def size(value: float | None) -> str:
         return NOT_KNOWN
     power = binary_power(value)
     scaled = value / 1024**power
-    return f"{scaled:,.1f} {_BINARY[power]}" if power else f"{count(value)} B"
+    return f"{scaled:,.1f}{_TIE}{_BINARY[power]}" if power else f"{count(value)}{_TIE}B"
 
 
 def binary_power(value: float) -> int:
@@ -98,7 +101,9 @@ def quantity(value: float | None, unit: str) -> str:
     if unit.startswith("By"):
         return size(value) + unit[2:]
     plain = unit.replace("{", "").replace("}", "")
-    return f"{count(value)} {visible(plain)}".rstrip()
+    if value == 1 and plain.endswith("s"):
+        plain = plain[:-1]
+    return f"{count(value)}{_TIE}{line(plain)}".rstrip()
 
 
 def milliseconds(value: float | None) -> str:
@@ -114,13 +119,13 @@ def percent(share: float | None, rounding: Rounding = "nearest") -> str:
     if share is None:
         return NOT_KNOWN
     if share in {0, 1}:
-        return f"{share * 100:.0f} %"
+        return f"{share * 100:.0f}{_TIE}%"
     text = ""
     for digits in (2, 3, 4, 5, 6):
         text = _percent_digits(share, digits, rounding)
         if text not in {"0", "100"}:
             break
-    return f"{text} %"
+    return f"{text}{_TIE}%"
 
 
 def _percent_digits(share: float, digits: int, rounding: Rounding) -> str:
@@ -145,7 +150,7 @@ def day_and_time(instant: str | None) -> str:
     if instant is None:
         return NOT_KNOWN
     moment = parse(instant)
-    return f"{moment:%a} {moment.day} {moment:%b %H:%M:%S}"
+    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", f"{moment:%H:%M:%S}"))
 
 
 def period(start: str, end: str) -> str:
@@ -165,6 +170,11 @@ def visible(text: object) -> str:
     )
 
 
+def line(text: object, limit: int = LINE_LIMIT) -> str:
+    """A text from outside as one line that is fit to be shown."""
+    return shorten(visible(str(text)[: 2 * limit]), limit)
+
+
 def shorten(text: str, limit: int = NAME_LIMIT) -> str:
     """The text, its middle left out if it is longer than ``limit`` characters."""
     if len(text) <= limit:
@@ -175,4 +185,4 @@ def shorten(text: str, limit: int = NAME_LIMIT) -> str:
 
 def plural(number: int, noun: str) -> str:
     """A number with its noun, such as ``1 topic`` or ``12 topics``."""
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
+    return f"{number:,}{_TIE}{noun if number == 1 else noun + 's'}"
