@@ -219,8 +219,11 @@ class Encoder(msgspec.Struct):
         track.add(increases, scrape.asked_us, scrape.answered_us, self.ledger)
 
     def _meet(self, identity: Identity, at_us: int) -> None:
-        known, self.identity = self.identity, identity
-        if known is None or known == identity:
+        known = self.identity
+        if known is not None and not identity.started_us:
+            return  # Admin tells the cluster, but not when the broker was started
+        self.identity = identity
+        if known is None or not known.started_us:
             return
         if known.started_us != identity.started_us:
             old, new = str(known.started_us), str(identity.started_us)
