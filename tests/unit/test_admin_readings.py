@@ -1,0 +1,113 @@
+"""Which agent reports what of the cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.samples import Commit, Notice, Partition, Series
+from collector.sources import admin_readings as readings
+from collector.sources.admin_records import Cluster, PartitionState, QuotaEntity
+
+CLUSTER = Cluster("c", live=(1, 2, 3), fenced=(4,))
+TOPICS = {
+    "led": (PartitionState(0, 3, 3), PartitionState(1, 1, 3)),
+    "gone": (PartitionState(0, None, 1),),
+}
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (1, {("led", 1): 0.0, ("gone", 0): 1.0}),
+        (2, {("gone", 0): 1.0}),
+        (3, {("led", 0): 0.0}),
+        (4, {}),
+    ],
+)
+def test_a_leaderless_partition_is_told_by_two(
+    node: int, expected: dict[tuple[str, int], float]
+) -> None:
+    told = readings.leaderless(TOPICS, CLUSTER, node)
+    assert {(series.topic, series.partition): value for series, value in told.items()} == expected
+
+
+def test_a_dead_broker_passes_its_duty_on() -> None:
+    assert readings.reports_for_all(Cluster("c", (2, 3), (1,)), 3)
+    assert not readings.reports_for_all(Cluster("c", (2, 3), (1,)), 1)
+
+
+def test_a_group_counts_where_it_committed_or_is_assigned() -> None:
+    partitions = [Partition("read", 0), Partition("read", 1), Partition("assigned", 0)]
+    partitions += [Partition("never", 0)]
+    commits = {Commit("g", "read", 0): 7, Commit("g", "elsewhere", 9): 1}
+    found = readings.commits_of_led(commits, {"g": {"assigned"}}, ["g", "idle"], partitions)
+    assert found == {
+        Commit("g", "read", 0): 7,
+        Commit("g", "read", 1): None,
+        Commit("g", "assigned", 0): None,
+    }
+
+
+def test_an_election_is_told_once() -> None:
+    before = {"t": (PartitionState(0, 1, 2), PartitionState(1, 2, 2), PartitionState(2, 1, 1))}
+    after = {"t": (PartitionState(0, 2, 2), PartitionState(1, 2, 2), PartitionState(2, None, 1))}
+    elected = Notice("leader_change", Series("", "t", 0), "broker-1", "broker-2")
+    lost = Notice("leader_change", Series("", "t", 2), "broker-1", "none")
+    assert readings.leader_changes(before, after, 2, for_all=False) == [elected]
+    assert readings.leader_changes(before, after, 3, for_all=True) == [lost]
+    assert readings.leader_changes(after, after, 2, for_all=True) == []
+
+
+def test_a_new_topic_is_no_election_and_no_change() -> None:
+    new = {"t": (PartitionState(0, 1, 1),)}
+    assert readings.leader_changes({}, new, 1, for_all=True) == []
+    assert readings.config_changes({}, {"t": {"retention.ms": "1"}}) == []
+
+
+def test_a_default_quota_has_a_label_and_no_name() -> None:
+    everybody = QuotaEntity(None, None, "user,client-id")
+    values = readings.quota_limits({everybody: {"producer_byte_rate": 1e6, "unknown": 1.0}})
+    metric = "kafka.quota.produce.byte_rate"
+    assert values[metric] == {Series(metric, labels=(("default", "user,client-id"),)): 1e6}
+    assert not any(found for name, found in values.items() if name != metric)
+
+
+def test_changes_of_quotas_and_settings_are_told() -> None:
+    bob = QuotaEntity("bob", None, "")
+    before = {bob: {"producer_byte_rate": 1.0, "consumer_byte_rate": 2.0}}
+    told = readings.quota_changes(before, {bob: {"producer_byte_rate": 3.0}})
+    assert [(notice.old, notice.new) for notice in told] == [
+        ("consumer_byte_rate=2.0", None),
+        ("producer_byte_rate=1.0", "producer_byte_rate=3.0"),
+    ]
+    changed = readings.config_changes({"t": {"a": "1", "b": "1"}}, {"t": {"a": "2", "b": "1"}})
+    assert changed == [Notice("config_change", Series("", "t"), "a=1", "a=2")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "compacted"),
+    [("delete", 0.0), ("compact", 1.0), ("compact,delete", 1.0), ("delete, compact", 1.0)],
+)
+def test_topology_tells_what_a_topic_is(policy: str, compacted: float) -> None:
+    config = {
+        "min.insync.replicas": "2",
+        "retention.ms": "-1",
+        "remote.storage.enable": "true",
+        "cleanup.policy": policy,
+    }
+    values = readings.topology({"led": TOPICS["led"]}, {"led": config})
+    told = {metric: found[Series(metric, "led")] for metric, found in values.items()}
+    assert told == {
+        "kafka.topic.partitions": 2,
+        "kafka.topic.replication_factor": 3,
+        "kafka.topic.min_insync_replicas": 2,
+        "kafka.topic.retention_time": -1,
+        "kafka.topic.remote_storage_enabled": 1,
+        "kafka.topic.compacted": compacted,
+    }
+
+
+def test_a_fenced_broker_is_named() -> None:
+    told = {series.labels: value for series, value in readings.fenced(CLUSTER).items()}
+    assert told[(("node", "broker-4"),)] == 1
+    assert told[(("node", "broker-1"),)] == 0

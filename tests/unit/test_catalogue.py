@@ -1,0 +1,183 @@
+"""The catalogue: what the proposals ask for is in it, and a wrong file is refused by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector import catalogue
+from collector.catalogue.entries import KnownWrong, version_key
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOPIC = "kafka.server:type=BrokerTopicMetrics,name={},topic=*"
+WANTED = {
+    "KIP-164": [
+        "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*",
+        "kafka.server:type=ReplicaManager,name=UnderMinIsrPartitionCount",
+    ],
+    "KIP-13": [
+        *(f"kafka.server:type={kind},*" for kind in ("Produce", "Fetch", "Request")),
+        "kafka.producer:type=producer-metrics,client-id=*",
+        "kafka.consumer:type=consumer-fetch-manager-metrics,client-id=*",
+    ],
+    "KIP-963": [
+        *(
+            TOPIC.format(name)
+            for name in (
+                "RemoteCopyLagBytes",
+                "RemoteCopyLagSegments",
+                "RemoteDeleteLagBytes",
+                "RemoteDeleteLagSegments",
+                "RemoteLogMetadataCount",
+                "RemoteLogSizeBytes",
+                "RemoteLogSizeComputationTime",
+                "RemoteDeleteRequestsPerSec",
+                "RemoteDeleteErrorsPerSec",
+                "BuildRemoteLogAuxStateRequestsPerSec",
+                "BuildRemoteLogAuxStateErrorsPerSec",
+            )
+        ),
+        *(TOPIC.format(name) + ",partition=*" for name in ("UploadTierLag", "DeleteTierLag")),
+    ],
+    "KIP-490": [
+        "kafka.log:type=Log,name=LogStartOffset,topic=*,partition=*",
+        "kafka.log:type=Log,name=LogEndOffset,topic=*,partition=*",
+    ],
+    "KIP-1002": [
+        "kafka.log.remote:type=RemoteLogManager,name=RemoteLogReaderFetchRateAndTimeMs",
+        "org.apache.kafka.storage.internals.log:type=RemoteStorageThreadPool,name=RemoteLogReaderTaskQueueSize",
+        "aiven.kafka.server.tieredstorage.cache:type=segment-indexes-cache-metrics",
+    ],
+}
+OWN = """
+family: own
+via: jmx
+cadence_seconds: 30
+roles: [broker]
+metrics:
+  own.threads:
+    object: java.lang:type=Threading
+    attribute: ThreadCount
+    unit: "{thread}"
+    description: Threads of the JVM.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "own.yaml").write_text(OWN)
+    return tmp_path
+
+
+@pytest.mark.parametrize("proposal", WANTED)
+def test_every_bean_that_a_proposal_rests_on_is_read(proposal: str) -> None:
+    read = {pattern for metric in catalogue.load().metrics.values() for pattern in metric.patterns}
+    assert not set(WANTED[proposal]) - read
+
+
+def test_the_families_have_the_cadences_of_the_design() -> None:
+    cadences = {family.name: family.cadence_seconds for family in catalogue.load().families}
+    fast = dict.fromkeys(("client", "controller", "leaders", "min_isr", "quotas", "tiered"), 10)
+    middle = dict.fromkeys(("offsets", "remote_reads"), 30)
+    assert cadences == {**fast, **middle, "log": 60, "quota_limits": 60, "topology": 60}
+
+
+def test_a_throttle_time_has_a_memory_and_a_distribution() -> None:
+    metric = catalogue.load().metric("kafka.client.produce.throttle_time")
+    assert (metric.memory_us, metric.percentiles, metric.absent) == (60_000_000, True, "idle")
+    assert metric.attribute_name == "throttle-time"
+
+
+def test_a_counter_reads_the_count_and_a_gauge_the_value() -> None:
+    loaded = catalogue.load()
+    assert loaded.metric("kafka.topic.remote_copy.bytes").attribute_name == "Count"
+    assert loaded.metric("kafka.topic.remote_copy_lag.bytes").attribute_name == "Value"
+
+
+def test_versions_compare_as_numbers() -> None:
+    assert version_key("3.10.0") > version_key("3.9.1")
+    assert version_key("3.9.0-rc3") == version_key("3.9.0")
+
+
+@pytest.mark.parametrize(
+    ("version", "wrong"),
+    [("3.6.2", False), ("3.7.0", True), ("3.8.1", True), ("3.10.0", False), (None, False)],
+)
+def test_a_known_wrong_version_is_known(version: str | None, *, wrong: bool) -> None:
+    metric = catalogue.Metric(
+        name="a.b",
+        unit="1",
+        description="",
+        known_wrong=(KnownWrong("3.7.0", "why", before="3.9.0"),),
+    )
+    assert metric.wrong_in(version) == ("why" if wrong else None)
+
+
+def test_a_folder_adds_a_family(folder: Path) -> None:
+    loaded = catalogue.load(folder)
+    assert loaded.metric("own.threads").attribute_name == "ThreadCount"
+    assert len(loaded.families) == len(catalogue.load().families) + 1
+    assert loaded.hash != catalogue.load().hash
+
+
+def test_the_same_content_has_the_same_hash(folder: Path) -> None:
+    assert catalogue.load(folder).hash == catalogue.load(folder).hash
+
+
+def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> None:
+    (folder / "own.yaml").write_text(
+        "family: min_isr\ncadence_seconds: 2\nmetrics:\n  kafka.broker.led_partitions:\n"
+        "    {object: 'a:type=b', unit: '1', description: mine}\n"
+    )
+    family = catalogue.load(folder).family("min_isr")
+    shipped = catalogue.load().family("min_isr")
+    assert (family.cadence_us, shipped.cadence_us) == (2_000_000, 10_000_000)
+    assert len(family.metrics) == len(shipped.metrics)
+    assert catalogue.load(folder).metric("kafka.broker.led_partitions").description == "mine"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            "attribute:",
+            "atribute:",
+            "own.threads: unknown key 'atribute'; did you mean 'attribute'?",
+        ),
+        ("cadence_seconds:", "cadence:", "unknown key 'cadence'; did you mean 'cadence_seconds'?"),
+        ("cadence_seconds: 30", "cadence_seconds: often", "own.yaml: Expected `int`, got `str`"),
+        ("cadence_seconds: 30", "cadence_seconds: 0", "cadence_seconds must be 1 or more"),
+        ("own.threads", "Threads", "own.yaml: Threads: a metric's name is lower case"),
+        ("unit:", "led: perhaps\n    unit:", "own.yaml: own.threads: Expected `bool`, got `str`"),
+        ("unit:", "filter: negative\n    unit:", "own.threads: Invalid enum value 'negative'"),
+        ("type=Threading", "type=Threading,x=*", "no label says what key 'x'"),
+        ("java.lang:type=Threading", "Threading", "'Threading' is not an object name"),
+        ("unit:", "first: new\n    unit:", "'new' is not a Kafka version"),
+        ("unit:", "call: describeTopics\n    unit:", "names its object and no call"),
+        ("own.threads", "kafka.log.size", "metric kafka.log.size stands in family"),
+        ("family: own", "family: [own]", "own.yaml: the key 'family' must name the family"),
+        ("metrics:", "metrics: {", "own.yaml: not valid YAML"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(folder: Path, before: str, after: str, told: str) -> None:
+    assert before in OWN
+    (folder / "own.yaml").write_text(OWN.replace(before, after, 1))
+    with pytest.raises(ConfigError) as refused:
+        catalogue.load(folder)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="does not exist"):
+        catalogue.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("ask", [lambda c: c.metric("no.such"), lambda c: c.family("nobody")])
+def test_what_is_not_there_is_said(ask: object) -> None:
+    with pytest.raises(ConfigError, match="the catalogue has no"):
+        ask(catalogue.load())  # type: ignore[operator]
