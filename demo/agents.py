@@ -1,0 +1,130 @@
+"""The agents of the demo: one per node, as in production, each a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from demo.errors import DemoError
+from demo.launcher import end, kill, last_lines
+from demo.properties import THROTTLE_MEMORY_SECONDS
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from demo.cluster import Cluster
+    from demo.node import Node
+
+WINDOW = "1m"
+# A demo of minutes reads more often than production, whose cadences are the catalogue's.
+INTERVALS = {
+    "min_isr": "2s",
+    "controller": "2s",
+    "quotas": "2s",
+    "tiered": "2s",
+    "leaders": "2s",
+    "remote_reads": "5s",
+    "offsets": "5s",
+    "log": "10s",
+    "quota_limits": "10s",
+    "topology": "10s",
+}
+_GRACE_SECONDS = 60
+
+
+class Agents:
+    """One running agent per node; their folder holds configurations, spools and logs."""
+
+    def __init__(self, cluster: Cluster, lake: Path, folder: Path) -> None:
+        self._cluster = cluster
+        self._lake = lake
+        self._folder = folder
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> None:
+        """Start them all; returns before they have read anything."""
+        for node in self._cluster.nodes.values():
+            folder = self._folder / node.plan.name
+            folder.mkdir(parents=True)
+            config = folder / "agent.yaml"
+            config.write_text(yaml.safe_dump(agent_config(self._cluster, node, self._lake, folder)))
+            command = [script("jmxlake-agent"), "run", "--config", str(config)]
+            process = self._cluster.launcher.start(command, _log(folder))
+            self._running[node.plan.name] = process
+
+    def check(self) -> None:
+        """Make sure that all still run.
+
+        Raises:
+            DemoError: One has ended; the end of its log is told.
+        """
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                log = last_lines(_log(self._folder / name))
+                raise DemoError(f"The agent of {name} ended with {process.returncode}:\n{log}")
+
+    def stop(self) -> None:
+        """Ask all to end (they bring what they hold to the lake first), and wait for that.
+
+        Raises:
+            DemoError: One ended with an error.
+        """
+        self.check()
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for process in self._running.values():
+            process.terminate()
+        for name, process in self._running.items():
+            if code := end(process, max(1.0, deadline - time.monotonic())):
+                log = last_lines(_log(self._folder / name))
+                raise DemoError(f"The agent of {name} ended with {code}:\n{log}")
+
+    def kill(self) -> None:
+        """Kill what still runs."""
+        for process in self._running.values():
+            kill(process)
+
+
+def agent_config(cluster: Cluster, node: Node, lake: Path, folder: Path) -> dict[str, Any]:
+    """The configuration of one node's agent; ``folder`` is where it may keep its spool."""
+    facts = node.describe()
+    config: dict[str, Any] = {
+        "source": {
+            "node": node.plan.id,
+            "role": node.plan.role,
+            "cluster": cluster.id,
+            "jmx": {
+                "port": node.jmx_port,
+                "user": facts["jmx_role"],
+                "password_file": facts["jmx_password_file"],
+            },
+        },
+        "lake": {"path": str(lake), "commit_interval": "10s"},
+        "spool": {"path": str(folder / "spool.db")},
+        "window": WINDOW,
+        "families": {name: {"interval": interval} for name, interval in INTERVALS.items()},
+    }
+    config["families"]["quotas"]["memory"] = f"{THROTTLE_MEMORY_SECONDS}s"
+    if node.plan.role == "broker":
+        config["admin"] = {"bootstrap": cluster.bootstrap, "libs": str(cluster.libs)}
+    return config
+
+
+def script(name: str) -> str:
+    """A command of this virtual environment.
+
+    Raises:
+        DemoError: It is not installed.
+    """
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    if found is None:
+        raise DemoError(f"{name} is not installed beside {sys.executable}: run make setup.")
+    return found
+
+
+def _log(folder: Path) -> Path:
+    return folder / "agent.log"

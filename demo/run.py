@@ -1,0 +1,178 @@
+"""``python -m demo``: the whole way once, from a broken cluster to a report of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from demo import driver
+from demo.agents import Agents, script
+from demo.clock import now_iso, seconds
+from demo.cluster import Cluster
+from demo.errors import DemoError
+from demo.jars import delta_jars, kafka_libs
+from demo.launcher import Launcher, end, last_lines
+from demo.metadata_log import partition_truth, read_log
+from demo.truth import Truth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+WARM_UP_SECONDS = 6.0
+BASELINE_SECONDS = 15.0
+AFTERMATH_SECONDS = 8.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; the exit code is 0 if everything happened."""
+    options = _options(arguments)
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        run(options.folder.resolve(), report=not options.skip_report)
+    except DemoError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted; everything is stopped.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def run(folder: Path, *, report: bool) -> None:
+    """Scrape a cluster while it breaks, then roll up and report.
+
+    Args:
+        folder: Where everything goes; what an earlier demo left there is removed.
+        report: False: stop when the lake holds what was scraped.
+
+    Raises:
+        DemoError: A step failed.
+    """
+    kafka_libs()
+    delta_jars()
+    _empty(folder)
+    truth = Truth()
+    with _step("Starting Kafka: a controller and 3 brokers"):
+        cluster = Cluster.start(folder / "cluster")
+    with cluster:
+        truth.set("cluster", cluster.describe())
+        _scrape(cluster, truth, folder)
+    with _step("Reading the truth from the controller's log"):
+        period = truth.facts["from"], truth.facts["to"]
+        records = read_log(cluster.libs, cluster.controller.plan.log_dir)
+        for name, facts in partition_truth(records, *map(seconds, period)).items():
+            truth.set(name, facts)
+        truth.write(folder / "truth.json")
+    if report:
+        _report(folder, *period)
+    _tell(folder, report=report)
+
+
+def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
+    with _step("Creating topics and quotas"):
+        driver.prepare(cluster, truth)
+    agents = Agents(cluster, folder / "lake", folder / "agents")
+    try:
+        with _step("Starting 4 agents, and a quiet while for them to see"):
+            agents.start()
+            time.sleep(WARM_UP_SECONDS)
+            truth.set("from", now_iso())
+            time.sleep(BASELINE_SECONDS)
+            agents.check()
+        with _step("Load and faults, about two minutes"):
+            driver.drive(cluster, truth)
+            time.sleep(AFTERMATH_SECONDS)
+        with _step("Stopping the agents"):
+            truth.set("to", now_iso())
+            agents.stop()
+    finally:
+        agents.kill()
+
+
+def _report(folder: Path, start: str, end_: str) -> None:
+    lake = str(folder / "lake")
+    html, facts = folder / "report.html", folder / "report.json"
+    period = ("--from", start, "--to", end_)
+    for name, *arguments in (
+        ("rollup", lake),
+        ("sla", lake),
+        ("report", lake, *period, "--html", str(html), "--json", str(facts)),
+    ):
+        with _step(f"jmxlake {name}"):
+            _jmxlake(folder / f"{name}.log", name, *arguments)
+
+
+def _jmxlake(log: Path, *arguments: str) -> None:
+    environment = {"JMXLAKE_DELTA_JARS": str(delta_jars()[0].parent)}
+    launcher = Launcher()
+    process = launcher.start([script("jmxlake"), *arguments], log, environment)
+    try:
+        if code := process.wait():
+            raise DemoError(f"jmxlake {arguments[0]} ended with {code}:\n{last_lines(log)}")
+    finally:
+        end(process, 5)
+        launcher.close()
+
+
+def _tell(folder: Path, *, report: bool) -> None:
+    names = ["lake", "truth.json"]
+    if report:
+        names += ["report.html", "report.json"]
+        _print_verdicts(json.loads((folder / "report.json").read_text()))
+    print("\nLook at:")
+    for name in names:
+        print(f"  {_short(folder / name)}")
+
+
+def _print_verdicts(report: dict[str, list[dict[str, object]]]) -> None:
+    print(f"\n{'Objective':<44} {'Verdict':<10} met missed uncertain no data")
+    for row in report["verdicts"]:
+        counts = "{met:>3} {missed:>6} {uncertain:>9} {no_data:>7}".format(**row)
+        print(f"{str(row['title'])[:44]:<44} {row['verdict']:<10} {counts}")
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    print(f"{title} ...", flush=True)
+    began = time.monotonic()
+    yield
+    print(f"  done in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _empty(folder: Path) -> None:
+    """Remove what an earlier demo left; a folder with anything else in it is not touched."""
+    marker = folder / ".jmxlake-demo"
+    if folder.exists() and any(folder.iterdir()):
+        if not marker.exists():
+            raise DemoError(f"{folder} holds something else than a demo: name another folder.")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument(
+        "--folder", type=Path, default=Path(".demo"), help="where everything goes (%(default)s)"
+    )
+    parser.add_argument(
+        "--skip-report", action="store_true", help="stop when the lake holds what was scraped"
+    )
+    return parser.parse_args(arguments)
+
+
+def _terminated(*_: object) -> NoReturn:
+    raise KeyboardInterrupt  # SIGTERM ends us as Ctrl-C does: everything is stopped first

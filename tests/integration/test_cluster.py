@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from confluent_kafka import KafkaException
+
+from demo.clients import producer
+from demo.clock import seconds
+from demo.cluster import Cluster
+from demo.errors import DemoError
+from demo.java import java_command
+from demo.metadata_log import partition_truth, read_log
+from demo.topics import create_assigned
+
+pytestmark = pytest.mark.kafka
+
+STARTS_AND_WAITS = """
+import json, sys, time
+from pathlib import Path
+from demo.cluster import Cluster
+with Cluster.start(Path(sys.argv[1]), brokers=1) as cluster:
+    print(json.dumps([node.pid for node in cluster.nodes.values()]), flush=True)
+    time.sleep(600)
+"""
+
+
+def jmx_tool(cluster, node, *options):
+    """Kafka's own JMX client, once, for the state of a broker."""
+    url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{node.jmx_port}/jmxrmi"
+    return subprocess.run(
+        java_command(
+            *("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-cp", f"{cluster.libs}/*", "org.apache.kafka.tools.JmxTool", "--jmx-url", url),
+            *("--object-name", "kafka.server:type=KafkaServer,name=BrokerState", "--one-time"),
+            *options,
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def wait_for(condition, timeout=30):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def in_sync(cluster, topic):
+    return len(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions[0].isrs)
+
+
+def test_starts_with_three_brokers_and_says_what_agents_need(cluster):
+    metadata = cluster.admin().list_topics(timeout=10)
+
+    assert sorted(metadata.brokers) == [1, 2, 3]
+    assert metadata.cluster_id == cluster.id
+    facts = json.loads(json.dumps(cluster.describe()))
+    assert [node["name"] for node in facts["nodes"]] == [
+        "controller-3000",
+        "broker-1",
+        "broker-2",
+        "broker-3",
+    ]
+    assert all(psutil.pid_exists(node["pid"]) for node in facts["nodes"])
+
+
+def test_jmx_asks_for_the_password(cluster):
+    node = cluster.nodes[1]
+
+    stranger = jmx_tool(cluster, node)
+    known = jmx_tool(cluster, node, "--jmx-auth-prop", f"monitor={node.jmx_password}")
+
+    assert "Credentials required" in stranger.stdout + stranger.stderr
+    assert known.stdout.splitlines()[-1].endswith(",3"), known.stderr  # 3: running
+    assert node.password_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_every_port_is_on_loopback_only(cluster):
+    for node in cluster.nodes.values():
+        listening = [
+            connection.laddr
+            for connection in psutil.Process(node.pid).net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        wanted = {node.plan.port, node.plan.sasl_port, node.jmx_port} - {None}
+        assert wanted <= {address.port for address in listening}
+        others = [a for a in listening if not a.ip.removeprefix("::ffff:").startswith("127.")]
+        # The JVM's agent for attaching listens everywhere and answers this host only.
+        assert not wanted & {address.port for address in others}
+
+
+@pytest.mark.parametrize(("password", "arrives"), [("alice-secret", True), ("wrong", False)])
+def test_sasl_lets_in_who_knows_the_password(cluster, password, arrives):
+    client = producer(
+        cluster.sasl_bootstrap,
+        "sasl-test",
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_username="alice",
+        sasl_password=password,
+    )
+
+    if arrives:
+        assert client.list_topics(timeout=10).brokers
+    else:
+        with pytest.raises(KafkaException):
+            client.list_topics(timeout=3)
+
+
+def test_killed_broker_comes_back_and_the_metadata_log_tells_when_it_was_missed(cluster):
+    create_assigned(cluster, "missed", [[1, 2]], min_insync_replicas="2")
+    create_assigned(cluster, "alone", [[2]])
+    wait_for(lambda: in_sync(cluster, "missed") == 2)
+    node = cluster.nodes[2]
+    old_pid, killed_at = node.pid, time.time()
+
+    node.kill()
+    assert not psutil.pid_exists(old_pid)
+    wait_for(lambda: in_sync(cluster, "missed") == 1)
+    missed_at = time.time()
+    node.restart()
+    cluster.wait_ready()
+    wait_for(lambda: in_sync(cluster, "missed") == 2)
+    whole_at = time.time()
+
+    assert node.pid != old_pid
+    records = read_log(cluster.libs, cluster.controller.plan.log_dir)
+    truth = partition_truth(records, killed_at, whole_at + 1)
+    (under,) = [fact for fact in truth["under_min_isr"] if fact["topic"] == "missed"]
+    (leaderless,) = [fact for fact in truth["leaderless"] if fact["topic"] == "alone"]
+    # The session timeout of 6 s runs from a heartbeat that is at most a second older.
+    assert killed_at + 4 < seconds(under["start"]) <= missed_at
+    assert missed_at < seconds(under["end"]) <= whole_at
+    assert killed_at + 4 < seconds(leaderless["start"]) < seconds(leaderless["end"]) <= whole_at
+    assert not [fact for fact in truth["under_min_isr"] if fact["topic"] == "alone"]
+
+
+def test_paused_broker_stands_still_until_it_is_resumed(cluster):
+    node = cluster.nodes[3]
+
+    node.pause()
+    wait_for(lambda: psutil.Process(node.pid).status() == psutil.STATUS_STOPPED)
+    node.resume()
+
+    wait_for(lambda: psutil.Process(node.pid).status() != psutil.STATUS_STOPPED)
+    cluster.wait_ready()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_leaves_no_process_behind(tmp_path, number):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", STARTS_AND_WAITS, str(tmp_path / "cluster")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with parent:
+        pids = json.loads(parent.stdout.readline())
+        assert all(psutil.pid_exists(pid) for pid in pids)
+
+        parent.send_signal(number)
+        parent.wait(30)
+
+    assert len(pids) == 2
+    wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), timeout=5)
+
+
+def test_node_that_cannot_start_is_told_with_the_end_of_its_log(tmp_path):
+    with pytest.raises(DemoError, match=r"(?s)broker-1 .*num\.io\.threads"):
+        Cluster.start(tmp_path / "cluster", brokers=1, extra={"num.io.threads": "none"})
+
+
+def test_folder_with_something_in_it_is_refused(tmp_path):
+    (tmp_path / "mine").touch()
+
+    with pytest.raises(DemoError, match="not empty"):
+        Cluster.start(tmp_path)

@@ -1,0 +1,395 @@
+"""The sources against real brokers: what they read, and how they fail."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from collector import catalogue
+from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
+from collector.samples import Series
+from collector.sources import jvm
+from collector.sources.admin import AdminSource
+from collector.sources.attach import AttachSource, _node_id, kafka_pid
+from collector.sources.jmx import JmxSource
+from collector.sources.session import Expected
+from demo.cluster import Cluster
+from demo.java_admin import Quota, set_quotas
+from demo.ports import free_ports
+from demo.topics import create_assigned
+from lakehouse.tables import FLAG_KNOWN_WRONG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from collector.samples import Answer, Reading
+    from demo.node import Node
+
+pytestmark = pytest.mark.kafka
+
+TIMEOUT = 3.0
+CATALOGUE = catalogue.load()
+ODD_USER = "a b/c"
+ODD_CLIENT = "app:one,x"
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two brokers of our own: they are paused, and get quotas and users that others do not want."""
+    users = {
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            f'{LOGIN} "user_{ODD_USER}"="odd-secret";'
+        )
+    }
+    with Cluster.start(tmp_path_factory.mktemp("pair") / "kafka", 2, extra=users) as cluster:
+        jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
+        create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
+        create_assigned(cluster, "second-only", [[2]])
+        create_assigned(cluster, "tiered", [[1]], remote_storage_enable="true")
+        yield cluster
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[JmxSource], JmxSource]]:
+    sources: list[JmxSource] = []
+
+    def keep(source: JmxSource) -> JmxSource:
+        sources.append(source)
+        return source
+
+    yield keep
+    for source in sources:
+        source.close()
+
+
+def jmx(node: Node, **changed: object) -> JmxSource:
+    settings = {
+        "user": "monitor",
+        "password_file": node.password_file,
+        "timeout_seconds": TIMEOUT,
+        **changed,
+    }
+    expected = Expected("broker" if node.plan.role == "broker" else "controller", str(node.plan.id))
+    assert node.jmx_port is not None
+    return JmxSource(expected, "127.0.0.1", node.jmx_port, **settings)  # type: ignore[arg-type]
+
+
+def reading(answer: Answer, metric: str) -> Reading:
+    return next(reading for reading in answer.readings if reading.metric == metric)
+
+
+def values_of(answer: Answer) -> dict[Series, float | None]:
+    found: dict[Series, float | None] = {}
+    for one in answer.readings:
+        found.update(dict.fromkeys(one.zeros, 0.0))
+        found.update(one.values)
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not so within {seconds} s"
+        time.sleep(0.2)
+
+
+def test_jmx_and_attach_read_the_same_to_the_last_bean(pair: Cluster) -> None:
+    node = pair.nodes[1]
+    over_jmx = jmx(node)
+    attached = AttachSource(Expected("broker", "1", pair.id), node.pid, timeout_seconds=TIMEOUT)
+    assert over_jmx.identify() == attached.identify()
+    steady = 0
+    for family in CATALOGUE.families:
+        if family.via == "jmx":
+            before, local = values_of(over_jmx.read(family)), values_of(attached.read(family))
+            after = values_of(over_jmx.read(family))
+            assert before.keys() == local.keys() == after.keys(), family.name
+            still = {series for series, value in before.items() if after[series] == value}
+            assert {series: local[series] for series in still} == {s: before[s] for s in still}
+            steady += len(still)
+    assert steady > 50
+    over_jmx.close()
+    attached.close()
+
+
+def test_who_answers_is_read_from_the_jvm(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    identity = opened(jmx(pair.nodes[2])).identify()
+    assert (identity.cluster, identity.node, identity.kafka_version) == (pair.id, "2", "4.3.1")
+    assert abs(identity.started_us / 1e6 - time.time()) < 600
+
+
+def test_a_controller_is_read_too(pair: Cluster, opened: Callable[[JmxSource], JmxSource]) -> None:
+    source = opened(jmx(pair.controller))
+    assert (source.identify().cluster, source.identify().node) == (pair.id, "3000")
+    answer = source.read(CATALOGUE.family("controller"))
+    told = {series.metric: value for series, value in values_of(answer).items()}
+    assert told["kafka.controller.active_brokers"] == 2
+    assert told["kafka.controller.active"] == 1
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        (Expected("broker", "7"), "node 1 answers, not 7"),
+        (Expected("broker", "1", "another"), "answers, not another"),
+    ],
+)
+def test_another_broker_than_expected_is_refused(
+    pair: Cluster, expected: Expected, told: str
+) -> None:
+    node = pair.nodes[1]
+    source = JmxSource(
+        expected,
+        "127.0.0.1",
+        node.jmx_port or 0,
+        user="monitor",
+        password_file=node.password_file,
+        timeout_seconds=TIMEOUT,
+    )
+    with pytest.raises(IdentityError, match=told):
+        source.identify()
+
+
+def test_a_wrong_password_is_refused_and_not_told(pair: Cluster, tmp_path: Path) -> None:
+    wrong = tmp_path / "password"
+    wrong.write_text("not-the-password\n")
+    with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
+        jmx(pair.nodes[1], password_file=wrong).identify()
+    assert "not-the-password" not in str(refused.value)
+    assert str(pair.nodes[1].jmx_port) in str(refused.value)
+
+
+def test_a_password_file_that_is_not_there_is_named(pair: Cluster, tmp_path: Path) -> None:
+    with pytest.raises(SourceRefusedError, match="cannot read the password file"):
+        jmx(pair.nodes[1], password_file=tmp_path / "none").identify()
+
+
+@pytest.mark.usefixtures("pair")
+def test_nobody_listening_is_refused_at_once() -> None:
+    (port,) = free_ports(1)
+    started = time.monotonic()
+    with pytest.raises(SourceRefusedError, match=f"127.0.0.1:{port}: nobody listens there"):
+        JmxSource(Expected("broker"), "127.0.0.1", port, timeout_seconds=TIMEOUT).identify()
+    assert time.monotonic() - started < TIMEOUT
+
+
+def test_a_port_that_is_no_jmx_is_refused(pair: Cluster) -> None:
+    with pytest.raises(SourceError, match=f"JMX of 127.0.0.1:{pair.nodes[1].plan.port}"):
+        JmxSource(
+            Expected("broker"), "127.0.0.1", pair.nodes[1].plan.port, timeout_seconds=TIMEOUT
+        ).identify()
+
+
+def test_a_process_that_is_not_there_cannot_be_attached_to(pair: Cluster) -> None:
+    with pytest.raises(SourceRefusedError, match="0 processes of this user run"):
+        kafka_pid("999999")
+    node = pair.nodes[2]
+    config = str(node.plan.folder / "server.properties")
+    assert node.pid is not None
+    assert _node_id(node.pid, [config]) == "2"
+    assert _node_id(node.pid, [config, "--override", "node.id=9"]) == "9"
+    with pytest.raises(SourceError, match="attaching to process 4194305"):
+        AttachSource(Expected("broker"), 4194305, timeout_seconds=TIMEOUT).identify()
+
+
+def test_a_quiet_scrape_hands_over_the_same_objects(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    source = opened(jmx(pair.nodes[1]))
+    for name in ("min_isr", "tiered"):
+        first, second = (source.read(CATALOGUE.family(name)) for _ in range(2))
+        assert any(one.zeros for one in first.readings)
+        for one, other in zip(first.readings, second.readings, strict=True):
+            assert one.zeros is other.zeros, one.metric
+
+
+def test_only_led_partitions_count(pair: Cluster, opened: Callable[[JmxSource], JmxSource]) -> None:
+    def led(number: int) -> set[tuple[str | None, int | None]]:
+        answer = opened(jmx(pair.nodes[number])).read(CATALOGUE.family("min_isr"))
+        one = reading(answer, "kafka.partition.under_min_isr")
+        assert not one.values
+        return {(series.topic, series.partition) for series in one.zeros}
+
+    assert {("both", 0), ("both", 2), ("tiered", 0)} <= led(1)
+    assert {("both", 1), ("second-only", 0)} <= led(2)
+    assert not led(1) & led(2)
+
+
+def test_a_tiered_topic_has_its_beans_and_known_faults(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    source = opened(jmx(pair.nodes[1]))
+    answer = source.read(CATALOGUE.family("tiered"))
+    lag = reading(answer, "kafka.topic.remote_copy_lag.bytes")
+    assert all(series.topic is not None for series in values_of(answer))
+    assert lag.flags == (FLAG_KNOWN_WRONG,)
+    assert not reading(answer, "kafka.partition.upload_tier_lag").zeros
+
+
+def test_beyond_the_cap_series_are_folded_and_counted(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    whole = opened(jmx(pair.nodes[1])).read(CATALOGUE.family("log"))
+    capped = opened(jmx(pair.nodes[1], cap=5)).read(CATALOGUE.family("log"))
+    assert capped.dropped_series == whole.beans - 5
+    assert capped.beans == whole.beans
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        ("VmName", "java.lang:type=Runtime VmName is OpenJDK"),
+        ("SystemProperties", "JMX of 127.0.0.1"),  # a class that the serial filter refuses
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(
+    pair: Cluster,
+    opened: Callable[[JmxSource], JmxSource],
+    tmp_path: Path,
+    attribute: str,
+    told: str,
+) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "family: own\nvia: jmx\nroles: [broker]\nmetrics:\n  own.value:\n    {unit: '1',"
+        f" description: d, object: 'java.lang:type=Runtime', attribute: {attribute}}}\n"
+    )
+    source = opened(jmx(pair.nodes[1]))
+    with pytest.raises(SourceError, match=told):
+        source.read(catalogue.load(tmp_path).family("own"))
+    assert source.read(CATALOGUE.family("min_isr")).beans > 0
+
+
+def test_an_attribute_that_is_not_there_is_absent_and_not_zero(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource], tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "family: own\nvia: jmx\nroles: [broker]\nmetrics:\n  own.value:\n    {unit: '1',"
+        " description: d, object: 'java.lang:type=Runtime', attribute: None1, filter: positive}\n"
+        "  own.plain:\n    {unit: '1', description: d, object: 'java.lang:type=Runtime',"
+        " attribute: None2}\n"
+    )
+    answer = opened(jmx(pair.nodes[1])).read(catalogue.load(tmp_path).family("own"))
+    assert values_of(answer) == {}
+    assert answer.beans == 0
+
+
+def test_clients_have_no_beans_before_a_quota_and_decoded_names_after(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    source = opened(jmx(pair.nodes[1]))
+    family = CATALOGUE.family("quotas")
+
+    def clients(metric: str) -> dict[Series, float | None]:
+        one = reading(source.read(family), metric)
+        return {**dict.fromkeys(one.zeros, 0.0), **one.values}
+
+    throttle, rate = "kafka.client.produce.throttle_time", "kafka.client.produce.byte_rate"
+    plain = {"bootstrap.servers": pair.bootstrap, "client.id": ODD_CLIENT}
+    odd = {
+        "bootstrap.servers": pair.sasl_bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": ODD_USER,
+        "sasl.password": "odd-secret",
+    }
+    _produce(plain, 10)
+    assert clients(throttle) == {}
+    assert Series("kafka.broker.produce.queue_size") in values_of(source.read(family))
+    set_quotas(
+        pair,
+        [
+            Quota("producer_byte_rate", 1000, client_id=ODD_CLIENT),
+            Quota("producer_byte_rate", 1e9, user=ODD_USER),
+        ],
+    )
+    _produce(plain, 40_000)
+    _produce(odd, 1000)
+    throttled = Series(throttle, client_id=ODD_CLIENT)
+    idle = Series(throttle, user=ODD_USER)
+    found = clients(throttle)
+    assert found.keys() == {throttled, idle}
+    assert (found[throttled] or 0) > 100
+    assert found[idle] is None
+    assert {(series.user, series.client_id) for series in clients(rate)} == {
+        (None, ODD_CLIENT),
+        (ODD_USER, None),
+    }
+    wait_for(lambda: clients(throttle)[throttled] is None, 30)
+    first, second = (reading(source.read(family), throttle) for _ in range(2))
+    assert first.values is second.values
+
+
+def test_a_stopped_broker_times_out_and_what_it_led_is_told_by_the_others(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    stopped, other = opened(jmx(pair.nodes[2])), opened(jmx(pair.nodes[1]))
+    attached = AttachSource(Expected("broker"), pair.nodes[2].pid, timeout_seconds=TIMEOUT)
+    admin = AdminSource(1, f"127.0.0.1:{pair.nodes[1].plan.port}", timeout_seconds=TIMEOUT)
+    family = CATALOGUE.family("min_isr")
+    assert stopped.read(family).beans > 0
+    assert attached.read(family).beans > 0
+    before = reading(other.read(family), "kafka.partition.under_min_isr").zeros
+    assert _leaderless(admin.read(CATALOGUE.family("leaders"))) == {}
+    pair.nodes[2].pause()
+    try:
+        for source in (stopped, stopped, attached, attached):  # connected, then connecting
+            started = time.monotonic()
+            with pytest.raises(SourceTimeoutError, match=f"no answer within {TIMEOUT:g} s"):
+                source.read(family)
+            assert time.monotonic() - started < TIMEOUT + 0.5
+        _both_under_min_isr(other)
+        wait_for(lambda: _leaderless_now(admin) == {("second-only", 0)}, 20)
+        assert _fenced(admin) == {"broker-1": 0.0, "broker-2": 1.0}
+    finally:
+        pair.nodes[2].resume()
+    wait_for(lambda: _leaderless_now(admin) == set(), 30)
+    wait_for(lambda: not reading(other.read(family), "kafka.partition.under_min_isr").values, 30)
+    assert before <= reading(other.read(family), "kafka.partition.under_min_isr").zeros
+    assert stopped.read(family).beans > 0
+    assert attached.read(family).beans > 0
+    attached.close()
+    admin.close()
+
+
+def _both_under_min_isr(source: JmxSource) -> None:
+    def under() -> set[tuple[str | None, int | None]]:
+        answer = source.read(CATALOGUE.family("min_isr"))
+        one = reading(answer, "kafka.partition.under_min_isr")
+        assert not one.zeros & one.values.keys()
+        assert set(one.values.values()) <= {1.0}
+        return {(series.topic, series.partition) for series in one.values}
+
+    wait_for(lambda: {("both", 0), ("both", 1), ("both", 2)} <= under(), 20)
+
+
+def _leaderless(answer: Answer) -> dict[Series, float | None]:
+    return dict(reading(answer, "kafka.partition.leaderless").values)
+
+
+def _leaderless_now(admin: AdminSource) -> set[tuple[str | None, int | None]]:
+    told = _leaderless(admin.read(CATALOGUE.family("leaders")))
+    return {(series.topic, series.partition) for series in told}
+
+
+def _fenced(admin: AdminSource) -> dict[str, float | None]:
+    answer = admin.read(CATALOGUE.family("topology"))
+    return {
+        dict(series.labels)["node"]: value
+        for series, value in values_of(answer).items()
+        if series.metric == "kafka.cluster.node.fenced"
+    }
+
+
+def _produce(settings: dict[str, str], size: int) -> None:
+    producer = Producer({**settings, "linger.ms": 0, "log_level": 0})
+    for _ in range(3):
+        producer.produce("both", b"x" * size, partition=0)
+        producer.flush(20)
+    assert producer.flush(30) == 0

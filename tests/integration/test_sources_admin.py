@@ -1,0 +1,197 @@
+"""Offsets, commits, quotas and topology as Kafka's Admin API tells them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from collector import catalogue
+from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
+from collector.samples import Commit, Notice, Partition, Series
+from collector.sources import jvm
+from collector.sources.admin import AdminSource
+from demo.cluster import Cluster
+from demo.java_admin import Quota, set_quotas
+from demo.ports import free_ports
+from demo.topics import configure, create_assigned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from collector.samples import Answer
+
+pytestmark = pytest.mark.kafka
+
+CATALOGUE = catalogue.load()
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker of our own, which leads everything and has no quota yet."""
+    with Cluster.start(tmp_path_factory.mktemp("single") / "kafka", 1) as cluster:
+        jvm.start(cluster.libs, timeout_seconds=3)
+        create_assigned(cluster, "plain", [[1], [1]])
+        create_assigned(cluster, "compacted", [[1]], cleanup_policy="compact")
+        create_assigned(cluster, "tiered", [[1]], remote_storage_enable="true", retention_ms="-1")
+        for topic in ("plain", "compacted"):
+            _fill(cluster, topic)
+        yield cluster
+
+
+@pytest.fixture
+def admin(single: Cluster) -> Iterator[AdminSource]:
+    source = AdminSource(1, single.bootstrap, cluster=single.id, timeout_seconds=10)
+    yield source
+    source.close()
+
+
+def values_of(answer: Answer, metric: str) -> dict[Series, float | None]:
+    reading = next(one for one in answer.readings if one.metric == metric)
+    return {**dict.fromkeys(reading.zeros, 0.0), **reading.values}
+
+
+def test_the_cluster_is_the_one_expected(single: Cluster, admin: AdminSource) -> None:
+    assert admin.identify().cluster == single.id
+    assert admin.identify() is admin.identify()
+    with pytest.raises(IdentityError, match="answers, not another"):
+        AdminSource(1, single.bootstrap, cluster="another").identify()
+
+
+def test_a_controller_can_be_asked_for_the_cluster(single: Cluster) -> None:
+    source = AdminSource(3000, single.controller_bootstrap, controllers=True)
+    assert source.identify().cluster == single.id
+    source.close()
+
+
+@pytest.mark.usefixtures("single")
+def test_nobody_there_ends_in_time(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with pytest.raises(SourceTimeoutError, match=f"Admin of 127.0.0.1:{port}"):
+        AdminSource(1, f"127.0.0.1:{port}", timeout_seconds=1).identify()
+    with pytest.raises(SourceRefusedError, match="cannot read properties_file"):
+        AdminSource(1, f"127.0.0.1:{port}", properties_file=tmp_path / "none").identify()
+
+
+def test_a_properties_file_brings_the_security(single: Cluster, tmp_path: Path) -> None:
+    secured = tmp_path / "client.properties"
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    for password, refused in (("alice-secret", False), ("wrong", True)):
+        secured.write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+            f'sasl.jaas.config={login} username="alice" password="{password}";\n'
+        )
+        source = AdminSource(1, single.sasl_bootstrap, properties_file=secured)
+        if refused:
+            with pytest.raises(SourceRefusedError, match="refused the credentials") as error:
+                source.identify()
+            assert "wrong" not in str(error.value)
+        else:
+            assert source.identify().cluster == single.id
+        source.close()
+
+
+def test_leaders_are_told_by_the_one_who_leads(admin: AdminSource, single: Cluster) -> None:
+    told = values_of(admin.read(CATALOGUE.family("leaders")), "kafka.partition.leaderless")
+    assert {("plain", 0), ("plain", 1), ("tiered", 0)} <= {(s.topic, s.partition) for s in told}
+    assert set(told.values()) == {0.0}
+    another = AdminSource(2, single.bootstrap)
+    assert another.read(CATALOGUE.family("leaders")).beans == 0
+    another.close()
+
+
+def test_offsets_and_commits_stand_side_by_side(admin: AdminSource, single: Cluster) -> None:
+    _commit(single, "readers", {("plain", 0): 4, ("compacted", 0): 2})
+    deletion = AdminClient({"bootstrap.servers": single.bootstrap})
+    for future in deletion.delete_records([TopicPartition("plain", 0, 7)]).values():
+        future.result(10)
+    answer = admin.read(CATALOGUE.family("offsets"))
+    assert answer.offsets is not None
+    assert answer.offsets.log_starts[Partition("plain", 0)] == 7
+    assert Partition("compacted", 0) not in answer.offsets.log_starts
+    commits = {c: at for c, at in answer.offsets.commits_after.items() if c.group == "readers"}
+    assert commits == {Commit("readers", "plain", 0): 4, Commit("readers", "plain", 1): None}
+    assert answer.offsets.commits_before == answer.offsets.commits_after
+    told = values_of(answer, "kafka.group.committed_offset")
+    assert told[Series("kafka.group.committed_offset", "plain", 0, group="readers")] == 4
+    ends = values_of(answer, "kafka.partition.log_end_offset")
+    assert ends[Series("kafka.partition.log_end_offset", "plain", 0)] == 10
+    assert ends[Series("kafka.partition.log_end_offset", "tiered", 0)] == 0
+
+
+def test_only_tiered_topics_have_tiered_offsets(admin: AdminSource) -> None:
+    answer = admin.read(CATALOGUE.family("offsets"))
+    for metric in ("latest_tiered_offset", "earliest_local_offset"):
+        told = values_of(answer, f"kafka.partition.{metric}")
+        assert {series.topic for series in told} == {"tiered"}
+    latest = values_of(answer, "kafka.partition.latest_tiered_offset")
+    assert latest == {Series("kafka.partition.latest_tiered_offset", "tiered", 0): -1.0}
+
+
+def test_an_assigned_group_counts_before_its_first_commit(
+    admin: AdminSource, single: Cluster
+) -> None:
+    consumer = Consumer({"bootstrap.servers": single.bootstrap, "group.id": "newcomers"})
+    consumer.subscribe(["plain"])
+    while not consumer.assignment():
+        consumer.poll(0.2)
+    answer = admin.read(CATALOGUE.family("offsets"))
+    consumer.close()
+    assert answer.offsets is not None
+    commits = {c: at for c, at in answer.offsets.commits_before.items() if c.group == "newcomers"}
+    assert commits == {Commit("newcomers", "plain", number): None for number in (0, 1)}
+
+
+def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:
+    answer = admin.read(CATALOGUE.family("topology"))
+    assert (
+        values_of(answer, "kafka.topic.partitions")[Series("kafka.topic.partitions", "plain")] == 2
+    )
+    tiered = values_of(answer, "kafka.topic.remote_storage_enabled")
+    assert {series.topic for series, value in tiered.items() if value} == {"tiered"}
+    kept = values_of(answer, "kafka.topic.retention_time")
+    assert kept[Series("kafka.topic.retention_time", "tiered")] == -1
+    assert answer.notices == ()
+    configure(single, "plain", {"min.insync.replicas": "1", "retention.ms": "12345"})
+    admin.close()  # what was read before outlives the connection, what is cached does not
+    changed = admin.read(CATALOGUE.family("topology"))
+    assert (
+        Notice("config_change", Series("", "plain"), "retention.ms=604800000", "retention.ms=12345")
+        in changed.notices
+    )
+
+
+def test_quotas_are_told_as_configured_and_their_changes(
+    admin: AdminSource, single: Cluster
+) -> None:
+    family = CATALOGUE.family("quota_limits")
+    assert admin.read(family).beans == 0
+    set_quotas(single, [Quota("producer_byte_rate", 5000, client_id="a,b")])
+    set_quotas(single, [Quota("request_percentage", 50, user="alice")])
+    answer = admin.read(family)
+    limit = "kafka.quota.produce.byte_rate"
+    assert values_of(answer, limit) == {Series(limit, client_id="a,b"): 5000}
+    percentage = "kafka.quota.request.percentage"
+    assert values_of(answer, percentage) == {Series(percentage, user="alice"): 50}
+    assert {(n.kind, n.subject.client_id, n.old, n.new) for n in answer.notices} == {
+        ("quota_change", "a,b", None, "producer_byte_rate=5000.0"),
+        ("quota_change", None, None, "request_percentage=50.0"),
+    }
+    assert admin.read(family).notices == ()
+
+
+def _fill(cluster: Cluster, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(10):
+        producer.produce(topic, b"x", key=str(number), partition=0)
+    assert producer.flush(30) == 0
+
+
+def _commit(cluster: Cluster, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    at = [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
+    consumer.commit(offsets=at, asynchronous=False)
+    consumer.close()
