@@ -164,8 +164,9 @@ class Cluster:
         formatting = [
             (node, node.prepare(self.id, self._properties(node))) for node in self.nodes.values()
         ]
-        for node, process in formatting:
-            if process.wait(READY_SECONDS) != 0:
+        codes = [(node, process.wait(READY_SECONDS)) for node, process in formatting]
+        for node, code in codes:
+            if code != 0:
                 raise DemoError(
                     f"{node.plan.name} could not format {node.plan.log_dir}:\n"
                     f"{last_lines(node.log)}"

@@ -19,7 +19,7 @@ _AUDIT_REPLICAS = ((2,), (1,))
 
 KILL_AT = 48.0
 RESTART_AT = 83.0
-END_AT = 112.0
+END_AT = 104.0
 
 
 def prepare(stage: Stage) -> None:
