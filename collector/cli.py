@@ -51,15 +51,13 @@ def run(path: Path, *, as_json: bool) -> None:
 
     configure(as_json=as_json)
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
 
     def work(config: Config) -> None:
         with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
             agent = wiring.agent(config, spool)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: stop.set())  # the JVM has set its own
+            _on_signals(lambda *_: stop.set())  # after the JVM, which sets handlers of its own
             agent.run(stop)
+            _on_signals(signal.SIG_IGN)  # all is kept; a second signal must not look like a crash
 
     _guarded(path, work)
 
@@ -131,6 +129,11 @@ def beans(catalogue: Path | None, *, as_json: bool) -> None:
             row = {"family": family.name, "metric": metric.name, "unit": metric.unit,
                    "read_from": where, "kip": metric.kip}  # fmt: skip
             click.echo(json.dumps(row) if as_json else f"  {metric.name} [{metric.unit}]  {where}")
+
+
+def _on_signals(handler: Callable[..., object] | signal.Handlers) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
 
 
 def _met(source: Any) -> str:
