@@ -279,7 +279,7 @@ def _happening(row: Row) -> str:
 
 
 EVENTS: Final = Draft(
-    "Events",
+    "What changed, in the order it was noticed",
     "event",
     (
         _at("When", "at"),

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from lakehouse.report.page import render
+from tests import sample_facts
+from tests.page_reader import Node, read
+
+SAMPLES = ("quiet_week", "demo", "silent_week", "hostile", "fleet")
+RANKS = ("missed", "uncertain", "no data", "met")
+
+
+@pytest.fixture(scope="module")
+def html() -> dict[str, str]:
+    return {name: render(getattr(sample_facts, name)()) for name in SAMPLES}
+
+
+@pytest.fixture(scope="module")
+def pages(html) -> dict[str, Node]:
+    return {name: read(text) for name, text in html.items()}
+
+
+def table(page: Node, caption: str) -> Node:
+    return next(one for one in page.all("table") if one.one("caption").text.startswith(caption))
+
+
+def cells(table: Node, row: int) -> list[str]:
+    body = list(table.one("tbody").all("tr"))[row]
+    return [one.text for one in body.children if not isinstance(one, str)]
+
+
+def test_the_verdict_comes_first_and_the_reading_help_last(pages):
+    page = pages["demo"]
+    assert [one.text for one in page.all("h2")] == [
+        "Verdict",
+        "What happened",
+        "Could every topic be written to safely?",
+        "Whom did quotas slow down?",
+        "Did tiered storage keep up?",
+        "Was anything deleted before it was read?",
+        "What was read back from the remote store?",
+        "What is not known, and why",
+        "Events",
+        "How to read it",
+    ]
+    kips = [one.text for one in page.one("main").all("p", class_="eyebrow")]
+    assert kips == ["KIP-164", "KIP-13", "KIP-963", "KIP-490", "KIP-1002"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "headline"),
+    [
+        ("quiet_week", "Both objectives are met."),
+        ("demo", "Of 5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met."),
+        ("silent_week", "Nobody looked: there is no data for any objective."),
+    ],
+)
+def test_the_headline_is_the_week_in_one_sentence(pages, sample, headline):
+    assert pages[sample].one("h1").text == headline
+
+
+def test_verdicts_stand_worst_first_by_word_and_shape(pages):
+    badges = [
+        one.one("span", class_="badge")
+        for one in pages["demo"].one("ol", class_="verdicts").all("li")
+    ]
+    said = [badge.text for badge in badges]
+    assert said == sorted(said, key=RANKS.index)
+    assert set(said) == set(RANKS)
+    shapes = [badge.one("use").attributes["href"] for badge in badges]
+    assert shapes == [f"#{word.replace(' ', '_')}" for word in said]
+    for shape in shapes:
+        assert list(pages["demo"].all("symbol", id=shape[1:]))
+
+
+def test_a_verdict_shows_its_honest_interval_and_its_budget(pages):
+    first = pages["demo"].one("li", class_="is-missed")
+    assert "Lowest: topic orders 79 % (73.91 % to 80.53 %), 20 s unknown" in first.text
+    assert "Bad for 1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown" in first.text
+    widths = {
+        kind: float(first.one("rect", class_=kind).attributes["width"].removesuffix("%"))
+        for kind in ("bad", "edge", "fill-unknown")
+    }
+    assert widths["bad"] < widths["edge"] < widths["fill-unknown"] <= 100
+
+
+def test_what_happened_says_each_question_in_words(pages):
+    said = [one.text for one in pages["demo"].one("ul", class_="findings").all("li")]
+    assert said == [
+        "Safe writes Topic orders could not be written to safely for 1 m 11 s (1 m 10 s to "
+        "1 m 14 s), 20 s unknown, at most 3 partitions at once. Nor could 1 other topic.",
+        "Throttling Client id bulk-loader was throttled (writing) for 1 m 35 s (1 m 1 s to "
+        "2 m 1 s). So were 2 other clients.",
+        "Tiered storage Topic archive was behind with its uploads for 52 s (48 s to 55 s), by "
+        "45.0 MiB at most; with its deletions for 21 s (18 s to 25 s).",
+        "Lost before read Group nightly lost 12,400 to 12,431 offsets of clicks-0.",
+        "Remote reads Topic archive was read from the remote store most: 318 requests, "
+        "28.5 MiB, errors: 2.",
+    ]
+
+
+def test_a_figure_in_a_table_has_its_bounds_and_its_unknown_time(pages):
+    orders = cells(table(pages["demo"].one("section", id="min-isr"), "Topics"), 0)
+    assert orders == [
+        "orders",
+        "1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown",
+        "1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown",
+        "3 m 34 s (3 m 30 s to 3 m 41 s), 20 s unknown",
+        "0 s (±0), 20 s unknown",
+        "2 m 0 s",
+        "3",
+    ]
+    lost = table(pages["demo"], "Groups")
+    assert cells(lost, 1) == ["nightly", "topic clicks partition 1", "not known, 6 m 0 s unknown"]
+
+
+def test_silence_is_never_shown_as_good_or_zero(pages):
+    page = pages["silent_week"]
+    answers = [one.text for one in page.one("ul", class_="findings").all("span")]
+    assert len(answers) == 5
+    assert all("Not known: nobody looked in this period." in one for one in answers)
+    section = page.one("section", id="min-isr")
+    for row in range(6):
+        _, *figures = cells(table(section, "Topics"), row)
+        assert figures == ["not known, 7 d 0 h unknown"] * 4 + ["not known"] * 2
+    assert not list(page.one("section", id="verdict").all(class_="is-met"))
+    assert "0 s" not in section.text
+
+
+def test_the_same_facts_unseen_are_not_told_like_the_same_facts_seen(pages):
+    quiet = pages["quiet_week"].one("section", id="throttling").one("p", class_="answer").text
+    silent = pages["silent_week"].one("section", id="throttling").one("p", class_="answer").text
+    assert quiet == "No client was seen throttled."
+    assert silent == "Not known: nobody looked in this period."
+
+
+def test_coverage_says_what_is_not_known_and_why(pages):
+    section = pages["demo"].one("section", id="coverage")
+    assert "98.14 % of the time" in section.text
+    assert "3 readings came too late" in section.text
+    gap = cells(table(section, "Gaps"), 0)
+    assert gap[:5] == [
+        "Sat 21 Nov 06:01:40",
+        "Sat 21 Nov 06:02:00",
+        "broker-2",
+        "min_isr",
+        "refused",
+    ]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_page_needs_nothing_but_itself(html, pages, sample):
+    page = pages[sample]
+    style, script = page.one("style"), page.one("script")
+    assert (len(list(page.all("style"))), len(list(page.all("script")))) == (1, 1)
+    policy = page.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for node, directive in ((style, "style-src"), (script, "script-src")):
+        digest = base64.b64encode(hashlib.sha256(node.raw.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    for node in page.all():
+        assert not {"style", "src", "srcset", "action", "background"} & node.attributes.keys()
+        assert not [key for key in node.attributes if key.startswith("on")], node
+        assert node.attributes.get("href", "#").startswith("#")
+    assert not re.search(r"@import|url\((?!#)", html[sample])
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_links_and_labels_lead_somewhere(pages, sample):
+    page = pages[sample]
+    ids = [node.attributes["id"] for node in page.all() if "id" in node.attributes]
+    assert len(ids) == len(set(ids))
+    wanted = {node.attributes["href"][1:] for node in page.all() if "href" in node.attributes}
+    wanted |= {one.attributes["aria-labelledby"] for one in page.all("section")}
+    assert wanted <= set(ids)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_tables_and_drawings_can_be_read_aloud(pages, sample):
+    for one in pages[sample].all("table"):
+        assert one.one("caption").text
+        heads = list(one.one("thead").all("th"))
+        assert all(head.attributes["scope"] == "col" and head.text for head in heads)
+        for row in one.one("tbody").all("tr"):
+            assert row.children[0].attributes["scope"] == "row"
+            assert len(row.children) == len(heads)
+    for one in pages[sample].all("figure"):
+        assert one.one("figcaption").text
+    for one in pages[sample].all("svg"):
+        assert one.attributes["aria-hidden"] == "true"
+
+
+def test_hostile_names_stay_text(html, pages):
+    page = pages["hostile"]
+    assert "<script>document.title='owned'</script>" in page.one("main").raw
+    drawn = " ".join(one.raw for one in page.all("text"))
+    assert "\u2068<script>doc…/script>\u2069" in drawn
+    assert "{{ 7*7 }}" in page.one("main").raw
+    isolates = {"\u2068", "\u2069"}
+    hidden = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069]")
+    assert set(hidden.findall(html["hostile"])) <= isolates
+    html["hostile"].encode()
+    assert len(html["hostile"]) < 400_000
+
+
+def test_names_are_isolated_from_the_direction_of_the_text_around_them(pages):
+    for sample in ("demo", "hostile"):
+        for cell in pages[sample].all("span", class_="name"):
+            assert cell.one("bdi").text
+    names = [one for one in pages["hostile"].all("bdi") if one.text.startswith("AAA")]
+    assert names
+    assert all(len(one.text) <= 48 for one in names)
+    assert all(48 < len(one.attributes["title"]) <= 240 for one in names)
+
+
+def test_long_lists_show_the_worst_and_count_the_rest(html, pages):
+    assert len(html["fleet"].encode()) < 1_500_000
+    section = pages["fleet"].one("section", id="throttling")
+    first, more = section.all("table")
+    assert (len(list(first.one("tbody").all("tr"))), len(list(more.one("tbody").all("tr")))) == (
+        20,
+        60,
+    )
+    assert "application-4999" in cells(first, 0)[0]
+    assert section.one("summary").text == "4,980 more clients, the first 60 of them here"
+    assert "4,920 more are in the JSON report only." in section.text
+
+
+@pytest.mark.parametrize("section", ["min_isr", "throttling", "timelines", "events", "verdicts"])
+def test_a_section_that_the_facts_leave_out_is_no_error(section):
+    facts = sample_facts.demo()
+    del facts[section]
+    assert read(render(facts)).one("h1").text

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import re
+
+from lakehouse.report.terminal import verdict_table
+from tests import sample_facts
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_file_gets_plain_text_of_a_readable_width():
+    text = verdict_table(sample_facts.demo(), terminal=False)
+    assert "\x1b" not in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert text.startswith("Of 5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met.\n")
+
+
+def test_verdicts_have_a_mark_and_a_word_worst_first():
+    text = verdict_table(sample_facts.demo(), terminal=False)
+    places = [text.index(mark) for mark in ("✗ missed", "? uncertain", "- no data", "✓ met")]
+    assert places == sorted(places)
+
+
+def test_figures_have_bounds_and_unknown_time():
+    text = flat(verdict_table(sample_facts.demo(), terminal=False))
+    assert "for 1 m 11 s (1 m 10 s to 1 m 14 s), 20 s unknown" in text
+    assert "Group nightly lost 12,400 to 12,431 offsets of clicks-0." in text
+    assert "98.14 % of the expected time was seen." in text
+
+
+def test_silence_is_not_good():
+    text = flat(verdict_table(sample_facts.silent_week(), terminal=False))
+    assert text.count("Not known: nobody looked in this period.") == 5
+    assert "met" not in text
+
+
+def test_a_terminal_gets_colour_and_no_escape_of_a_name():
+    text = verdict_table(sample_facts.hostile(), terminal=True)
+    assert "\x1b[31m✗ missed" in text
+    assert "\\u001b" in text
+    assert "[bold" in text, "a name is no markup of the terminal either"
+    assert not re.search(r"\x1b(?!\[[\d;]*m)|[\x00-\x09\x0b-\x1a]", text)
