@@ -61,6 +61,7 @@ class KafkaAdmin:
         properties.setProperty("request.timeout.ms", timeout_ms)
         properties.setProperty("reconnect.backoff.max.ms", "1000")
         self._admin = java(f"{_ADMIN}.Admin").create(properties)
+        self._controllers = controllers
         self._cache: dict[object, tuple[float, Any]] = {}
 
     def close(self) -> None:
@@ -169,7 +170,7 @@ class KafkaAdmin:
 
     def _cluster(self) -> Cluster:
         options = java(f"{_ADMIN}.DescribeClusterOptions")()
-        if hasattr(options, "includeFencedBrokers"):
+        if not self._controllers and hasattr(options, "includeFencedBrokers"):
             result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
             nodes = _get(result.nodes(), _TOO_OLD)
             if nodes is not None:

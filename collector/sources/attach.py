@@ -65,7 +65,7 @@ def kafka_pid(node: str | None) -> int:
     """
     pids = []
     for machine in jvm.java("com.sun.tools.attach.VirtualMachine").list():
-        main, *arguments = str(machine.displayName()).split()
+        main, *arguments = str(machine.displayName()).split() or [""]  # some do not say
         pid = int(str(machine.id()))
         if main == _MAIN_CLASS and (node is None or node == _node_id(pid, arguments)):
             pids.append(pid)

@@ -26,8 +26,9 @@ class JmxSource(MBeanSource):
         host: Host of the JMX port.
         port: The port, ``com.sun.management.jmxremote.port``.
         user: User of JMX, if it asks for one; the read-only role is enough.
-        password_file: File whose first line is the password, or a JVM's own ``jmxremote.password``
-            with a line for the user; read anew at every connect.
+        password_file: File whose first line is the password, or with a line ``user password``;
+            read anew at every connect. Not the JVM's own file: since Java 9 the JVM replaces the
+            passwords in it by hashes at the first login (``jmxremote.password.toHashes``).
         tls: Whether the RMI registry speaks TLS (``jmxremote.registry.ssl``).
         timeout_seconds: How long connecting, and how long one read, may take.
         cap: Most series per family.
@@ -81,7 +82,12 @@ class JmxSource(MBeanSource):
                 f" {error.strerror}"
             ) from None
         for line in lines:
-            name, _, password = line.strip().partition(" ")
-            if name == self._user and password:
-                return password.strip()
+            name, *rest = line.split()[:4] or [""]
+            if name == self._user and len(rest) == 1:
+                return rest[0]
+            if name == self._user and len(rest) > 1:
+                raise SourceRefusedError(
+                    f"{self._where}: {self._password_file} holds a hash, as JVMs make of their own"
+                    " password file: give us another file, with the password"
+                )
         return lines[0].strip() if lines else ""

@@ -48,6 +48,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     }
     with Cluster.start(tmp_path_factory.mktemp("pair") / "kafka", 2, extra=users) as cluster:
         jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
+        for node in cluster.nodes.values():  # the JVM makes a hash of its own at the first login
+            _password(node).write_text(f"{node.jmx_password}\n")
         create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
         create_assigned(cluster, "second-only", [[2]])
         create_assigned(cluster, "tiered", [[1]], remote_storage_enable="true")
@@ -70,13 +72,17 @@ def opened() -> Iterator[Callable[[JmxSource], JmxSource]]:
 def jmx(node: Node, **changed: object) -> JmxSource:
     settings = {
         "user": "monitor",
-        "password_file": node.password_file,
+        "password_file": _password(node),
         "timeout_seconds": TIMEOUT,
         **changed,
     }
     expected = Expected("broker" if node.plan.role == "broker" else "controller", str(node.plan.id))
     assert node.jmx_port is not None
     return JmxSource(expected, "127.0.0.1", node.jmx_port, **settings)  # type: ignore[arg-type]
+
+
+def _password(node: Node) -> Path:
+    return node.plan.folder / "our.password"
 
 
 def reading(answer: Answer, metric: str) -> Reading:
@@ -150,7 +156,7 @@ def test_another_broker_than_expected_is_refused(
         "127.0.0.1",
         node.jmx_port or 0,
         user="monitor",
-        password_file=node.password_file,
+        password_file=_password(node),
         timeout_seconds=TIMEOUT,
     )
     with pytest.raises(IdentityError, match=told):
@@ -169,6 +175,28 @@ def test_a_wrong_password_is_refused_and_not_told(pair: Cluster, tmp_path: Path)
 def test_a_password_file_that_is_not_there_is_named(pair: Cluster, tmp_path: Path) -> None:
     with pytest.raises(SourceRefusedError, match="cannot read the password file"):
         jmx(pair.nodes[1], password_file=tmp_path / "none").identify()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("monitor 2rrNVSMra= /ujlX3sF= SHA3-512\n", "holds a hash"),
+        ("monitor {}\n", None),
+        ("\n# who may read\nmonitor {}\n", None),
+    ],
+)
+def test_a_password_file_in_the_form_of_the_jvm(
+    pair: Cluster, tmp_path: Path, content: str, told: str | None
+) -> None:
+    file = tmp_path / "password"
+    file.write_text(content.format(_password(pair.nodes[1]).read_text().strip()))
+    source = jmx(pair.nodes[1], password_file=file)
+    if told is None:
+        assert source.identify().node == "1"
+        source.close()
+    else:
+        with pytest.raises(SourceRefusedError, match=told):
+            source.identify()
 
 
 @pytest.mark.usefixtures("pair")
@@ -309,7 +337,7 @@ def test_clients_have_no_beans_before_a_quota_and_decoded_names_after(
             Quota("producer_byte_rate", 1e9, user=ODD_USER),
         ],
     )
-    _produce(plain, 40_000)
+    _produce(plain, 6_000)
     _produce(odd, 1000)
     throttled = Series(throttle, client_id=ODD_CLIENT)
     idle = Series(throttle, user=ODD_USER)
