@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from demo.errors import DemoError
-from demo.launcher import end, kill, last_lines
+from demo.launcher import kill, last_lines
 from demo.properties import THROTTLE_MEMORY_SECONDS
 
 if TYPE_CHECKING:
-    import subprocess
-
     from demo.cluster import Cluster
     from demo.node import Node
 
@@ -79,9 +78,17 @@ class Agents:
         for process in self._running.values():
             process.terminate()
         for name, process in self._running.items():
-            if code := end(process, max(1.0, deadline - time.monotonic())):
-                log = last_lines(_log(self._folder / name))
-                raise DemoError(f"The agent of {name} ended with {code}:\n{log}")
+            self._await(name, process, max(1.0, deadline - time.monotonic()))
+
+    def _await(self, name: str, process: subprocess.Popen[bytes], seconds: float) -> None:
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            log = last_lines(_log(self._folder / name))
+            raise DemoError(f"The agent of {name} did not end in time:\n{log}") from error
+        if code:
+            log = last_lines(_log(self._folder / name))
+            raise DemoError(f"The agent of {name} ended with {code}:\n{log}")
 
     def kill(self) -> None:
         """Kill what still runs."""
