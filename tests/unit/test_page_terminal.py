@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from lakehouse.report.terminal import verdict_table
 from tests import sample_facts
 
@@ -36,9 +38,15 @@ def test_silence_is_not_good():
     assert "met" not in text
 
 
-def test_a_terminal_gets_colour_and_no_escape_of_a_name():
-    text = verdict_table(sample_facts.hostile(), terminal=True)
-    assert "\x1b[31m✗ missed" in text
-    assert "\\u001b" in text
-    assert "[bold" in text, "a name is no markup of the terminal either"
-    assert not re.search(r"\x1b(?!\[[\d;]*m)|[\x00-\x09\x0b-\x1a]", text)
+def test_a_terminal_gets_colour():
+    assert "\x1b[31m✗ missed" in verdict_table(sample_facts.demo(), terminal=True)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_name_is_neither_an_escape_nor_markup_of_the_terminal(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    facts = sample_facts.demo()
+    facts["verdicts"][0]["title"] = "[bold]x[/]\x1b[7m\x07\u202e"
+    text = verdict_table(facts, terminal=terminal)
+    assert r"[bold]x[/]\u001b[7m\u0007" in text
+    assert not re.search(r"\x1b(?!\[[\d;]*m)|\x1b\[7m|[\x00-\x09\x0b-\x1a]|\u202e", text)
