@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _IVY_FILES = Path(__file__).parent / "ivy"
 _FETCH_SECONDS = 900
 
+TEST_JARS = "test"
+"""Folder below the others with what Kafka publishes for tests only: LocalTieredStorage."""
+
 
 def kafka_libs() -> Path:
     """The folder with Kafka's jars, fetched if it is not there yet.
@@ -87,11 +90,19 @@ def _fetch(ivy_file: Path, folder: Path, title: str) -> None:
     try:
         print(f"Fetching {title} into {folder.parent}, about a minute, once ...", flush=True)
         _run_ivy(ivy_file, fetched, folder.parent / "ivy", title)
+        _set_test_jars_apart(fetched)
         fetched.chmod(0o755)
         fetched.rename(folder)
-        print(f"Fetched {title}: {len(list(folder.glob('*.jar')))} jars.", flush=True)
+        print(f"Fetched {title}: {len(list(folder.rglob('*.jar')))} jars.", flush=True)
     finally:
         shutil.rmtree(fetched, ignore_errors=True)
+
+
+def _set_test_jars_apart(fetched: Path) -> None:
+    """Only brokers want them: they bring a log4j configuration that writes into the work folder."""
+    for jar in fetched.glob("*-test.jar"):
+        (fetched / TEST_JARS).mkdir(exist_ok=True)
+        jar.rename(fetched / TEST_JARS / jar.name)
 
 
 def _run_ivy(ivy_file: Path, target: Path, ivy_cache: Path, title: str) -> None:

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demo.jars import TEST_JARS
 from demo.java import java_command
 from demo.launcher import Launcher, end, kill
 from demo.properties import NodePlan, as_text
@@ -114,7 +115,7 @@ class Node:
             *(f"-Xmx{heap}", "-Xms32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"),
             *options,
-            *("-cp", f"{self._libs}{os.sep}*", *main),
+            *("-cp", f"{self._libs}/*{os.pathsep}{self._libs / TEST_JARS}/*", *main),
         )
 
     def _jmx_options(self) -> list[str]:
