@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import sweep
@@ -16,7 +17,9 @@ from lakehouse.bronze import REPLICAS, is_counter, is_measure
 from lakehouse.sweep import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
 
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
 LEADERLESS: Final = "kafka.partition.leaderless"
@@ -25,91 +28,123 @@ UNAVAILABLE: Final = "kafka.partition.unavailable"
 
 TOPIC_KEYS: Final = ("cluster", "metric", "topic", "window")
 CLIENT_KEYS: Final = ("cluster", "metric", "user", "client_id", "window")
-_EDGES: Final = ("start", "end", "lead_us", "tail_us", "value", "flags")
+REST: Final = -1
+"""Stands for the partitions of a folded row that need no sweep of their own."""
 
 
-def gauges(runs: DataFrame, level: str) -> DataFrame:
-    """Runs of gauges of one level."""
-    return runs.where((F.col("level") == level) & ~is_counter() & is_measure())
+def topic_atoms(runs: DataFrame, metrics: Sequence[str] = ()) -> DataFrame:
+    """Segments of every atom of a topic: a swept partition, the rest of a source, or a source.
+
+    Args:
+        runs: Usable runs.
+        metrics: What is wanted, else everything.
+
+    Returns:
+        Segments with TOPIC_KEYS, ``partition`` (REST for what stays folded, null for metrics that
+        brokers report per topic) and ``atom``.
+    """
+    gauge = runs.where(F.col("level").isin("partition", "topic") & ~is_counter() & is_measure())
+    rows = _with_unavailable(gauge.where(~F.col("metric").startswith(REPLICAS)))
+    if metrics:
+        rows = rows.where(F.col("metric").isin(*metrics))
+    keys = (*TOPIC_KEYS, "partition", "atom")
+    one = sweep.sweep(sweep.events(sweep.pieces(_apart(rows)), keys), keys)
+    return sweep.atoms(one, keys, uncapped=F.coalesce(F.col("partition") == REST, F.lit(False)))  # noqa: FBT003
 
 
-def with_unavailable(gauge: DataFrame) -> DataFrame:
+def _with_unavailable(gauge: DataFrame) -> DataFrame:
     """Partition gauges and the derived one; whose zeros are those of under min ISR."""
     parts = F.col("metric") == UNDER_MIN_ISR
     positive = (F.col("metric") == LEADERLESS) & (F.col("value") > 0)
-    return gauge.where(~F.col("metric").startswith(REPLICAS)).withColumn(
-        "metric",
-        F.explode(
-            F.when(parts | positive, F.array("metric", F.lit(UNAVAILABLE))).otherwise(
-                F.array("metric")
+    both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
+    names = F.when(parts | positive, both).otherwise(F.array("metric"))
+    return gauge.withColumn("metric", F.explode(names))
+
+
+def _apart(rows: DataFrame) -> DataFrame:
+    """Rows once per atom of theirs: partitions that are to be swept, and the rest."""
+    topic = Window.partitionBy(*quoted(TOPIC_KEYS))
+    of_row = F.when(F.col("partition").isNotNull(), F.array("partition"))
+    rows = rows.withColumn("claimed", F.coalesce("partitions", of_row))
+    claim = F.struct(F.col("source").alias("by"), F.col("claimed").alias("what"))
+    rows = rows.withColumns(
+        {
+            "hot": F.collect_set(F.when(F.col("value") != 0, F.col("partition"))).over(topic),
+            "claims": F.collect_set(F.when(F.col("claimed").isNotNull(), claim)).over(topic),
+        }
+    )
+    swept = F.array_union("hot", _contested(F.col("claims")))
+    rows = rows.withColumn("taken", F.array_intersect("claimed", swept))
+    rest = F.col("series") - F.size("taken")
+    rest_of_source = F.filter(
+        F.array(_atom(F.lit(REST), F.col("source"), rest)), lambda atom: atom["weight"] > 0
+    )
+    partitions = F.transform("taken", lambda one: _atom(one, F.lit(None), F.lit(1)))
+    source = F.array(
+        _atom(F.lit(None), F.concat_ws(" ", "source", F.to_json("labels")), F.lit(1))
+    )
+    atoms = F.when(F.col("claimed").isNull(), source).otherwise(F.concat(partitions, rest_of_source))
+    return rows.drop("partition", "hot", "claims").select("*", F.explode(atoms).alias("one")).select(
+        "*", "one.*"
+    )
+
+
+def _atom(partition: Column, atom: Column, weight: Column) -> Column:
+    """The key of an atom: a partition is the same whoever claims it, the rest is the source's."""
+    return F.struct(
+        partition.cast("int").alias("partition"),
+        atom.cast("string").alias("atom"),
+        weight.cast("bigint").alias("weight"),
+    )
+
+
+def _contested(claims_: Column) -> Column:
+    """Partitions that more than one source claims."""
+    pairs = F.array_distinct(
+        F.flatten(
+            F.transform(
+                claims_,
+                lambda claim: F.transform(
+                    claim["what"],
+                    lambda one: F.struct(one.alias("one"), claim["by"].alias("by")),
+                ),
             )
+        )
+    )
+    sources = F.array_distinct(F.transform(claims_, lambda claim: claim["by"]))
+    ones = F.transform(pairs, lambda pair: pair["one"])
+    counted = F.aggregate(
+        F.array_sort(ones),
+        F.struct(F.lit(None).cast("int").alias("last"), F.expr("array()").cast("array<int>").alias("twice")),
+        lambda state, one: F.struct(
+            one.alias("last"),
+            F.when(state["last"] == one, F.array_append(state["twice"], one))
+            .otherwise(state["twice"])
+            .alias("twice"),
         ),
-    )
+    )["twice"]
+    none = F.expr("array()").cast("array<int>")
+    return F.when((F.size(sources) > 1) & (F.size(ones) > F.size(F.array_distinct(ones))), counted).otherwise(none)
 
 
-def partition_segments(gauge: DataFrame) -> DataFrame:
-    """Swept partitions, each the union over the sources that claim it."""
-    keys = (*TOPIC_KEYS, "partition")
-    rows = _claims(gauge)
-    swept = rows.select(
-        *TOPIC_KEYS, *_EDGES, F.explode(F.array_intersect("claimed", "swept")).alias("partition")
-    )
-    return sweep.atoms(sweep.sweep(sweep.events(sweep.pieces(swept), keys), keys), keys)
-
-
-def topic_segments(gauge: DataFrame, partitions: DataFrame) -> DataFrame:
-    """Topics with the number of their partitions that are observed and above zero."""
-    rest = _claims(gauge).select(
-        *TOPIC_KEYS,
-        "start",
-        "end",
-        "flags",
-        (F.col("series") - F.size(F.array_intersect("claimed", "swept"))).alias("weight"),
-    )
-    events = sweep.again(partitions, TOPIC_KEYS).unionByName(
-        sweep.weights(rest.where("weight > 0"), TOPIC_KEYS)
-    )
-    return sweep.sweep(events, TOPIC_KEYS)
-
-
-def _claims(gauge: DataFrame) -> DataFrame:
-    """Rows with the partitions they ``claimed``, and those of the topic that are ``swept``."""
-    rows = gauge.withColumn("claimed", F.coalesce("partitions", F.array("partition")))
-    mine = rows.groupBy(*TOPIC_KEYS, "source").agg(
-        F.array_distinct(F.flatten(F.collect_set("claimed"))).alias("mine"),
-        F.collect_set(F.when(F.col("value") != 0, F.col("partition"))).alias("hot"),
-    )
-    every = mine.groupBy(*TOPIC_KEYS).agg(
-        F.array_sort(F.flatten(F.collect_list("mine"))).alias("every"),
-        F.flatten(F.collect_list("hot")).alias("hot"),
-    )
-    twice = F.expr("filter(every, (x, i) -> i > 0 AND every[i - 1] = x)")
-    contested = F.when(F.size("every") > F.size(F.array_distinct("every")), twice)
-    swept = every.select(
-        *TOPIC_KEYS,
-        F.array_union(F.col("hot"), F.coalesce(contested, F.array().cast("array<int>"))).alias(
-            "swept"
-        ),
-    )
-    return rows.join(swept, list(TOPIC_KEYS))
-
-
-def summed_segments(gauge: DataFrame, keys: tuple[str, ...], *, above: float = 0.0) -> DataFrame:
-    """Subjects whose sources are summed: topics that brokers report as such, and clients."""
-    atom = F.concat_ws(" ", "source", F.to_json("labels"))
-    atoms = (*keys, "atom")
-    piece = sweep.pieces(gauge.withColumn("atom", atom), above=above)
-    one = sweep.atoms(sweep.sweep(sweep.events(piece, atoms), atoms), atoms)
-    return sweep.sweep(sweep.again(one, keys), keys)
-
-
-def clients(gauge: DataFrame, *, all_of_them: bool) -> DataFrame:
-    """Runs of clients, folded ones unfolded; else only of clients that were once not zero."""
+def client_atoms(runs: DataFrame, metrics: Sequence[str] = ()) -> DataFrame:
+    """Segments of every client on every source; ``value`` null: observed and idle."""
+    rows = runs.where((F.col("level") == "client") & ~is_counter() & is_measure())
+    if metrics:
+        rows = rows.where(F.col("metric").isin(*metrics))
     one = F.array(F.struct(F.col("user"), F.col("client_id")))
-    rows = gauge.withColumn("client", F.explode(F.coalesce("clients", one)))
-    rows = rows.withColumns({"user": F.col("client.user"), "client_id": F.col("client.client_id")})
-    if all_of_them:
-        return rows
-    subject = F.struct(*quoted(CLIENT_KEYS))
-    hot = rows.where("value != 0").select(subject.alias("subject")).distinct()
-    return rows.join(hot, subject == F.col("subject"), "left_semi")
+    rows = rows.withColumn("client", F.explode(F.coalesce("clients", one))).withColumns(
+        {
+            "user": F.col("client.user"),
+            "client_id": F.col("client.client_id"),
+            "atom": F.concat_ws(" ", "source", F.to_json("labels")),
+            "weight": F.lit(1),
+        }
+    )
+    keys = (*CLIENT_KEYS, "atom")
+    return sweep.atoms(sweep.sweep(sweep.events(sweep.pieces(rows), keys), keys), keys)
+
+
+def summed(atoms: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Segments of subjects, with the sums over their atoms."""
+    return sweep.sweep(sweep.again(atoms, keys), keys)

@@ -34,12 +34,18 @@ _DOUBLE_SUMS: Final = ("value_seconds", "increase", "seconds_total", "offsets_lo
 def all_grains(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
     """Rows of every grain that the touched hours have a part in."""
     keys, values = _split(table)
-    finest = _whole(table, finest)
-    fine = _grouped(finest, grains.within_hour(bronze.window_seconds), keys, values)
-    hours = fine.where(F.col("grain") == grains.HOUR).select(*quoted((*keys, *values)), "window")
-    kept = _untouched_hours(bronze, table).select(*quoted((*keys, *values)), "window")
-    days = _days_and_weeks(hours.unionByName(kept), bronze.units, keys, values)
-    return fine.unionByName(days)
+    columns = [*quoted((*keys, *values)), "grain", "window"]
+    fine = _grouped(
+        _whole(table, finest), _places(grains.within_hour(bronze.window_seconds)), keys, values
+    )
+    kept = _untouched_hours(bronze, table).withColumn("grain", F.lit(_KEPT))
+    # Doubles are rounded once per hour, by whatever way an hour comes here.
+    is_hour = F.col("grain").isin(grains.HOUR, _KEPT)
+    itself = F.array(F.struct("grain", "window"))
+    coarse = F.when(is_hour, F.concat(itself, _places((grains.DAY, grains.WEEK)))).otherwise(itself)
+    rows = _grouped(fine.select(*columns).unionByName(kept.select(*columns)), coarse, keys, values)
+    other_day = (F.col("grain") == grains.DAY) & ~F.to_date("window").isin(*bronze.units.dates)
+    return _placed(rows.where((F.col("grain") != _KEPT) & ~other_day), values, bronze)
 
 
 def at_finest(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
@@ -78,6 +84,9 @@ def _split(table: Table) -> tuple[list[str], list[str]]:
     return names[:first], names[first:]
 
 
+_KEPT: Final = "kept"
+"""Marks hours that stay as they are in gold, until their days and weeks are summed."""
+
 _MEASURES: Final = {"observed_us", "duration_us", "offsets_low"}
 
 
@@ -93,35 +102,41 @@ def _whole(table: Table, rows: DataFrame) -> DataFrame:
     )
 
 
-def _grouped(
-    rows: DataFrame, wanted: Sequence[str], keys: Sequence[str], values: Sequence[str]
-) -> DataFrame:
-    places = [
-        F.struct(F.lit(grain).alias("grain"), grains.start(F.col("window"), grain).alias("window"))
-        for grain in wanted
-    ]
-    placed = rows.withColumn("place", F.explode(F.array(*places)))
-    summed = placed.groupBy("place", *quoted(keys)).agg(
-        *(_combined(name).alias(name) for name in values if name != "mean")
+def _places(wanted: Sequence[str]) -> Column:
+    """The windows of several grains in which a row counts."""
+    return F.array(
+        *(
+            F.struct(F.lit(grain).alias("grain"), grains.start(F.col("window"), grain).alias("window"))
+            for grain in wanted
+        )
     )
-    result = summed.select("place.*", *quoted(keys), *(f"`{v}`" for v in values if v != "mean"))
-    result = result.withColumn("period", _period(wanted))
+
+
+def _grouped(
+    rows: DataFrame, places: Column, keys: Sequence[str], values: Sequence[str]
+) -> DataFrame:
+    placed = rows.withColumn("place", F.explode(places))
+    summed = placed.groupBy("place", *quoted(keys)).agg(
+        *(_combined(name).alias(name) for name in values)
+    )
+    return summed.select("place.*", *quoted((*keys, *values)))
+
+
+def _placed(rows: DataFrame, values: Sequence[str], bronze: Bronze) -> DataFrame:
+    """The rows with their partition column, and means of what was summed."""
+    period = F.lit(None).cast("string")
+    for grain in (*grains.within_hour(bronze.window_seconds), grains.DAY, grains.WEEK):
+        of_it = grains.period(F.col("window"), grain)
+        period = F.when(F.col("grain") == grain, of_it).otherwise(period)
+    rows = rows.withColumn("period", period)
     if "mean" not in values:
-        return result
+        return rows
     seconds = F.when(F.col("observed_us") > 0, F.col("observed_us") / 1e6)
-    return result.withColumn("mean", F.col("value_seconds") / seconds)
-
-
-def _period(wanted: Sequence[str]) -> Column:
-    window = F.col("window")
-    chosen = F.lit(None).cast("string")
-    for grain in wanted:
-        chosen = F.when(F.col("grain") == grain, grains.period(window, grain)).otherwise(chosen)
-    return chosen
+    return rows.withColumn("mean", F.col("value_seconds") / seconds)
 
 
 def _combined(name: str) -> Column:
-    if name == "min":
+    if name in ("min", "mean"):  # the mean is made anew of what is summed
         return F.min(name)
     if name == "known_wrong":
         return F.max(F.coalesce(name, F.lit(False)))  # noqa: FBT003
@@ -144,11 +159,3 @@ def _untouched_hours(bronze: Bronze, table: Table) -> DataFrame:
 
 def _week(monday: dt.date) -> list[dt.date]:
     return [monday + dt.timedelta(days=day) for day in range(7)]
-
-
-def _days_and_weeks(
-    hours: DataFrame, units: Units, keys: Sequence[str], values: Sequence[str]
-) -> DataFrame:
-    rows = _grouped(hours, (grains.DAY, grains.WEEK), keys, values)
-    # Other days of a touched week stand as they are.
-    return rows.where((F.col("grain") == grains.WEEK) | F.to_date("window").isin(*units.dates))

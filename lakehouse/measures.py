@@ -12,7 +12,7 @@ from lakehouse.sweep import EXACT, pieces, quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 def counters(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -33,21 +33,27 @@ def counters(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
     )
 
 
-def additive(gauges: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Gauges of series that never overlap, summed; bounds are sums of the edges."""
-    piece = pieces(gauges.where(~is_counter()))
+def additive(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Runs of series that never overlap, summed; bounds of gauges are sums of the edges."""
+    piece = pieces(runs)
+    counter, gauge = is_counter(), ~is_counter()
     length = F.col("e") - F.col("s")
-    positive = F.col("p") * length
     lead = F.col("s") - F.col("may_start") + F.col("spilled")
     seconds = (F.col("val").cast("double") * length / 1e6).cast(EXACT)
+    known = F.when(gauge | F.col("value").isNotNull(), length * F.col("series")).otherwise(0)
+
+    def of_gauges(what: Column) -> Column:
+        return F.sum(F.when(gauge, what))
+
     return piece.groupBy(*quoted(keys)).agg(
-        F.sum(length * F.col("series")).alias("observed_us"),
-        F.sum(seconds).cast("double").alias("value_seconds"),
-        F.min("value").alias("min"),
-        F.max("value").alias("max"),
-        F.sum(positive).alias("positive_us"),
-        F.sum(F.col("p") * (F.col("sure_end") - F.col("s"))).alias("positive_low_us"),
-        F.sum(F.col("p") * (length + lead)).alias("positive_high_us"),
+        F.sum(known).alias("observed_us"),
+        of_gauges(seconds).cast("double").alias("value_seconds"),
+        F.min(F.when(gauge, F.col("value"))).alias("min"),
+        F.max(F.when(gauge, F.col("value"))).alias("max"),
+        of_gauges(F.col("p") * length).alias("positive_us"),
+        of_gauges(F.col("p") * (F.col("sure_end") - F.col("s"))).alias("positive_low_us"),
+        of_gauges(F.col("p") * (length + lead)).alias("positive_high_us"),
+        F.sum(F.when(counter, F.col("value").cast(EXACT))).cast("double").alias("increase"),
         F.max("series").cast("bigint").alias("series"),
         (F.max("wrong") == 1).alias("known_wrong"),
     )

@@ -22,8 +22,8 @@ _SOURCE_KEYS: Final = ("cluster", "metric", "source", "window")
 def partitions(bronze: Bronze) -> DataFrame:
     """Partitions that were not zero: the union over the sources that claim one."""
     runs = bronze.runs()
-    gauge = claims.with_unavailable(claims.gauges(runs, "partition"))
-    rows = sweep.measures(claims.partition_segments(gauge), _PARTITION_KEYS)
+    swept = claims.topic_atoms(runs.where("level = 'partition'")).where("partition >= 0")
+    rows = sweep.measures(swept, _PARTITION_KEYS)
     rows = rows.where("positive_us > 0 OR `max` != 0 OR `min` != 0")
     rising = runs.where("level = 'partition' AND partition IS NOT NULL")
     counted = measures.counters(rising, _PARTITION_KEYS).where("increase > 0")
@@ -33,10 +33,8 @@ def partitions(bronze: Bronze) -> DataFrame:
 def topics(bronze: Bronze) -> DataFrame:
     """Topics: partition metrics summed over partitions, topic metrics over brokers."""
     runs = bronze.runs()
-    gauge = claims.with_unavailable(claims.gauges(runs, "partition"))
-    of_partitions = claims.topic_segments(gauge, claims.partition_segments(gauge))
-    of_brokers = claims.summed_segments(claims.gauges(runs, "topic"), claims.TOPIC_KEYS)
-    rows = sweep.measures(of_partitions.unionByName(of_brokers), claims.TOPIC_KEYS)
+    segments = claims.summed(claims.topic_atoms(runs), claims.TOPIC_KEYS)
+    rows = sweep.measures(segments, claims.TOPIC_KEYS)
     rising = runs.where("level IN ('partition', 'topic')")
     counted = measures.counters(rising, claims.TOPIC_KEYS)
     return rows.unionByName(counted, allowMissingColumns=True)
@@ -44,23 +42,23 @@ def topics(bronze: Bronze) -> DataFrame:
 
 def clients(bronze: Bronze) -> DataFrame:
     """Clients that were not zero, over all brokers; any_us is the union over brokers."""
-    runs = bronze.runs()
-    rows = claims.clients(claims.gauges(runs, "client"), all_of_them=False)
-    return sweep.measures(claims.summed_segments(rows, claims.CLIENT_KEYS), claims.CLIENT_KEYS)
+    segments = claims.summed(claims.client_atoms(bronze.runs()), claims.CLIENT_KEYS)
+    rows = sweep.measures(segments, claims.CLIENT_KEYS)
+    return rows.where("positive_us > 0 OR `max` != 0 OR `min` != 0")
 
 
 def groups(bronze: Bronze) -> DataFrame:
     """Consumer groups per topic, summed over partitions."""
-    runs = bronze.runs().where((F.col("level") == "group") & is_measure())
-    counted = measures.counters(runs, _GROUP_KEYS)
-    return measures.additive(runs, _GROUP_KEYS).unionByName(counted, allowMissingColumns=True)
+    return measures.additive(
+        bronze.runs().where((F.col("level") == "group") & is_measure()), _GROUP_KEYS
+    )
 
 
 def brokers(bronze: Bronze) -> DataFrame:
     """Sources: everything they report, summed."""
-    runs = bronze.runs().where(is_measure() & (F.col("level") != "group"))
-    counted = measures.counters(runs, _SOURCE_KEYS)
-    return measures.additive(runs, _SOURCE_KEYS).unionByName(counted, allowMissingColumns=True)
+    return measures.additive(
+        bronze.runs().where((F.col("level") != "group") & is_measure()), _SOURCE_KEYS
+    )
 
 
 def coverage(bronze: Bronze) -> DataFrame:

@@ -20,7 +20,7 @@ from lakehouse.slo import COVERAGE
 from lakehouse.sweep import event, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -34,65 +34,66 @@ PARTITIONS_TOLD: Final = "kafka.topic.partitions"
 def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     """Good and bad time at the finest grain."""
     parts: list[DataFrame] = []
-    topics = [objective for objective in objectives if objective.level == "topic"]
-    of_partitions = [o for o in topics if o.metric.startswith("kafka.partition.")]
-    if of_partitions:
-        parts.append(_partitions(bronze, of_partitions))
-    totals = [o for o in topics if o not in of_partitions]
-    for above in sorted({objective.above for objective in totals}):
-        parts.append(_totals(bronze, [o for o in totals if o.above == above], above))
-    for level, function in (("client", _clients), ("group", _groups), ("source", _sources)):
+    for level, function in (
+        ("topic", _topics), ("client", _clients), ("group", _groups), ("source", _sources)
+    ):  # fmt: skip
         chosen = [objective for objective in objectives if objective.level == level]
         if chosen:
             parts.append(function(bronze, chosen))
     return reduce(lambda a, b: a.unionByName(b), parts)
 
 
-def _partitions(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
-    """Topics by their partitions: bad while at least one is."""
-    runs = bronze.runs()
-    gauge = claims.with_unavailable(claims.gauges(runs, "partition")).where(_of(objectives))
-    segments = claims.topic_segments(gauge, claims.partition_segments(gauge))
-    seen = segments.join(_expected(runs), ["cluster", "topic", "window"], "left")
-    good = (F.col("pos") == 0) & (F.col("obs") >= F.col("partitions_told"))
-    return _told(_times(seen, TOPIC_KEYS, good), objectives)
+def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
+    """Topics: bad while a partition is, or while the brokers' total is above the threshold.
 
-
-def _totals(bronze: Bronze, objectives: Sequence[Objective], above: float) -> DataFrame:
-    """Topics by what brokers report of them: bad while the brokers' total is above the threshold.
-
-    The total is known while every partition is claimed by a leader that is read: a broker that is
-    not seen may have something to report.
+    A topic is seen wholly while every partition is claimed by a leader that is read: a broker that
+    is not seen may have something to report, of the topic as of its partitions.
     """
     runs = bronze.runs()
-    gauge = claims.gauges(runs, "topic").where(_of(objectives))
-    isr = claims.gauges(runs, "partition").where(F.col("metric") == claims.UNDER_MIN_ISR)
-    claimed = claims.topic_segments(isr, claims.partition_segments(isr))
-    whole = claimed.join(_expected(runs), ["cluster", "topic", "window"]).where(
-        "obs >= partitions_told"
+    metrics = {objective.metric for objective in objectives}
+    atoms = claims.topic_atoms(runs, sorted({*metrics, claims.UNDER_MIN_ISR}))
+    segments = sweep.sweep(_with_claims(atoms, sorted(metrics)), TOPIC_KEYS)
+    seen = segments.join(_topology(runs, objectives), ["cluster", "topic", "window"], "left")
+    above = _literal({objective.metric: objective.above for objective in objectives})
+    values = {name: F.col(f"total_{name}") for name in ("v", "v_low", "v_high")}
+    seen = seen.withColumns({f"total_{name}": F.col(name).cast("double") for name in values})
+    counts = {"v": "pos", "v_low": "low", "v_high": "high"}
+    bad = tuple(
+        F.when(above > 0, value > above).otherwise(F.col(counts[name]) > 0)
+        for name, value in values.items()
     )
-    metrics = F.array(*(F.lit(objective.metric) for objective in objectives))
-    covers = whole.withColumn("metric", F.explode(metrics)).select(
-        *TOPIC_KEYS,
-        F.inline(
-            F.array(
-                event(F.col("t"), {"whole": F.lit(1)}), event(F.col("until"), {"whole": F.lit(-1)})
-            )
-        ),
-    )
-    values = sweep.again(claims.summed_segments(gauge, TOPIC_KEYS, above=above), TOPIC_KEYS)
-    segments = sweep.sweep(values.unionByName(covers), TOPIC_KEYS).where("obs > 0 OR high > 0")
-    good = (F.col("whole") > 0) & (F.col("obs") > 0) & (F.col("v") <= above)
-    bad = tuple(F.col(name) > above for name in ("v", "v_low", "v_high"))
-    rows = _told(_times(segments, TOPIC_KEYS, good, bad), objectives)
-    return _where(rows, runs, objectives)
+    told = F.col("whole") >= F.col("partitions_told")
+    good = told & (F.col("obs") > 0) & ~bad[0]
+    rows = _told(_times(seen, (*TOPIC_KEYS, "attributes"), good, bad), objectives, "attributes")
+    return rows.where(_asked_for(objectives)).drop("attributes")
+
+
+def _with_claims(atoms: DataFrame, metrics: Sequence[str]) -> DataFrame:
+    """Events per metric; those of under min ISR count the claimed partitions for every metric."""
+    def role(metric: Column, itself: int) -> Column:
+        return F.struct(metric.alias("metric"), F.lit(itself).alias("itself"))
+
+    itself = role(F.col("metric"), 1)
+    for_others = [role(F.lit(name), 0) for name in metrics]
+    roles = F.when(
+        F.col("metric") == claims.UNDER_MIN_ISR, F.array(itself, *for_others)
+    ).otherwise(F.array(itself))
+    rows = atoms.withColumn("role", F.explode(roles))
+    claim = F.col("role.itself") == 0
+    rows = rows.withColumn("whole", F.when(claim, F.col("obs")).otherwise(0))
+    for name in ("obs", "pos", "low", "high", "v", "v_low", "v_high", "spill_sum"):
+        rows = rows.withColumn(name, F.when(claim, F.lit(0)).otherwise(F.col(name)))
+    for name in ("spill", "opens", "hi", "lo", "wrong"):
+        rows = rows.withColumn(name, F.when(~claim, F.col(name)))
+    rows = rows.withColumn("metric", F.col("role.metric"))
+    return sweep.again(rows.where(F.col("metric").isin(*metrics)), TOPIC_KEYS)
 
 
 def _clients(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     """Clients: bad while at least one broker throttles them."""
-    gauge = claims.gauges(bronze.runs(), "client").where(_of(objectives))
-    segments = claims.summed_segments(claims.clients(gauge, all_of_them=True), CLIENT_KEYS)
-    return _told(_times(*_at_best(segments, CLIENT_KEYS)), objectives)
+    metrics = sorted({objective.metric for objective in objectives})
+    atoms = claims.client_atoms(bronze.runs(), metrics)
+    return _told(_times(*_at_best(claims.summed(atoms, CLIENT_KEYS), CLIENT_KEYS)), objectives)
 
 
 def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -170,60 +171,63 @@ def _times(
     )
 
 
-def _expected(runs: DataFrame) -> DataFrame:
-    """How many partitions a topic has in a window, as ``partitions_told``.
+def _topology(runs: DataFrame, objectives: Sequence[Objective]) -> DataFrame:
+    """Per topic and window how many partitions it has, and attributes that objectives ask for.
 
     Told by the topology of that window, else of that hour. Where the cluster's agents tell no
     topology at all, the highest partition that is claimed must do.
     """
     keys = ["cluster", "topic", "window"]
-    told = runs.where(F.col("metric") == PARTITIONS_TOLD).groupBy(*keys).agg(
-        F.max("value").alias("told")
-    )
-    claimed = (
-        runs.where("level = 'partition'")
-        .groupBy(*keys)
-        .agg((F.max(F.coalesce(F.array_max("partitions"), "partition")) + 1).alias("claimed"))
+    asked = sorted({key for objective in objectives for key in objective.where})
+    highest = F.coalesce(F.array_max("partitions"), "partition") + 1
+    rows = runs.where(
+        F.col("topic").isNotNull() & (F.col("level").isin("partition", "topic"))
+    ).groupBy(*keys).agg(
+        F.max(F.when(F.col("metric") == PARTITIONS_TOLD, F.col("value"))).alias("told"),
+        F.max(F.when(F.col("level") == "partition", highest)).alias("claimed"),
+        *(F.max(F.when(F.col("metric") == key, F.col("value"))).alias(key) for key in asked),
     )
     hour = F.date_trunc("hour", "window")
     of_topic = Window.partitionBy("cluster", "topic", hour)
-    of_cluster = Window.partitionBy("cluster", hour)
-    nobody_tells = F.max("told").over(of_cluster).isNull()
-    return told.join(claimed, keys, "full").select(
+    nobody_tells = F.max("told").over(Window.partitionBy("cluster", hour)).isNull()
+    pairs = [x for key in asked for x in (F.lit(key), F.max(f"`{key}`").over(of_topic))]
+    attributes = F.to_json(F.create_map(*pairs)) if pairs else F.lit(None).cast("string")
+    return rows.select(
         *keys,
         F.coalesce(
             F.col("told"),
             F.max("told").over(of_topic),
             F.when(nobody_tells, F.max("claimed").over(of_topic)),
         ).alias("partitions_told"),
+        attributes.alias("attributes"),
     )
 
 
-def _where(rows: DataFrame, runs: DataFrame, objectives: Sequence[Objective]) -> DataFrame:
-    """Rows of subjects that have the attributes an objective asks for, or were bad anyhow."""
-    wanted = {(key, value) for o in objectives for key, value in o.where.items()}
-    if not wanted:
-        return rows
-    has = reduce(
-        lambda a, b: a | b,
-        ((F.col("metric") == key) & (F.col("value") == value) for key, value in wanted),
-    )
-    having = runs.where(has).select(
-        "cluster", "topic", F.date_trunc("hour", "window").alias("hour"), F.lit(1).alias("has")
-    )
-    asking = [objective.name for objective in objectives if objective.where]
-    joined = rows.withColumn("hour", F.date_trunc("hour", "window")).join(
-        having.distinct(), ["cluster", "topic", "hour"], "left"
-    )
-    keep = ~F.col("objective").isin(*asking) | F.col("has").isNotNull() | (F.col("bad_high_us") > 0)
-    return joined.where(keep).drop("hour", "has")
+def _asked_for(objectives: Sequence[Objective]) -> Column:
+    """Subjects with the attributes that the objective asks for, or that were bad anyhow."""
+    keep = F.col("bad_high_us") > 0
+    told = F.from_json("attributes", "map<string,double>")
+    for objective in objectives:
+        has = F.col("objective") == objective.name
+        for key, value in objective.where.items():
+            has = has & (F.coalesce(F.try_element_at(told, F.lit(key)), F.lit(-1.0)) == value)
+        keep = keep | has
+    return keep
+
+
+def _literal(values: Mapping[str, float]) -> Column:
+    """The value of a row's metric."""
+    chosen = F.lit(0.0)
+    for metric, value in values.items():
+        chosen = F.when(F.col("metric") == metric, F.lit(value)).otherwise(chosen)
+    return chosen
 
 
 def _of(objectives: Sequence[Objective]) -> Column:
     return F.col("metric").isin(*{objective.metric for objective in objectives})
 
 
-def _told(times: DataFrame, objectives: Sequence[Objective]) -> DataFrame:
+def _told(times: DataFrame, objectives: Sequence[Objective], *more: str) -> DataFrame:
     """The rows once per objective of their metric, with all columns of a subject."""
     names = F.lit(None).cast("array<string>")
     for metric in {objective.metric for objective in objectives}:
@@ -232,5 +236,6 @@ def _told(times: DataFrame, objectives: Sequence[Objective]) -> DataFrame:
     rows = times.withColumn("objective", F.explode(names))
     absent = {name: F.lit(None).cast("string") for name in SUBJECT if name not in rows.columns}
     return rows.withColumns(absent).select(
-        "cluster", "window", *quoted(SUBJECT), "good_us", "bad_us", "bad_low_us", "bad_high_us"
-    )
+        "cluster", "window", *quoted(SUBJECT), "good_us", "bad_us", "bad_low_us", "bad_high_us",
+        *more,
+    )  # fmt: skip

@@ -76,16 +76,19 @@ def _flagged(flag: str) -> Column:
 
 
 def events(piece: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The events of pieces: four of a positive one, two of another."""
+    """The events of pieces: four of a positive one, two of another.
+
+    ``weight`` is how many series a piece stands for; above 1 only where all of them are zero.
+    """
     p, value = F.col("p"), F.col("val")
     starts = event(
         F.col("s"),
-        {"obs": F.lit(1), "pos": p, "low": p, "v": value, "v_low": p * value},
+        {"obs": F.col("weight"), "pos": p, "low": p, "v": value, "v_low": p * value},
         {"spill": p * F.col("spilled"), "opens": p * F.col("opened"), "wrong": F.col("wrong"),
          "hi": F.col("value"), "lo": F.col("value")},
     )  # fmt: skip
     ends = event(
-        F.col("e"), {"obs": F.lit(-1), "pos": -p, "high": -p, "v": -value, "v_high": -p * value}
+        F.col("e"), {"obs": -F.col("weight"), "pos": -p, "high": -p, "v": -value, "v_high": -p * value}
     )
     surely_ended = event(F.col("sure_end"), {"low": -p, "v_low": -p * value})
     may_have_begun = event(F.col("may_start"), {"high": p, "v_high": p * value})
@@ -97,17 +100,6 @@ def events(piece: DataFrame, keys: Sequence[str]) -> DataFrame:
             )
         ),
     )
-
-
-def weights(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The events of folded zeros: ``weight`` series are observed from ``start`` to ``end``."""
-    zero = F.lit(0.0)
-    opened = event(
-        F.unix_micros("start"), {"obs": F.col("weight")},
-        {"hi": zero, "lo": zero, "wrong": _flagged(FLAG_KNOWN_WRONG)},
-    )  # fmt: skip
-    closed = event(F.unix_micros("end"), {"obs": -F.col("weight")})
-    return rows.select(*quoted(keys), F.inline(F.array(opened, closed)))
 
 
 def event(
@@ -146,15 +138,22 @@ def _type(name: str) -> str:
     return EXACT if name in _VALUES else "bigint"
 
 
-def atoms(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
+def atoms(
+    segments: DataFrame, keys: Sequence[str], *, uncapped: Column | None = None
+) -> DataFrame:
     """The claims on one atom as one: observed once, bad if any source says so.
 
-    Its value is the mean of the claims above zero, or of all claims where none is.
+    Its value is the mean of the claims above zero, or of all claims where none is. Where
+    ``uncapped``, the atom stands for many series and is observed as often.
     """
+    stands_for_many = uncapped if uncapped is not None else F.lit(False)  # noqa: FBT003 - a literal
     whole = Window.partitionBy(*quoted(keys))
     first = F.lag("t").over(whole.orderBy("t")).isNull()
     spill = F.when(F.max("opens").over(whole) == 1, 0).otherwise(F.max("spill").over(whole))
-    flags = {name: F.least(F.col(name), F.lit(1)).cast("bigint") for name in _COUNTS}
+    flags = {
+        name: F.when(stands_for_many, F.col(name)).otherwise(F.least(F.col(name), F.lit(1)))
+        for name in _COUNTS
+    }
     return segments.withColumns(
         {"spill_sum": F.when(first, F.coalesce(spill, F.lit(0))).otherwise(0).cast("bigint")}
     ).withColumns(
@@ -162,7 +161,7 @@ def atoms(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
             "v": _share("v", F.when(F.col("pos") > 0, F.col("pos")).otherwise(F.col("obs"))),
             "v_low": _share("v_low", F.col("low")),
             "v_high": _share("v_high", F.col("high")),
-            **flags,
+            **{name: flag.cast("bigint") for name, flag in flags.items()},
         }
     )
 
