@@ -50,8 +50,11 @@ def rows(facts: Mapping[str, Any], section: str, key: str) -> list[Row]:
     return list((facts.get(section) or {}).get(key) or ())
 
 
-def nothing_seen(facts: Mapping[str, Any]) -> bool:
-    """Whether not a single reading was made in the whole period."""
+def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset()) -> bool:
+    """Whether no reading was made: of these families, or, where none is expected, of any."""
+    sources = [row for row in rows(facts, "coverage", "sources") if row.get("family") in families]
+    if sources:
+        return not any(row.get("observed_us") for row in sources)
     return not (facts.get("coverage") or {}).get("observed_us")
 
 
@@ -60,6 +63,7 @@ _NO_DATA: Final[Finding] = ("Not known: nobody looked in this period.",)
 
 def _found(
     facts: Mapping[str, Any],
+    families: frozenset[str],
     listed: list[Row],
     badness: Callable[[Row], Any],
     is_bad: Callable[[Row], bool],
@@ -69,7 +73,7 @@ def _found(
     bad = sorted((row for row in listed if is_bad(row)), key=badness, reverse=True)
     if bad:
         return tell(bad)
-    if nothing_seen(facts):
+    if nothing_seen(facts, families):
         return _NO_DATA
     doubtful = any(row.get("unknown_us") != 0 for row in listed)
     return (quiet, " Some time was not seen, see the table." if doubtful and listed else "")
@@ -116,6 +120,7 @@ def _min_isr(facts: Mapping[str, Any]) -> Question:
         "a producer that asks for acks=all is refused.",
         _found(
             facts,
+            frozenset({"min_isr"}),
             topics,
             tables.TOPICS.badness or str,
             _lasted("unavailable_any", "any", "leaderless"),
@@ -156,6 +161,7 @@ def _throttling(facts: Mapping[str, Any]) -> Question:
         "a minute after it ended, which the lower bound takes away.",
         _found(
             facts,
+            frozenset({"quotas"}),
             clients,
             tables.CLIENTS.badness or str,
             _lasted("throttled"),
@@ -191,6 +197,7 @@ def _tier_lag(facts: Mapping[str, Any]) -> Question:
         "in the remote store until they are deleted.",
         _found(
             facts,
+            frozenset({"tiered"}),
             topics,
             tables.TIERS.badness or str,
             lambda row: tables.tier_badness(row)[0] > 0.5,
@@ -225,6 +232,7 @@ def _lost(facts: Mapping[str, Any]) -> Question:
         "transaction markers and aborted records occupy offsets, too.",
         _found(
             facts,
+            frozenset({"offsets"}),
             groups,
             tables.GROUPS.badness or str,
             _positive("offsets_high", "offsets_low"),
@@ -256,6 +264,7 @@ def _remote(facts: Mapping[str, Any]) -> Question:
         "A consumer that is far behind reads from the remote store, which costs round trips.",
         _found(
             facts,
+            frozenset({"remote_reads"}),
             topics,
             tables.REMOTE_TOPICS.badness or str,
             _positive("requests", "bytes"),

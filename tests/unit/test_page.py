@@ -138,6 +138,17 @@ def test_the_same_facts_unseen_are_not_told_like_the_same_facts_seen(pages):
     assert silent == "Not known: nobody looked in this period."
 
 
+def test_a_question_whose_beans_nobody_read_is_not_answered_by_the_others():
+    facts = sample_facts.quiet_week()
+    unread = sample_facts.source("broker-1", "quotas", sample_facts.WEEK, sample_facts.WEEK)
+    facts["coverage"]["sources"].append(unread)
+    page = read(render(facts))
+    answer = page.one("section", id="throttling").one("p", class_="answer").text
+    assert answer == "Not known: nobody looked in this period."
+    answer = page.one("section", id="min-isr").one("p", class_="answer").text
+    assert answer == "No partition was seen under its minimum or without a leader."
+
+
 def test_coverage_says_what_is_not_known_and_why(pages):
     section = pages["demo"].one("section", id="coverage")
     assert "98.14 % of the time" in section.text
