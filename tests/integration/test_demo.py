@@ -1,0 +1,216 @@
+"""The demo's report against the truth: what the controllers' log, the clients and the driver say.
+
+The demo runs once, as a person would run it; every test compares one part of its report.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+
+from demo.agents import INTERVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+_SECONDS = 600
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the demo left."""
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    ran = subprocess.run(
+        [sys.executable, "-m", "demo", "--folder", str(folder)],
+        capture_output=True, text=True, timeout=_SECONDS, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def truth(demo: Path) -> Any:
+    return json.loads((demo / "truth.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def report(demo: Path) -> Any:
+    return json.loads((demo / "report.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def slowest_us(demo: Path) -> dict[str, int]:
+    """The longest time that a scrape of each family took, from the agents' own account."""
+    scrapes = duckdb.read_parquet(DeltaTable(f"{demo}/lake/bronze/scrapes").file_uris())
+    rows = scrapes.aggregate("family, max(seconds_max)").fetchall()
+    return {family: round(seconds * 1e6) for family, seconds in rows}
+
+
+def interval_us(family: str) -> int:
+    return int(INTERVALS[family].removesuffix("s")) * 1_000_000
+
+
+def by_key(facts: Iterable[dict[str, Any]], *key: str) -> dict[Any, list[dict[str, Any]]]:
+    found = defaultdict(list)
+    for fact in facts:
+        name = tuple(fact[part] for part in key)
+        found[name if len(key) > 1 else name[0]].append(fact)
+    return found
+
+
+def instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def assert_bounds(
+    row: dict[str, Any], name: str, spans: list[dict[str, Any]], width_us: int
+) -> None:
+    """The bounds hold the truth, and are as tight per incident as promised."""
+    true_us = sum(span["us"] for span in spans)
+    low, high = row[f"{name}_low_us"], row[f"{name}_high_us"]
+    where = f"{row.get('topic')} {row.get('partition', '')} {name}"
+    assert low <= true_us <= high, f"{where}: {low} <= {true_us} <= {high}"
+    assert high - low <= len(spans) * width_us, f"{where}: {high - low} wide, {len(spans)} spans"
+
+
+def width_us(family: str, slowest: dict[str, int]) -> int:
+    """Two scrape intervals; each from a question to the next scrape's answer."""
+    return 2 * (interval_us(family) + slowest[family])
+
+
+def test_under_min_isr_per_partition(report: Any, truth: Any, slowest_us: dict[str, int]) -> None:
+    spans = by_key(truth["under_min_isr"], "topic", "partition")
+    rows = {(row["topic"], row["partition"]): row for row in report["min_isr"]["partitions"]}
+    assert len([key for key in spans if key[0] == "orders"]) >= 3
+    for key, own in spans.items():
+        assert key in rows, f"{key} was under min ISR and is not in the report"
+        assert_bounds(rows[key], "under", own, width_us("min_isr", slowest_us))
+    reported = {key for key, row in rows.items() if row["under_us"]}
+    assert reported <= set(spans), "a partition is reported that was well"
+
+
+def test_any_under_min_isr_per_topic(report: Any, truth: Any, slowest_us: dict[str, int]) -> None:
+    spans = by_key(truth["under_min_isr_any"], "topic")
+    rows = {row["topic"]: row for row in report["min_isr"]["topics"]}
+    for topic, own in spans.items():
+        assert_bounds(rows[topic], "any", own, width_us("min_isr", slowest_us))
+    for topic, row in rows.items():
+        if topic not in spans:
+            assert row["any_us"] == 0, topic
+
+
+def test_the_leaderless_topic_is_unavailable_though_no_broker_reports_it(
+    report: Any, truth: Any, slowest_us: dict[str, int], demo: Path
+) -> None:
+    spans = by_key(truth["leaderless"], "topic", "partition")
+    assert {topic for topic, _ in spans} == {"audit"}
+    rows = {(row["topic"], row["partition"]): row for row in report["min_isr"]["partitions"]}
+    for key, own in spans.items():
+        assert_bounds(rows[key], "leaderless", own, width_us("leaders", slowest_us))
+    audit = next(row for row in report["min_isr"]["topics"] if row["topic"] == "audit")
+    assert audit["unavailable_any_low_us"] > 0
+    objective = next(o for o in report["objectives"] if o["name"] == "min-isr")
+    subject = next(s for s in objective["subjects"] if s["topic"] == "audit")
+    assert subject["bad_low_us"] > 0
+    runs = duckdb.read_parquet(DeltaTable(f"{demo}/lake/bronze/runs").file_uris())
+    brokers_said = runs.filter(
+        "metric = 'kafka.partition.under_min_isr' AND topic = 'audit' AND value > 0"
+    )
+    assert brokers_said.count("*").fetchall() == [(0,)]
+
+
+def test_throttled_time_of_each_client_and_of_no_other(report: Any, truth: Any) -> None:
+    rows = {
+        (row["user"], row["client_id"], row["kind"]): row
+        for row in report["throttling"]["clients"]
+        if row["throttled_us"]
+    }
+    throttled = {
+        (client["user"], client["client_id"], client["kind"]): client
+        for client in truth["clients"]
+        if client["throttled"]
+    }
+    assert len(throttled) == 4
+    assert set(rows) == set(throttled)
+    for key, client in throttled.items():
+        row = rows[key]
+        true_us = sum(
+            (instant(span["end"]) - instant(span["start"])).total_seconds() * 1e6
+            for span in client["spans"]
+        )
+        assert row["throttled_low_us"] <= true_us <= row["throttled_high_us"], key
+        assert row["quota"] == client["quota"], key
+
+
+def test_upload_and_delete_lag_of_the_tiered_topic(report: Any, truth: Any, demo: Path) -> None:
+    row = next(row for row in report["tier_lag"]["topics"] if row["topic"] == "events.tiered")
+    runs = duckdb.read_parquet(DeltaTable(f"{demo}/lake/bronze/runs").file_uris())
+    for lag in truth["tier_lags"]:
+        kind = row[lag["kind"]]
+        driven_us = (instant(lag["end"]) - instant(lag["start"])).total_seconds() * 1e6
+        assert kind["lagging_low_us"] > 0, lag["kind"]
+        assert kind["lagging_high_us"] <= driven_us + 4 * interval_us("tiered"), lag["kind"]
+        assert kind["max_bytes"] > 0
+        assert kind["last_bytes"] == 0, "it had caught up"
+        metric = f"kafka.topic.remote_{lag['kind']}_lag.bytes"
+        after = runs.filter(
+            f"metric = '{metric}' AND topic = 'events.tiered' AND value > 0 "
+            f"AND start > TIMESTAMPTZ '{lag['end']}' + INTERVAL 6 SECOND"
+        )
+        assert after.count("*").fetchall() == [(0,)], f"{lag['kind']} lag after it was gone"
+
+
+def test_offsets_that_expired_before_a_group_read_them(report: Any, truth: Any) -> None:
+    rows = defaultdict(lambda: [0.0, 0.0])
+    for row in report["lost_before_read"]["groups"]:
+        rows[row["group"], row["topic"], row["partition"]][0] += row["offsets_low"]
+        rows[row["group"], row["topic"], row["partition"]][1] += row["offsets_high"]
+    lost = [fact for fact in truth["expired"] if fact["offsets"]]
+    assert lost, "the demo expired nothing"
+    for fact in truth["expired"]:
+        low, high = rows[fact["group"], fact["topic"], fact["partition"]]
+        assert low <= fact["offsets"] <= high, (fact, low, high)
+    slow = rows[lost[0]["group"], lost[0]["topic"], lost[0]["partition"]]
+    assert slow[0] > 0, "the lower bound of a group that stood still is not zero"
+
+
+def test_the_killed_broker_is_unknown_while_it_was_away(report: Any, truth: Any) -> None:
+    killed = truth["killed_brokers"][0]
+    away_us = (instant(killed["restarted_at"]) - instant(killed["killed_at"])).total_seconds() * 1e6
+    sources = {(row["source"], row["family"]): row for row in report["coverage"]["sources"]}
+    row = sources[killed["source"], "min_isr"]
+    assert row["percent"] < 100
+    assert row["unknown_us"] >= away_us - 2 * interval_us("min_isr")
+    assert row["observed_us"] + row["unknown_us"] == row["expected_us"]
+    outside = [g for g in row["gaps"] if instant(g["end"]) <= instant(killed["killed_at"])]
+    assert not outside, "a gap before the broker was killed"
+    for (source, family), other in sources.items():
+        if source != killed["source"]:
+            assert other["percent"] > 90, (source, family, other)
+
+
+def test_remote_reads_were_counted(report: Any, truth: Any) -> None:
+    rows = {row["topic"]: row for row in report["remote_reads"]["topics"]}
+    assert rows["events.tiered"]["requests"] > 0
+    assert rows["events.tiered"]["bytes"] > truth["remote_reads"][0]["bytes"] * 0.5
+
+
+def test_the_page_tells_the_same(demo: Path) -> None:
+    page = (demo / "report.html").read_text()
+    for name in ("orders", "audit", "alice", "billing-etl", "events.tiered", "slow-readers"):
+        assert name in page
+
+
+def test_nothing_was_rejected(report: Any) -> None:
+    assert report["rejected"] == 0
