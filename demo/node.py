@@ -130,6 +130,7 @@ class Node:
             "-Djava.rmi.server.hostname=127.0.0.1",
             f"{jmx}.authenticate=true",
             f"{jmx}.password.file={self.password_file}",
+            f"{jmx}.password.toHashes=false",  # else the JVM overwrites what agents read
             f"{jmx}.access.file={self.password_file.with_suffix('.access')}",
             f"{jmx}.ssl=false",
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,12 +39,6 @@ class RemoteTier:
             uploaded = {path.name[:_OFFSET_DIGITS] for path in self._uploaded(folder)}
             lag += sum(_size(log) for log in closed if log.name[:_OFFSET_DIGITS] not in uploaded)
         return lag
-
-    def settled(self) -> bool:
-        """Whether no remote segment has come or gone for 2 s."""
-        before = self.segments()
-        time.sleep(2)
-        return self.segments() == before
 
     def _uploaded(self, local: Path) -> list[Path]:
         """The producer snapshots, which LocalTieredStorage writes last of a segment's files."""

@@ -54,6 +54,15 @@ def wait_for(condition, timeout=30):
         time.sleep(0.1)
 
 
+def processes_with(text):
+    """Ids of the processes whose command line names this, the demo's own apart."""
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if "-cp" in (words := process.info["cmdline"] or []) and text in " ".join(words)
+    ]
+
+
 def in_sync(cluster, topic):
     return len(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions[0].isrs)
 
@@ -172,6 +181,26 @@ def test_leaves_no_process_behind(tmp_path, number):
 
     assert len(pids) == 2
     wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), timeout=5)
+
+
+def test_interrupted_demo_leaves_no_process_behind(tmp_path):
+    folder = tmp_path / "demo"
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "demo", "--skip-report", "--folder", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with demo:
+        next(line for line in demo.stdout if line.startswith("Creating topics"))
+        started = processes_with(str(folder))
+        demo.send_signal(signal.SIGINT)
+        _, errors = demo.communicate(timeout=60)
+
+    assert len(started) >= 4
+    assert demo.returncode == 130
+    assert "Traceback" not in errors
+    assert processes_with(str(folder)) == []
 
 
 def test_node_that_cannot_start_is_told_with_the_end_of_its_log(tmp_path):
