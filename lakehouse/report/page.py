@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lakehouse.report import charts, figures, incidents, tables, words
-from lakehouse.report.questions import Question, nothing_seen, questions
+from lakehouse.report import charts, figures, incidents, observation, tables, words
+from lakehouse.report.findings import nothing_seen
+from lakehouse.report.questions import Question, questions
 from lakehouse.report.spans import Span, spans
 from lakehouse.report.verdicts import WORDS, headline, verdicts
 
@@ -50,7 +51,7 @@ def render(facts: Mapping[str, Any]) -> str:
             verdicts=verdicts(facts),
             questions=[_question(one, facts, within) for one in questions(facts)],
             coverage=_coverage(facts, within),
-            events=tables.EVENTS.of(facts.get("events") or ()),
+            events=observation.EVENTS.of(facts.get("events") or ()),
             **_happened(facts, within),
             **_masthead(facts),
         )
@@ -161,7 +162,7 @@ def _coverage(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
         "sentence": sentence,
         "charts": _charts(facts, "coverage", "Share of the expected time that was seen", within),
         "listings": (
-            tables.SOURCES.of(coverage.get("sources") or ()),
-            tables.GAPS.of(incidents.gaps(facts)),
+            observation.SOURCES.of(coverage.get("sources") or ()),
+            observation.GAPS.of(incidents.gaps(facts)),
         ),
     }

@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.report import words
-from lakehouse.report.questions import Finding, questions
+from lakehouse.report.questions import questions
 from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakehouse.report.figures import Figure, Name
+    from lakehouse.report.findings import Finding
 
 _MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}

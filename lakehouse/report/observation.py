@@ -1,0 +1,77 @@
+"""The tables of what was seen: sources, their gaps, and events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.report import columns, figures, words
+from lakehouse.report.listing import Column, Draft, figure, text
+
+if TYPE_CHECKING:
+    from lakehouse.report.figures import Figure, Row
+
+_OUTCOMES: Final = {"refused": "refused", "timeout": "no answer in time", "skipped": "skipped"}
+
+
+def _outcomes(row: Row) -> str:
+    counted = row.get("outcomes") or {}
+    return ", ".join(f"{_OUTCOMES.get(k, words.line(k))} {n:,}" for k, n in counted.items())
+
+
+def _share(row: Row) -> Figure:
+    share = row.get("percent")
+    return figures.plain(share, words.percent(None if share is None else share / 100, "down"))
+
+
+SOURCES: Final = Draft(
+    "Who was read, and how much of the time",
+    "source",
+    (
+        columns.one("Source", "source"),
+        columns.one("Family", "family"),
+        Column("Seen", figure(_share)),
+        columns.plain("Not seen", "unknown_us", columns.span_us),
+        columns.plain("Read every", "interval_us", columns.span_us),
+        Column("Readings", text(_outcomes), numeric=False),
+        columns.one("First error", "first_error"),
+    ),
+    badness=lambda row: figures.badness(row)[1],
+)
+
+
+def _why(row: Row) -> str:
+    outcome = row.get("outcome")
+    return _OUTCOMES.get(str(outcome), words.line(outcome)) if outcome else "never read"
+
+
+GAPS: Final = Draft(
+    "Gaps",
+    "gap",
+    (
+        columns.at("From", "start"),
+        columns.at("To", "end"),
+        columns.one("Source", "source"),
+        columns.one("Family", "family"),
+        Column("Why", text(_why), numeric=False),
+        columns.one("Error", "error"),
+    ),
+    badness=lambda row: figures.incident_length(row).order or 0,
+)
+
+
+def _happening(row: Row) -> str:
+    return words.line(row.get("kind")).replace("_", " ")
+
+
+EVENTS: Final = Draft(
+    "What changed, in the order it was noticed",
+    "event",
+    (
+        columns.at("When", "at"),
+        Column("What", text(_happening), numeric=False),
+        columns.one("Source", "source"),
+        columns.subject("Of", "topic", "partition", "user", "client_id", "group"),
+        columns.one("Before", "old"),
+        columns.one("After", "new"),
+    ),
+)
