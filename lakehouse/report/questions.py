@@ -199,7 +199,8 @@ def _remote(facts: Mapping[str, Any]) -> Question:
             figures.name(worst["topic"]),
             f" was read from the remote store most: {words.count(worst.get('requests'))} "
             f"requests, {words.size(worst.get('bytes'))}, "
-            f"errors: {words.count(worst.get('errors'))}.{findings.others(bad, 'topic', 'So was', 'So were')}",
+            f"errors: {words.count(worst.get('errors'))}."
+            f"{findings.others(bad, 'topic', 'Less was read of', 'Less was read of')}",
         )
 
     return Question(
