@@ -86,9 +86,7 @@ class Bronze:
                 SET_NOT_KNOWN,
             ),
         )
-        return runs.join(one, ["cluster", "members"], "left").withColumn(
-            "reason", reason
-        )
+        return runs.join(one, ["cluster", "members"], "left").withColumn("reason", reason)
 
     def scrapes(self) -> DataFrame:
         """Usable rows of the agents' own account, with ``window``."""

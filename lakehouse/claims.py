@@ -80,12 +80,14 @@ def _apart(rows: DataFrame) -> DataFrame:
         F.array(_atom(F.lit(REST), F.col("source"), rest)), lambda atom: atom["weight"] > 0
     )
     partitions = F.transform("taken", lambda one: _atom(one, F.lit(None), F.lit(1)))
-    source = F.array(
-        _atom(F.lit(None), F.concat_ws(" ", "source", F.to_json("labels")), F.lit(1))
+    source = F.array(_atom(F.lit(None), F.concat_ws(" ", "source", F.to_json("labels")), F.lit(1)))
+    atoms = F.when(F.col("claimed").isNull(), source).otherwise(
+        F.concat(partitions, rest_of_source)
     )
-    atoms = F.when(F.col("claimed").isNull(), source).otherwise(F.concat(partitions, rest_of_source))
-    return rows.drop("partition", "hot", "claims").select("*", F.explode(atoms).alias("one")).select(
-        "*", "one.*"
+    return (
+        rows.drop("partition", "hot", "claims")
+        .select("*", F.explode(atoms).alias("one"))
+        .select("*", "one.*")
     )
 
 
@@ -115,7 +117,10 @@ def _contested(claims_: Column) -> Column:
     ones = F.transform(pairs, lambda pair: pair["one"])
     counted = F.aggregate(
         F.array_sort(ones),
-        F.struct(F.lit(None).cast("int").alias("last"), F.expr("array()").cast("array<int>").alias("twice")),
+        F.struct(
+            F.lit(None).cast("int").alias("last"),
+            F.expr("array()").cast("array<int>").alias("twice"),
+        ),
         lambda state, one: F.struct(
             one.alias("last"),
             F.when(state["last"] == one, F.array_append(state["twice"], one))
@@ -124,7 +129,9 @@ def _contested(claims_: Column) -> Column:
         ),
     )["twice"]
     none = F.expr("array()").cast("array<int>")
-    return F.when((F.size(sources) > 1) & (F.size(ones) > F.size(F.array_distinct(ones))), counted).otherwise(none)
+    return F.when(
+        (F.size(sources) > 1) & (F.size(ones) > F.size(F.array_distinct(ones))), counted
+    ).otherwise(none)
 
 
 def client_atoms(runs: DataFrame, metrics: Sequence[str] = ()) -> DataFrame:

@@ -51,7 +51,9 @@ def all_grains(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
 def at_finest(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
     """Rows of the finest grain alone, for tables that are summed over any period when read."""
     grain = grains.name(bronze.window_seconds)
-    placed = finest.withColumns({"grain": F.lit(grain), "period": grains.period(F.col("window"), grain)})
+    placed = finest.withColumns(
+        {"grain": F.lit(grain), "period": grains.period(F.col("window"), grain)}
+    )
     return _whole(table, placed)
 
 
@@ -97,16 +99,16 @@ def _whole(table: Table, rows: DataFrame) -> DataFrame:
         for column in table.columns
         if column.name not in rows.columns and column.name not in _PLACE
     ]
-    return rows.withColumns(
-        {column.name: F.lit(None).cast(column.type) for column in missing}
-    )
+    return rows.withColumns({column.name: F.lit(None).cast(column.type) for column in missing})
 
 
 def _places(wanted: Sequence[str]) -> Column:
     """The windows of several grains in which a row counts."""
     return F.array(
         *(
-            F.struct(F.lit(grain).alias("grain"), grains.start(F.col("window"), grain).alias("window"))
+            F.struct(
+                F.lit(grain).alias("grain"), grains.start(F.col("window"), grain).alias("window")
+            )
             for grain in wanted
         )
     )

@@ -56,7 +56,9 @@ def start(instant: Column, grain: str) -> Column:
     if grain == WEEK:
         return F.date_trunc("week", instant)
     micros = parse_window(grain) * 1_000_000
-    return F.timestamp_micros(F.unix_micros(instant) - F.pmod(F.unix_micros(instant), F.lit(micros)))
+    return F.timestamp_micros(
+        F.unix_micros(instant) - F.pmod(F.unix_micros(instant), F.lit(micros))
+    )
 
 
 def period(window: Column, grain: str) -> Column:

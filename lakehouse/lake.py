@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,8 +13,6 @@ from lakehouse import tables
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
 
 if TYPE_CHECKING:
-    import datetime as dt
-
     from pyspark.sql import DataFrame, SparkSession
 
     from lakehouse.tables import Table
@@ -105,7 +104,8 @@ def inserts(
 def latest(spark: SparkSession, lake: Lake, table: Table) -> Version:
     """The newest version of a table."""
     row = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT 1").collect()[0]
-    return Version(row["version"], row["timestamp"])
+    # Spark gives naive datetimes of the host's zone.
+    return Version(row["version"], row["timestamp"].astimezone(dt.UTC))
 
 
 def check(spark: SparkSession, lake: Lake, *wanted: Table) -> None:
@@ -116,7 +116,9 @@ def check(spark: SparkSession, lake: Lake, *wanted: Table) -> None:
         TableSchemaError: A table lacks a column, or has it with another type.
     """
     for table in wanted:
-        found = {field.name: field.dataType.simpleString() for field in read(spark, lake, table).schema}
+        found = {
+            field.name: field.dataType.simpleString() for field in read(spark, lake, table).schema
+        }
         wrong = [
             f"{column.name} is {found.get(column.name, 'missing')}, not {column.type}"
             for column in table.columns
@@ -141,9 +143,7 @@ def create(spark: SparkSession, lake: Lake, table: Table) -> None:
     )
 
 
-def replace(
-    spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, where: str
-) -> None:
+def replace(spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, where: str) -> None:
     """Replace the rows that a predicate names by others, in one commit."""
     shaped = rows.select(*(f"`{name}`" for name in table.column_names))
     writer = shaped.coalesce(1).write.format("delta").mode("overwrite")

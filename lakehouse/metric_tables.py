@@ -64,12 +64,16 @@ def brokers(bronze: Bronze) -> DataFrame:
 def coverage(bronze: Bronze) -> DataFrame:
     """How long each family of each source was seen, per outcome."""
     length = F.unix_micros("end") - F.unix_micros("start")
-    return bronze.scrapes().groupBy("cluster", "source", "family", "outcome", "window").agg(
-        F.sum(length).alias("duration_us"),
-        F.sum("scrapes").alias("scrapes"),
-        F.max("interval_us").alias("interval_us"),
-        F.sum(F.col("seconds_total").cast(sweep.EXACT)).cast("double").alias("seconds_total"),
-        F.max("seconds_max").alias("seconds_max"),
+    return (
+        bronze.scrapes()
+        .groupBy("cluster", "source", "family", "outcome", "window")
+        .agg(
+            F.sum(length).alias("duration_us"),
+            F.sum("scrapes").alias("scrapes"),
+            F.max("interval_us").alias("interval_us"),
+            F.sum(F.col("seconds_total").cast(sweep.EXACT)).cast("double").alias("seconds_total"),
+            F.max("seconds_max").alias("seconds_max"),
+        )
     )
 
 

@@ -17,9 +17,7 @@ SET_NOT_KNOWN: Final = "its member set is not known"
 
 def rejected(bronze: Bronze) -> DataFrame:
     """One row per reason, window, source and metric at the finest grain."""
-    runs = bronze.judged_runs().select(
-        F.lit("runs").alias("table"), "metric", "members", *_COMMON
-    )
+    runs = bronze.judged_runs().select(F.lit("runs").alias("table"), "metric", "members", *_COMMON)
     scrapes = bronze.judged_scrapes().select(
         F.lit("scrapes").alias("table"),
         F.col("family").alias("metric"),

@@ -65,7 +65,7 @@ def _local(builder: SparkSession.Builder, app: str) -> SparkSession.Builder:
     builder = builder.master("local[2]").appName(app)
     for key, value in _CONF.items():
         builder = builder.config(key, value)
-    quiet = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
+    quiet = f"{os.environ.get('TRYFLAGS', '')} -Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
     return builder.config("spark.driver.extraJavaOptions", quiet).config(
         "spark.sql.warehouse.dir", _scratch()
     )

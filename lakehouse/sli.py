@@ -70,14 +70,15 @@ def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
 
 def _with_claims(atoms: DataFrame, metrics: Sequence[str]) -> DataFrame:
     """Events per metric; those of under min ISR count the claimed partitions for every metric."""
+
     def role(metric: Column, itself: int) -> Column:
         return F.struct(metric.alias("metric"), F.lit(itself).alias("itself"))
 
     itself = role(F.col("metric"), 1)
     for_others = [role(F.lit(name), 0) for name in metrics]
-    roles = F.when(
-        F.col("metric") == claims.UNDER_MIN_ISR, F.array(itself, *for_others)
-    ).otherwise(F.array(itself))
+    roles = F.when(F.col("metric") == claims.UNDER_MIN_ISR, F.array(itself, *for_others)).otherwise(
+        F.array(itself)
+    )
     rows = atoms.withColumn("role", F.explode(roles))
     claim = F.col("role.itself") == 0
     rows = rows.withColumn("whole", F.when(claim, F.col("obs")).otherwise(0))
@@ -101,12 +102,16 @@ def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     keys = ("cluster", "metric", "group", "window")
     runs = bronze.runs().where("level = 'group'")
     high = F.col("metric").endswith(".high")
-    rows = runs.withColumns({"is_high": high, "metric": F.regexp_replace("metric", r"\.(low|high)$", "")})
+    rows = runs.withColumns(
+        {"is_high": high, "metric": F.regexp_replace("metric", r"\.(low|high)$", "")}
+    )
     rows = rows.where(_of(objectives))
     known = F.when(F.col("is_high") & F.col("value").isNotNull(), F.col("series")).otherwise(0)
     unknown = F.when(F.col("is_high") & F.col("value").isNull(), F.col("series")).otherwise(0)
     lost = F.coalesce((F.col("value") > 0).cast("int"), F.lit(0))
-    sure, maybe = (F.when(F.col("is_high") == is_high, lost).otherwise(0) for is_high in (False, True))
+    sure, maybe = (
+        F.when(F.col("is_high") == is_high, lost).otherwise(0) for is_high in (False, True)
+    )
     counts = {"obs": known, "whole": unknown, "pos": sure, "low": sure, "high": maybe}
     events = rows.select(
         *quoted(keys),
@@ -128,21 +133,24 @@ def _sources(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     keys = ("cluster", "metric", "source", "window")
     ok = (F.col("outcome") == "ok").cast("int")
     counts = {"obs": ok, "pos": 1 - ok, "low": 1 - ok, "high": 1 - ok}
-    events = bronze.scrapes().withColumn("metric", F.lit(COVERAGE)).where(_of(objectives)).select(
-        *quoted(keys),
-        F.inline(
-            F.array(
-                event(F.unix_micros("start"), counts),
-                event(F.unix_micros("end"), {name: -count for name, count in counts.items()}),
-            )
-        ),
+    events = (
+        bronze.scrapes()
+        .withColumn("metric", F.lit(COVERAGE))
+        .where(_of(objectives))
+        .select(
+            *quoted(keys),
+            F.inline(
+                F.array(
+                    event(F.unix_micros("start"), counts),
+                    event(F.unix_micros("end"), {name: -count for name, count in counts.items()}),
+                )
+            ),
+        )
     )
     return _told(_times(*_at_best(sweep.sweep(events, keys), keys)), objectives)
 
 
-def _at_best(
-    segments: DataFrame, keys: Sequence[str]
-) -> tuple[DataFrame, Sequence[str], Column]:
+def _at_best(segments: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, Sequence[str], Column]:
     """Good: none is bad, and as many are seen as ever in the window."""
     best = F.max("obs").over(Window.partitionBy(*quoted(keys)))
     good = (F.col("pos") == 0) & (F.col("obs") > 0) & (F.col("obs") >= F.col("best"))
@@ -180,12 +188,14 @@ def _topology(runs: DataFrame, objectives: Sequence[Objective]) -> DataFrame:
     keys = ["cluster", "topic", "window"]
     asked = sorted({key for objective in objectives for key in objective.where})
     highest = F.coalesce(F.array_max("partitions"), "partition") + 1
-    rows = runs.where(
-        F.col("topic").isNotNull() & (F.col("level").isin("partition", "topic"))
-    ).groupBy(*keys).agg(
-        F.max(F.when(F.col("metric") == PARTITIONS_TOLD, F.col("value"))).alias("told"),
-        F.max(F.when(F.col("level") == "partition", highest)).alias("claimed"),
-        *(F.max(F.when(F.col("metric") == key, F.col("value"))).alias(key) for key in asked),
+    rows = (
+        runs.where(F.col("topic").isNotNull() & (F.col("level").isin("partition", "topic")))
+        .groupBy(*keys)
+        .agg(
+            F.max(F.when(F.col("metric") == PARTITIONS_TOLD, F.col("value"))).alias("told"),
+            F.max(F.when(F.col("level") == "partition", highest)).alias("claimed"),
+            *(F.max(F.when(F.col("metric") == key, F.col("value"))).alias(key) for key in asked),
+        )
     )
     hour = F.date_trunc("hour", "window")
     of_topic = Window.partitionBy("cluster", "topic", hour)

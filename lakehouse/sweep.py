@@ -88,7 +88,8 @@ def events(piece: DataFrame, keys: Sequence[str]) -> DataFrame:
          "hi": F.col("value"), "lo": F.col("value")},
     )  # fmt: skip
     ends = event(
-        F.col("e"), {"obs": -F.col("weight"), "pos": -p, "high": -p, "v": -value, "v_high": -p * value}
+        F.col("e"),
+        {"obs": -F.col("weight"), "pos": -p, "high": -p, "v": -value, "v_high": -p * value},
     )
     surely_ended = event(F.col("sure_end"), {"low": -p, "v_low": -p * value})
     may_have_begun = event(F.col("may_start"), {"high": p, "v_high": p * value})
@@ -138,9 +139,7 @@ def _type(name: str) -> str:
     return EXACT if name in _VALUES else "bigint"
 
 
-def atoms(
-    segments: DataFrame, keys: Sequence[str], *, uncapped: Column | None = None
-) -> DataFrame:
+def atoms(segments: DataFrame, keys: Sequence[str], *, uncapped: Column | None = None) -> DataFrame:
     """The claims on one atom as one: observed once, bad if any source says so.
 
     Its value is the mean of the claims above zero, or of all claims where none is. Where
@@ -167,9 +166,12 @@ def atoms(
 
 
 def _share(total: str, count: Column) -> Column:
-    return F.when(count == 1, F.col(total)).when(
-        count > 1, (F.col(total) / count).cast(EXACT)
-    ).otherwise(F.lit(0)).cast(EXACT)
+    return (
+        F.when(count == 1, F.col(total))
+        .when(count > 1, (F.col(total) / count).cast(EXACT))
+        .otherwise(F.lit(0))
+        .cast(EXACT)
+    )
 
 
 def again(segments: DataFrame, keys: Sequence[str]) -> DataFrame:

@@ -59,7 +59,9 @@ class Batch:
         row.update(subject)
         self.runs.append(row)
 
-    def counter(self, metric: str, start: float, end: float, value: float | None, **rest: Any) -> None:
+    def counter(
+        self, metric: str, start: float, end: float, value: float | None, **rest: Any
+    ) -> None:
         self.run(metric, start, end, value, flags=(tables.FLAG_INCREASE,), **rest)
 
     def zeros(
@@ -69,17 +71,28 @@ class Batch:
         if len(partitions) == 1:
             self.run(metric, start, end, 0.0, topic=topic, partition=partitions[0], **rest)
         elif partitions:
-            name = self.set_of("partitions", topic, sorted(partitions), None, rest.get("cluster", CLUSTER))
-            self.run(metric, start, end, 0.0, topic=topic, series=len(partitions), members=name, **rest)
+            name = self.set_of(
+                "partitions", topic, sorted(partitions), None, rest.get("cluster", CLUSTER)
+            )
+            self.run(
+                metric, start, end, 0.0, topic=topic, series=len(partitions), members=name, **rest
+            )
 
     def idle(
-        self, metric: str, start: float, end: float, clients: list[tuple[str | None, str | None]], **rest: Any
+        self,
+        metric: str,
+        start: float,
+        end: float,
+        clients: list[tuple[str | None, str | None]],
+        **rest: Any,
     ) -> None:
         """Clients that were observed and idle."""
         name = self.set_of("clients", None, None, clients, rest.get("cluster", CLUSTER))
         self.run(metric, start, end, None, series=len(clients), members=name, **rest)
 
-    def set_of(self, kind: str, topic: str | None, partitions: Any, clients: Any, cluster: str) -> str:
+    def set_of(
+        self, kind: str, topic: str | None, partitions: Any, clients: Any, cluster: str
+    ) -> str:
         name = hashlib.sha256(repr((kind, topic, partitions, clients)).encode()).hexdigest()[:32]
         row = {
             "set": name, "cluster": cluster, "kind": kind, "topic": topic, "partitions": partitions,
@@ -95,12 +108,25 @@ class Batch:
     ) -> None:  # fmt: skip
         self.scrapes.append(
             {
-                "date": micros(start) // 86_400_000_000, "cluster": cluster, "source": source,
-                "family": family, "start": micros(start), "end": micros(end), "outcome": outcome,
-                "scrapes": max(1, round((end - start) / 10)), "beans": 10, "dropped_series": 0,
-                "seconds_total": 0.5, "seconds_max": 0.1, "interval_us": 10_000_000,
-                "max_gap_us": 25_000_000, "catalogue": "test", "kafka_version": "4.3.1",
-                "error": error, "agent": self.agent, "batch": self.number,
+                "date": micros(start) // 86_400_000_000,
+                "cluster": cluster,
+                "source": source,
+                "family": family,
+                "start": micros(start),
+                "end": micros(end),
+                "outcome": outcome,
+                "scrapes": max(1, round((end - start) / 10)),
+                "beans": 10,
+                "dropped_series": 0,
+                "seconds_total": 0.5,
+                "seconds_max": 0.1,
+                "interval_us": 10_000_000,
+                "max_gap_us": 25_000_000,
+                "catalogue": "test",
+                "kafka_version": "4.3.1",
+                "error": error,
+                "agent": self.agent,
+                "batch": self.number,
             }  # fmt: skip
         )
 

@@ -1,0 +1,219 @@
+"""The command ``jmxlake``: roll up, state, report.
+
+Spark is imported only when a command needs it, so that help is there at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from lakehouse.errors import LakehouseError
+from lakehouse.quiet import quiet_jvm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.periods import Period
+
+_LAKE: Final = click.argument("lake", metavar="LAKE")
+_GOLD: Final = click.option(
+    "--gold", metavar="CATALOG.SCHEMA", help="Where gold is, if not below LAKE."
+)
+_WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
+_FROM: Final = click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601, UTC.")
+_TO: Final = click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601, UTC.")
+_OBJECTIVES: Final = click.option(
+    "--objectives",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of OpenSLO files; by default those that jmxlake ships.",
+)
+
+
+class _OneLine(click.Group):
+    """Errors are one line and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except LakehouseError as error:
+            _fail(str(error))
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except Exception as error:
+            if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
+                raise
+            _fail(f"Spark failed: {_first_line(error)}")
+
+
+@click.group(cls=_OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="jmxlake")
+def main() -> None:
+    """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
+
+
+@main.command()
+@_LAKE
+@_GOLD
+@_OBJECTIVES
+@click.option("--window", metavar="LENGTH", help="Window of the agents, such as 5m or 30s.")
+@click.option("--json", "as_json", is_flag=True, help="Tell the outcome as JSON.")
+def rollup(
+    lake: str, gold: str | None, objectives: Path | None, window: str | None, *, as_json: bool
+) -> None:
+    """Bring gold up to date with what the agents have delivered to LAKE."""
+    from lakehouse import grains, slo  # noqa: PLC0415
+    from lakehouse.rollup import rollup as roll_up  # noqa: PLC0415
+
+    seconds = None if window is None else grains.parse_window(window)
+    wanted = slo.load(objectives or slo.SHIPPED)
+    spark, place = _open(lake, gold)
+    outcome = roll_up(spark, place, wanted, window_seconds=seconds, progress=_progress)
+    if as_json:
+        click.echo(json.dumps({"hours": outcome.hours, **outcome.versions._asdict()}))
+    elif outcome.hours:
+        click.echo(f"{outcome.hours} hours rolled up")
+    else:
+        click.echo("nothing new")
+
+
+@main.command()
+@_LAKE
+@_GOLD
+@_OBJECTIVES
+@_WEEK
+@_FROM
+@_TO
+@click.option("--json", "as_json", is_flag=True, help="Tell every statement as JSON.")
+def sla(  # noqa: PLR0913 - a click command
+    lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
+    end: str | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    """State attainment over a period (by default the last week) in gold/sla."""
+    from lakehouse import sla as slas  # noqa: PLC0415
+    from lakehouse import slo  # noqa: PLC0415
+    from lakehouse.report.facts import window_of  # noqa: PLC0415
+
+    wanted = slo.load(objectives or slo.SHIPPED)
+    chosen = _chosen(week, start, end)
+    spark, place = _open(lake, gold)
+    period = chosen(spark, place).aligned(window_of(spark, place))
+    _progress("statements")
+    found = slas.read(spark, place, wanted, period, slas.now_us())
+    fresh = slas.publish(spark, place, found, period)
+    if as_json:
+        told = [_statement(one) for one in found]
+        click.echo(json.dumps({"statements": told, "new": len(fresh)}, indent=1))
+    else:
+        click.echo(f"{len(found)} statements, {len(fresh)} of them new or changed")
+
+
+@main.command()
+@_LAKE
+@_GOLD
+@_OBJECTIVES
+@_WEEK
+@_FROM
+@_TO
+@click.option("--cluster", help="Which cluster, if the lake has several.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page here."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="Write the facts here; - for standard output.",
+)  # fmt: skip
+def report(  # noqa: PLR0913 - a click command
+    lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
+    end: str | None, cluster: str | None, html: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
+    """Tell how a period went (by default the last week); as a table, a page, and facts in JSON."""
+    from lakehouse import slo  # noqa: PLC0415
+    from lakehouse.report.facts import facts  # noqa: PLC0415
+    from lakehouse.report.page import render  # noqa: PLC0415
+    from lakehouse.report.terminal import verdict_table  # noqa: PLC0415
+
+    wanted = slo.load(objectives or slo.SHIPPED)
+    chosen = _chosen(week, start, end)
+    spark, place = _open(lake, gold)
+    _progress("facts")
+    told = facts(spark, place, wanted, chosen(spark, place), cluster=cluster)
+    if html is not None:
+        _write(html, render(told))
+    if json_file is not None:
+        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        _write(json_file, text)
+    if json_file is None or str(json_file) != "-":
+        click.echo(verdict_table(told))
+
+
+def _open(lake: str, gold: str | None) -> tuple[SparkSession, Lake]:
+    from lakehouse import lake as lakes  # noqa: PLC0415
+    from lakehouse.session import session  # noqa: PLC0415
+
+    place = lakes.at(lake, gold)
+    _progress("starting Spark")
+    with quiet_jvm():
+        return session(), place
+
+
+def _chosen(
+    week: str | None, start: str | None, end: str | None
+) -> Callable[[SparkSession, Lake], Period]:
+    """The period that was asked for; read before Spark starts, so that a wrong one fails at once."""
+    from lakehouse import periods  # noqa: PLC0415
+
+    if week is not None and (start or end):
+        raise click.UsageError("give --week, or --from and --to, not both")
+    if (start is None) != (end is None):
+        raise click.UsageError("--from and --to go together")
+    if week is not None:
+        asked = periods.week(week)
+    elif start is not None and end is not None:
+        asked = periods.span(start, end)
+    else:
+        from lakehouse.report.facts import last_week  # noqa: PLC0415
+
+        return last_week
+    return lambda _spark, _lake: asked
+
+
+def _statement(one: Any) -> dict[str, Any]:
+    subject = dict(
+        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True)
+    )
+    named = {"cluster": one.subject.cluster, "objective": one.objective.name}
+    return {**named, **subject, **one.figures()}
+
+
+def _write(path: Path, text: str) -> None:
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LakehouseError(
+            f"{path}: {error.strerror}; choose a file that can be written"
+        ) from error
+
+
+def _progress(what: str) -> None:
+    click.echo(f"jmxlake: {what}", err=True)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"jmxlake: {' '.join(message.split())}", err=True)
+    sys.exit(1)

@@ -1,0 +1,83 @@
+"""From when to when a subject was to be seen: what coverage and unknown time are judged against.
+
+A subject exists from the first instant at which anything told of it. Topics and sources that fall
+silent go on existing, for silence is no proof of an end. A topic has ended when every live source
+that tells which topics exist has told so later than the topic was last seen; a source, when the
+cluster's metadata goes on naming others and not it. Clients and groups come and go: they exist
+until they were last seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.periods import micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lakehouse.periods import Period
+
+FENCED: Final = "kafka.cluster.node.fenced"
+_SLACK_US: Final = 180_000_000  # three scrapes of the topology
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A row of gold/subjects; instants in microseconds."""
+
+    cluster: str
+    kind: str
+    topic: str | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+    first_us: int
+    last_us: int
+    whole_until_us: int | None = None
+    attributes_us: int | None = None
+    attributes: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """What tells it from others of its kind."""
+        return (self.topic, self.user, self.client_id, self.group, self.source)
+
+
+def subject(row: Mapping[str, Any]) -> Subject:
+    """A subject from a row of gold/subjects whose instants are microseconds."""
+    return Subject(
+        row["cluster"], row["kind"], row["topic"], row["user"], row["client_id"], row["group"],
+        row["source"], row["first_seen"], row["last_seen"], row["seen_whole_until"],
+        row["attributes_at"], dict(row["attributes"] or {}),
+    )  # fmt: skip
+
+
+def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
+    """The subjects of one cluster, and until when each existed; None where it goes on."""
+    known = list(subjects)
+    sources = [one for one in known if one.kind == "source"]
+    return [(one, _end(one, sources)) for one in known]
+
+
+def _end(one: Subject, sources: list[Subject]) -> int | None:
+    if one.kind == "topic":
+        told = [s.whole_until_us for s in sources if s.whole_until_us and not _fenced(s)]
+        return one.last_us if told and min(told) > one.last_us + _SLACK_US else None
+    if one.kind == "source":
+        named = [s.attributes_us for s in sources if s.attributes_us is not None]
+        gone = one.attributes_us is not None and max(named) > one.attributes_us + _SLACK_US
+        return max(one.last_us, one.attributes_us or 0) if gone else None
+    return one.last_us
+
+
+def _fenced(source: Subject) -> bool:
+    return source.attributes.get(FENCED, 0.0) > 0
+
+
+def expected_us(one: Subject, end_us: int | None, period: Period, now_us: int) -> int:
+    """Microseconds of a period in which a subject existed, not beyond ``now_us``."""
+    last = min(micros(period.end), now_us, end_us if end_us is not None else now_us)
+    return max(0, last - max(micros(period.start), one.first_us))

@@ -1,0 +1,35 @@
+"""Keep what a JVM says about itself from the user's terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def quiet_jvm() -> Iterator[None]:
+    """Give a process that is started meanwhile a standard error of its own.
+
+    Spark's launcher prints warnings before any logging setting is read. If the start fails, what
+    was said is shown after all: nobody can help without it.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(kept, 2)
+            said.seek(0)
+            os.write(2, said.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

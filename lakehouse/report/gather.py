@@ -1,0 +1,178 @@
+"""What a report needs from gold, as plain rows; and from bronze no more than what was bad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import grains, sla, tables
+from lakehouse import lake as lakes
+from lakehouse.claims import LEADERLESS, UNDER_MIN_ISR
+from lakehouse.errors import TableNotFoundError
+from lakehouse.periods import Period, instant, micros
+from lakehouse.sweep import EXACT, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.tables import Table
+
+Row = dict[str, Any]
+
+COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
+DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+_LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")
+_MOST_POINTS: Final = 500
+_MOST_EVENTS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """One cluster's rows of gold in a period.
+
+    Attributes:
+        period: Whole windows.
+        window_seconds: Finest grain, from which sums are made.
+    """
+
+    spark: SparkSession
+    lake: Lake
+    cluster: str
+    period: Period
+    window_seconds: int
+
+    def sums(self, table: Table, keys: Sequence[str]) -> list[Row]:
+        """A metric table summed over the period, per keys."""
+        rows = self._rows(table, grains.name(self.window_seconds))
+        return _rows(_summed(rows, table, keys))
+
+    def by_window(self, table: Table, keys: Sequence[str], grain: str) -> list[Row]:
+        """A metric table summed per window of a grain and keys; ``window`` in microseconds."""
+        rows = self._rows(table, grain).withColumn("window", F.unix_micros("window"))
+        return _rows(_summed(rows, table, ("window", *keys)))
+
+    def _rows(self, table: Table, grain: str) -> DataFrame:
+        rows = lakes.read(self.spark, self.lake, table)
+        rows = sla.in_period(rows, self.period)
+        return rows.where((F.col("cluster") == self.cluster) & (F.col("grain") == grain))
+
+    @property
+    def chart_grain(self) -> str:
+        """The finest grain that gives no more points than a chart can show."""
+        for name in grains.within_hour(self.window_seconds):
+            if self.period.microseconds / 1e6 / grains.parse_window(name) <= _MOST_POINTS:
+                return name
+        return grains.DAY
+
+    def bad_runs(self) -> list[Row]:
+        """Runs of partitions that were under min ISR or had no leader; instants in microseconds."""
+        rows = self._bronze(tables.RUNS).where(
+            F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("value") > 0)
+        )
+        return _rows(
+            _in_micros(rows).select(
+                "metric",
+                "topic",
+                "partition",
+                "source",
+                "start",
+                "end",
+                "lead_us",
+                "tail_us",
+                "flags",
+            )  # fmt: skip
+        )
+
+    def last_lags(self) -> dict[tuple[str, str], float]:
+        """Lag at the end of the period, bytes, per metric and topic: the sum over its brokers."""
+        tail = instant(micros(self.period.end) - 2 * self.window_seconds * 1_000_000)
+        rows = self._bronze(tables.RUNS).where(
+            F.col("metric").isin(COPY_LAG, DELETE_LAG) & (F.col("end") > F.lit(tail))
+        )
+        last = rows.groupBy("metric", "topic", "source").agg(
+            F.max("end").alias("end"), F.max_by("value", "end").alias("value")
+        )
+        found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+        for row in _rows(_in_micros(last)):
+            found.setdefault((row["metric"], row["topic"]), []).append((row["end"], row["value"]))
+        return {
+            key: sum(value or 0.0 for end, value in told if end >= max(told)[0] - _STILL_US)
+            for key, told in found.items()
+        }
+
+    def failures(self) -> list[Row]:
+        """The agents' account of what was not seen; instants in microseconds."""
+        rows = self._bronze(tables.SCRAPES).where("outcome != 'ok'")
+        return _rows(
+            _in_micros(rows).select("source", "family", "start", "end", "outcome", "error")
+        )
+
+    def events(self) -> list[Row]:
+        """What the agents noticed, oldest first."""
+        try:
+            rows = lakes.read(self.spark, self.lake, tables.EVENTS)
+        except TableNotFoundError:
+            return []
+        first, last = F.lit(self.period.start), F.lit(self.period.end)
+        rows = rows.where(
+            (F.col("cluster") == self.cluster) & (F.col("at") >= first) & (F.col("at") < last)
+        )
+        rows = rows.orderBy("at").limit(_MOST_EVENTS).withColumn("at", F.unix_micros("at"))
+        return _rows(rows.drop("date", "cluster", "agent", "batch"))
+
+    def rejected(self) -> int:
+        """How many rows of bronze could not be used."""
+        rows = self._rows(tables.REJECTED, grains.name(self.window_seconds))
+        return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
+
+    def _bronze(self, table: Table) -> DataFrame:
+        rows = lakes.read(self.spark, self.lake, table)
+        first, last = self.period.start, self.period.end
+        return rows.where(
+            F.col("date").between(F.lit(first.date()), F.lit(last.date()))
+            & (F.col("cluster") == self.cluster)
+            & (F.col("start") >= F.lit(first))
+            & (F.col("start") < F.lit(last))
+            & (F.col("end") > F.col("start"))
+        )
+
+
+_STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
+
+
+def _summed(rows: DataFrame, table: Table, keys: Sequence[str]) -> DataFrame:
+    names = {column.name: column.type for column in table.columns}
+    chosen = [name for name in names if name in _LARGEST or _is_sum(name, names[name])]
+    combined = []
+    for name in chosen:
+        if name in _LARGEST:
+            combined.append(F.max(name).alias(name))
+        elif names[name] == "double":
+            combined.append(F.sum(F.col(name).cast(EXACT)).cast("double").alias(name))
+        else:
+            combined.append(F.sum(name).alias(name))
+    if "known_wrong" in names:
+        combined.append(F.max("known_wrong").alias("known_wrong"))
+    return rows.groupBy(*quoted(keys)).agg(*combined)
+
+
+def _is_sum(name: str, type_: str) -> bool:
+    return (
+        name.endswith("_us")
+        or name == "scrapes"
+        or (type_ == "double" and name not in ("mean", "min", "target"))
+    )
+
+
+def _in_micros(rows: DataFrame) -> DataFrame:
+    instants = [name for name in ("start", "end") if name in rows.columns]
+    return rows.withColumns({name: F.unix_micros(name) for name in instants})
+
+
+def _rows(rows: DataFrame) -> list[Row]:
+    return [row.asDict(recursive=True) for row in rows.collect()]

@@ -1,0 +1,70 @@
+"""Incidents of partitions: runs that touch, from whatever source and window, are one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.claims import LEADERLESS
+from lakehouse.periods import instant
+from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Row = dict[str, Any]
+
+_KINDS: Final = {LEADERLESS: "leaderless"}
+
+
+def incidents(runs: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    """Incidents per topic and partition, oldest first.
+
+    Args:
+        runs: Positive runs of partitions, instants in microseconds. A folded row of zeros never
+            comes here, so every run names its partition.
+    """
+    series: defaultdict[tuple[str, int, str], list[Row]] = defaultdict(list)
+    for run in runs:
+        kind = _KINDS.get(run["metric"], "under_min_isr")
+        series[(run["topic"], run["partition"], kind)].append(run)
+    found: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    for (topic, partition, kind), pieces in series.items():
+        found[(topic, partition)] += [_told(one, kind) for one in _joined(pieces)]
+    return {key: sorted(each, key=lambda one: str(one["start"])) for key, each in found.items()}
+
+
+def _joined(pieces: list[Row]) -> list[list[Row]]:
+    joined: list[list[Row]] = []
+    end = None
+    for piece in sorted(pieces, key=lambda piece: (piece["start"], piece["end"])):
+        if end is not None and piece["start"] <= end:
+            joined[-1].append(piece)
+        else:
+            joined.append([piece])
+            end = None
+        end = piece["end"] if end is None else max(end, piece["end"])
+    return joined
+
+
+def _told(pieces: list[Row], kind: str) -> Row:
+    """One incident; its edges are the tightest that any source saw."""
+    start, end = min(p["start"] for p in pieces), max(p["end"] for p in pieces)
+    first = [p for p in pieces if p["start"] == start]
+    last = [p for p in pieces if p["end"] == end]
+    return {
+        "start": _iso(start),
+        "end": _iso(end),
+        "lead_us": min(_edge(p, "lead_us", FLAG_PREVIOUS_POSITIVE) for p in first),
+        "tail_us": min(_edge(p, "tail_us", FLAG_NEXT_POSITIVE) for p in last),
+        "kind": kind,
+        "sources": sorted({p["source"] for p in pieces}),
+    }
+
+
+def _edge(piece: Row, name: str, flag: str) -> int:
+    return 0 if flag in (piece["flags"] or ()) else int(piece[name])
+
+
+def _iso(microseconds: int) -> str:
+    return instant(microseconds).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,325 @@
+"""The sections of a report, each made of gold's rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse import tables
+from lakehouse.claims import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.existence import expected_us, with_ends
+from lakehouse.periods import instant
+from lakehouse.report.gather import COPY_LAG, DELETE_LAG
+from lakehouse.report.outages import incidents
+from lakehouse.sli import PARTITIONS_TOLD
+from lakehouse.subjects import DEFAULT_ENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.existence import Subject
+    from lakehouse.report.gather import Gold, Row
+    from lakehouse.sla import Statement
+
+AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
+THROTTLES: Final = {
+    "produce": ("kafka.client.produce.byte_rate", "By/s", "kafka.quota.produce.byte_rate"),
+    "fetch": ("kafka.client.fetch.byte_rate", "By/s", "kafka.quota.fetch.byte_rate"),
+    "request": ("kafka.client.request.time", "%", "kafka.quota.request.percentage"),
+    "controller_mutation": (
+        "kafka.client.controller_mutation.rate",
+        "{mutation}/s",
+        "kafka.quota.controller_mutation.rate",
+    ),
+}
+"""Kinds of throttling: the metric of the rate, its unit, and the quota's metric."""
+
+ANY_FAMILY: Final = "any"
+"""Stands for the families of a source that nobody ever read."""
+
+_TIERED: Final = "kafka.topic.remote_storage_enabled"
+_BOUNDS: Final = ("", "_low", "_high")
+
+
+def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+    """KIP-164: under and at min ISR, and without a leader."""
+    topics = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
+    partitions = _by(
+        gold.sums(tables.PARTITIONS, ("metric", "topic", "partition")),
+        ("topic", "partition"),
+        "metric",
+    )
+    outages = incidents(gold.bad_runs())
+    unknown = _unknown(stated, UNAVAILABLE)
+    # Gold has rows of a partition only where it was not zero: that it was unseen, the topic knows.
+    unknown_of_topic = {key[0]: us for key, us in unknown.items()}
+    return {
+        "topics": [
+            {
+                "topic": one.topic,
+                "partitions": _count(one),
+                **_bounded(topics[one.topic][UNDER_MIN_ISR], "any", "any"),
+                **_bounded(topics[one.topic][UNDER_MIN_ISR], "positive", "under"),
+                **_bounded(topics[one.topic][LEADERLESS], "positive", "leaderless"),
+                **_bounded(topics[one.topic][UNAVAILABLE], "any", "unavailable_any"),
+                "at_min_us": topics[one.topic][AT_MIN_ISR].get("positive_us"),
+                "max_concurrent": topics[one.topic][UNAVAILABLE].get("max_concurrent"),
+                "unknown_us": unknown.get(one.key),
+            }
+            for one in subjects
+            if one.kind == "topic" and (one.key in unknown or one.topic in topics)
+        ],
+        "partitions": [
+            {
+                "topic": topic,
+                "partition": partition,
+                **_bounded(found[UNDER_MIN_ISR], "positive", "under", absent=0),
+                **_bounded(found[LEADERLESS], "positive", "leaderless", absent=0),
+                "unknown_us": unknown_of_topic.get(topic),
+                "incidents": outages.get((topic, partition), []),
+            }
+            for (topic, partition), found in sorted(partitions.items())
+            if any(found[metric].get("positive_us") for metric in (UNDER_MIN_ISR, LEADERLESS))
+        ],
+        "brokers": _isr_of_brokers(gold),
+    }
+
+
+def _isr_of_brokers(gold: Gold) -> list[Row]:
+    rows = _by(gold.sums(tables.BROKERS, ("metric", "source")), "source", "metric")
+    told = "kafka.broker.under_min_isr_partitions"
+    return [
+        {
+            "source": source,
+            "under_min_isr_partition_seconds": found[told].get("value_seconds"),
+            "sum_of_partitions_seconds": found[UNDER_MIN_ISR].get("value_seconds"),
+            "leaderless_partition_seconds": found[LEADERLESS].get("value_seconds"),
+        }
+        for source, found in sorted(rows.items())
+        if told in found or UNDER_MIN_ISR in found
+    ]
+
+
+def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+    """KIP-13: throttled time per client and kind of request, and its rate against its quota."""
+    rows = _by(
+        gold.sums(tables.CLIENTS, ("metric", "user", "client_id")), ("user", "client_id"), "metric"
+    )
+    quotas = {(one.user, one.client_id): one.attributes for one in subjects if one.kind == "quota"}
+    found = []
+    for (user, client_id), metrics in rows.items():
+        for kind, (rate, unit, limit) in THROTTLES.items():
+            metric = f"kafka.client.{kind}.throttle_time"
+            throttle, rates = metrics[metric], metrics[rate]
+            quota = _quota(quotas, user, client_id, limit)
+            if not throttle.get("positive_high_us") and (quota is None or not rates):
+                continue
+            times = next(
+                (s for s in stated if s.objective.metric == metric
+                 and (s.subject.user, s.subject.client_id) == (user, client_id)), None
+            )  # fmt: skip
+            seen = times is not None and times.attainment is not None
+            found.append(
+                {
+                    "user": user,
+                    "client_id": client_id,
+                    "kind": kind,
+                    **_bounded(throttle, "any", "throttled", absent=0 if seen else None),
+                    "throttle_ms_mean": _per_second(throttle, "positive_us"),
+                    "throttle_ms_max": throttle.get("max"),
+                    "rate_mean": _per_second(rates, "any_us"),
+                    "rate_max": rates.get("max_total"),
+                    "rate_unit": unit,
+                    "quota": quota,
+                    "unknown_us": times.unknown_us if times else None,
+                }
+            )
+    found.sort(key=lambda one: -(one["throttled_us"] or 0))
+    return {"clients": found}
+
+
+def _quota(
+    quotas: dict[tuple[str | None, str | None], Any],
+    user: str | None,
+    client_id: str | None,
+    metric: str,
+) -> float | None:
+    """The quota in force, by Kafka's order of precedence."""
+    users = (user, DEFAULT_ENTITY) if user is not None else (None,)
+    clients = (client_id, DEFAULT_ENTITY) if client_id is not None else (None,)
+    for key in ((u, c) for u in users for c in clients):
+        if metric in quotas.get(key, {}):
+            return float(quotas[key][metric])
+    return None
+
+
+def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+    """KIP-963: what waits for upload and for deletion, per topic."""
+    rows = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
+    last = gold.last_lags()
+    unknown = _unknown(stated, COPY_LAG)
+    found = []
+    for one in subjects:
+        topic, metrics = str(one.topic), rows[one.topic]
+        lags = [metrics[metric] for metric in (COPY_LAG, DELETE_LAG)]
+        bad = any(lag.get("positive_high_us") for lag in lags)
+        if one.kind != "topic" or not (bad or one.attributes.get(_TIERED) == 1):
+            continue
+        wrong = any(lag.get("known_wrong") for lag in lags)
+        seen = _seen(stated, one)
+        found.append(
+            {
+                "topic": topic,
+                "copy": _lag(metrics, COPY_LAG, seen, last.get((COPY_LAG, topic))),
+                "delete": _lag(metrics, DELETE_LAG, seen, last.get((DELETE_LAG, topic))),
+                "unknown_us": unknown.get(one.key),
+                "flags": [tables.FLAG_KNOWN_WRONG] if wrong else [],
+            }
+        )
+    return {"topics": found}
+
+
+def _lag(metrics: Any, metric: str, seen: dict[str, int], last: float | None) -> Row:
+    lag, segments = metrics[metric], metrics[metric.removesuffix("bytes") + "segments"]
+    seconds = seen.get(metric, 0) / 1e6
+    return {
+        **_bounded(lag, "any", "lagging"),
+        "max_bytes": lag.get("max_total"),
+        "max_segments": segments.get("max_total"),
+        "mean_bytes": lag["value_seconds"] / seconds if lag and seconds else None,
+        "last_bytes": last,
+    }
+
+
+def _seen(stated: Sequence[Statement], one: Subject) -> dict[str, int]:
+    return {
+        s.objective.metric: s.times.good_us + s.times.bad_us
+        for s in stated
+        if s.subject.kind == "topic" and s.subject.key == one.key
+    }
+
+
+def lost_before_read(gold: Gold) -> Row:
+    """KIP-490: offsets that expired before a group had read them."""
+    rows = gold.sums(tables.NON_CONSUMED, ("group", "topic", "partition"))
+    names = ("group", "topic", "partition", "offsets_low", "offsets_high", "unknown_us")
+    rows.sort(key=lambda row: (-row["offsets_high"], str(row["group"]), str(row["topic"])))
+    return {"groups": [{name: row[name] for name in names} for row in rows]}
+
+
+def remote_reads(gold: Gold) -> Row:
+    """KIP-1002: what was read from the remote tier."""
+    topics = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
+    brokers = _by(gold.sums(tables.BROKERS, ("metric", "source")), "source", "metric")
+    names = ("requests", "bytes", "errors")
+    reader = "kafka.broker.remote_log_reader"
+    return {
+        "topics": [
+            {
+                "topic": topic,
+                **{n: found[f"kafka.topic.remote_fetch.{n}"].get("increase") for n in names},
+            }
+            for topic, found in sorted(topics.items())
+            if any(found[f"kafka.topic.remote_fetch.{name}"].get("increase") for name in names)
+        ],
+        "brokers": [
+            {
+                "source": source,
+                "reads": found[f"{reader}.fetches"].get("increase"),
+                "read_ms_mean": _per_second(found[f"{reader}.fetch_time.mean"], "positive_us"),
+            }
+            for source, found in sorted(brokers.items())
+            if found[f"{reader}.fetches"]
+        ],
+    }
+
+
+def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:
+    """What was to be seen and what was, per source and family."""
+    rows = gold.sums(tables.COVERAGE, ("source", "family", "outcome"))
+    failures = defaultdict(list)
+    for row in sorted(gold.failures(), key=lambda row: row["start"]):
+        failures[(row["source"], row["family"])].append(row)
+    sources = []
+    for one, end_us in with_ends(subjects):
+        if one.kind != "source":
+            continue
+        expected = expected_us(one, end_us, gold.period, now_us)
+        mine = [row for row in rows if row["source"] == one.source]
+        families = sorted({row["family"] for row in mine}) or ([ANY_FAMILY] if expected else [])
+        for family in families:
+            told = {row["outcome"]: row for row in mine if row["family"] == family}
+            seen = told["ok"]["duration_us"] if "ok" in told else 0
+            sources.append(_covered(one, family, told, (max(expected, seen), seen), failures))
+    expected, seen = (sum(row[name] for row in sources) for name in ("expected_us", "observed_us"))
+    return {
+        "expected_us": expected,
+        "observed_us": seen,
+        "unknown_us": expected - seen,
+        "percent": 100 * seen / expected if expected else None,
+        "sources": sources,
+    }
+
+
+def _covered(
+    one: Subject, family: str, told: dict[str, Row], times: tuple[int, int], failures: Any
+) -> Row:
+    expected, seen = times
+    gaps = failures[(one.source, family)]
+    return {
+        "source": one.source,
+        "family": family,
+        "expected_us": expected,
+        "observed_us": seen,
+        "unknown_us": expected - seen,
+        "percent": 100 * seen / expected if expected else None,
+        "outcomes": {outcome: row["scrapes"] for outcome, row in sorted(told.items())},
+        "interval_us": max((row["interval_us"] for row in told.values()), default=None),
+        "first_error": next((row["error"] for row in gaps if row["error"]), None),
+        "gaps": _joined(gaps),
+    }
+
+
+def _joined(gaps: list[Row]) -> list[Row]:
+    """Failures side by side as one gap."""
+    joined: list[Row] = []
+    for row in gaps:
+        last = joined[-1] if joined else None
+        if last and last["outcome"] == row["outcome"] and row["start"] <= last["end"]:
+            last["end"] = max(last["end"], row["end"])
+        else:
+            joined.append({name: row[name] for name in ("start", "end", "outcome", "error")})
+    for gap in joined:
+        gap.update(start=_iso(gap["start"]), end=_iso(gap["end"]))
+    return joined
+
+
+def _by(rows: list[Row], key: str | tuple[str, ...], inner: str) -> defaultdict[Any, Any]:
+    """Rows by key, then by metric; a row that is not there is empty."""
+    found: defaultdict[Any, defaultdict[str, Row]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        name = row[key] if isinstance(key, str) else tuple(row[part] for part in key)
+        found[name][row[inner]] = row
+    return found
+
+
+def _bounded(row: Row, stem: str, name: str, absent: int | None = None) -> Row:
+    return {f"{name}{bound}_us": row.get(f"{stem}{bound}_us", absent) for bound in _BOUNDS}
+
+
+def _per_second(row: Row, time: str) -> float | None:
+    seconds = (row.get(time) or 0) / 1e6
+    return row["value_seconds"] / seconds if seconds else None
+
+
+def _unknown(stated: Sequence[Statement], metric: str) -> dict[tuple[str | None, ...], int]:
+    return {s.subject.key: s.unknown_us for s in stated if s.objective.metric == metric}
+
+
+def _count(one: Subject) -> int | None:
+    told = one.attributes.get(PARTITIONS_TOLD)
+    return None if told is None else int(told)
+
+
+def _iso(microseconds: int) -> str:
+    return instant(microseconds).isoformat().replace("+00:00", "Z")
