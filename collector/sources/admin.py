@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from collector.errors import ConfigError, IdentityError
+from collector.errors import ConfigError, IdentityError, SourceTimeoutError
 from collector.samples import Answer, Identity, Offsets
 from collector.sources import admin_readings as readings
 from collector.sources.admin_client import KafkaAdmin
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
+_ONE_TRY: Final = 0.4  # of the whole time: there is time for a second
 _TIERED: Final = {
     "kafka.partition.latest_tiered_offset": "latestTiered",
     "kafka.partition.earliest_local_offset": "earliestLocal",
@@ -116,21 +118,30 @@ class AdminSource:
             threading.Thread(target=client.close, name="close admin", daemon=True).start()
 
     def _guarded(self, ask: Callable[[KafkaAdmin], _Result]) -> _Result:
-        def call() -> _Result:
-            if self._client is None:
-                self._client = KafkaAdmin(
-                    self._bootstrap,
-                    self._properties_file,
-                    self._timeout_seconds,
-                    controllers=self._controllers,
-                )
-            return ask(self._client)
-
+        until = time.monotonic() + self._timeout_seconds
         try:
-            return within(self._timeout_seconds, self._where, call)
+            return within(self._timeout_seconds, self._where, lambda: self._ask(ask, until))
         except Exception as error:  # noqa: BLE001 - Java's are all told apart in source_error
             self.close()
             raise source_error(self._where, error) from None
+
+    def _ask(self, ask: Callable[[KafkaAdmin], _Result], until: float) -> _Result:
+        # Any broker may be picked to answer, also one that hangs and is not fenced yet. Kafka's
+        # Admin client notices that only when the whole call is over time (it ignores
+        # request.timeout.ms while nothing else happens), and then picks another.
+        one_try = self._timeout_seconds * _ONE_TRY
+        if self._client is None:
+            self._client = KafkaAdmin(
+                self._bootstrap, self._properties_file, one_try, controllers=self._controllers
+            )
+        client = self._client
+        while True:
+            try:
+                return ask(client)
+            except Exception as error:
+                timed_out = isinstance(source_error(self._where, error), SourceTimeoutError)
+                if not timed_out or time.monotonic() + one_try > until:
+                    raise
 
     def _leaders(self) -> Answer:
         topics, cluster = self._guarded(lambda client: (client.topics(), client.cluster()))

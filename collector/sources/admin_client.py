@@ -59,6 +59,7 @@ class KafkaAdmin:
         properties.setProperty(which, bootstrap)
         properties.setProperty("default.api.timeout.ms", timeout_ms)
         properties.setProperty("request.timeout.ms", timeout_ms)
+        properties.setProperty("socket.connection.setup.timeout.ms", timeout_ms)
         properties.setProperty("reconnect.backoff.max.ms", "1000")
         self._admin = java(f"{_ADMIN}.Admin").create(properties)
         self._controllers = controllers

@@ -37,12 +37,12 @@ def source_error(where: str, error: BaseException) -> SourceError:
     if isinstance(error, SourceError):
         return error
     causes = list(_causes(error))
-    for cause in causes:
-        lineage = _lineage(cause)
-        if any(name in lineage for name in _TIMEOUT):
+    for cause in causes:  # first of all: RMI wraps a timeout in exceptions that mean something else
+        if not _lineage(cause).isdisjoint(_TIMEOUT):
             return SourceTimeoutError(f"{where}: no answer in time ({_short(cause)})")
+    for cause in causes:
         for name, meaning in _REFUSED.items():
-            if name in lineage:
+            if name in _lineage(cause):
                 return SourceRefusedError(f"{where}: {meaning}")
     return SourceError(f"{where}: {_short(causes[-1])}")
 

@@ -109,6 +109,9 @@ def test_jmx_and_attach_read_the_same_to_the_last_bean(pair: Cluster) -> None:
     over_jmx = jmx(node)
     attached = AttachSource(Expected("broker", "1", pair.id), node.pid, timeout_seconds=TIMEOUT)
     assert over_jmx.identify() == attached.identify()
+    log = CATALOGUE.family("log")
+    last_bean = Series("kafka.log.local_retention_size_percent", "tiered", 0)
+    wait_for(lambda: last_bean in values_of(over_jmx.read(log)), 20)  # the last to appear
     steady = 0
     for family in CATALOGUE.families:
         if family.via == "jmx":
@@ -369,7 +372,7 @@ def test_a_stopped_broker_times_out_and_what_it_led_is_told_by_the_others(
     try:
         for source in (stopped, stopped, attached, attached):  # connected, then connecting
             started = time.monotonic()
-            with pytest.raises(SourceTimeoutError, match=f"no answer within {TIMEOUT:g} s"):
+            with pytest.raises(SourceTimeoutError, match="no answer"):
                 source.read(family)
             assert time.monotonic() - started < TIMEOUT + 0.5
         _both_under_min_isr(other)
