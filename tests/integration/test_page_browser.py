@@ -61,7 +61,7 @@ class Browser:
                 capture_output=True,
                 text=True,
                 encoding="utf-8",
-                timeout=60,
+                timeout=180,
                 check=True,
             )
         finally:
