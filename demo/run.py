@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from demo import driver
-from demo.agents import Agents, script
+from demo.agents import WINDOW, Agents, script
 from demo.clock import now_iso, seconds
 from demo.cluster import Cluster
 from demo.errors import DemoError
@@ -102,8 +102,8 @@ def _report(folder: Path, start: str, end_: str) -> None:
     html, facts = folder / "report.html", folder / "report.json"
     period = ("--from", start, "--to", end_)
     for name, *arguments in (
-        ("rollup", lake),
-        ("sla", lake),
+        ("rollup", lake, "--window", WINDOW),
+        ("sla", lake, *period),
         ("report", lake, *period, "--html", str(html), "--json", str(facts)),
     ):
         with _step(f"jmxlake {name}"):
