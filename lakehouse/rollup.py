@@ -8,6 +8,7 @@ touched and writes the same rows again.
 from __future__ import annotations
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -39,6 +40,7 @@ _ALL_GRAINS: Final[tuple[tuple[Table, Callable[[Bronze], DataFrame]], ...]] = (
     (tables.COVERAGE, metric_tables.coverage),
     (tables.NON_CONSUMED, metric_tables.non_consumed),
 )
+_AT_ONCE: Final = 2
 _READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
 
 
@@ -65,7 +67,7 @@ def rollup(
         objectives: What gold/sli is made for.
         window_seconds: Finest grain, the window at which agents cut runs; by default that of the
             last rollup, at first five minutes.
-        progress: Told the name of each table before it is written.
+        progress: Told the name of each table that has got its commit.
 
     Raises:
         TableNotFoundError: A table of bronze is not there.
@@ -95,19 +97,37 @@ def _write(
 ) -> None:
     spark, lake = bronze.spark, bronze.lake
     where = coarsen.where(bronze.units, bronze.window_seconds)
-    progress("subjects")
     clusters = ", ".join("'" + name.replace("'", "''") + "'" for name in bronze.units.clusters)
     lakes.replace(spark, lake, tables.SUBJECTS, subjects(bronze), f"cluster IN ({clusters})")
-    for table, function in _ALL_GRAINS:
+    progress(tables.SUBJECTS.name)
+
+    def write(job: tuple[Table, Callable[[], DataFrame]]) -> None:
+        table, rows = job
+        lakes.replace(spark, lake, table, rows(), where)
         progress(table.name)
-        rows = coarsen.all_grains(bronze, table, function(bronze))
-        lakes.replace(spark, lake, table, rows, where)
-    for table, finest in (
-        (tables.SLI, sli.indicators(bronze, objectives)),
-        (tables.REJECTED, rejected(bronze)),
-    ):
-        progress(table.name)
-        lakes.replace(spark, lake, table, coarsen.at_finest(bronze, table, finest), where)
+
+    # Tables do not depend on one another, and planning one leaves a core idle.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(write, _jobs(bronze, objectives)):
+            pass
+
+
+def _jobs(
+    bronze: Bronze, objectives: tuple[Objective, ...]
+) -> list[tuple[Table, Callable[[], DataFrame]]]:
+    """Every table with what makes its rows, the dearest first."""
+
+    def finest(table: Table, rows: Callable[[], DataFrame]) -> Callable[[], DataFrame]:
+        return lambda: coarsen.at_finest(bronze, table, rows())
+
+    def every(table: Table, rows: Callable[[Bronze], DataFrame]) -> Callable[[], DataFrame]:
+        return lambda: coarsen.all_grains(bronze, table, rows(bronze))
+
+    return [
+        (tables.SLI, finest(tables.SLI, lambda: sli.indicators(bronze, objectives))),
+        *((table, every(table, function)) for table, function in _ALL_GRAINS),
+        (tables.REJECTED, finest(tables.REJECTED, lambda: rejected(bronze))),
+    ]
 
 
 def _last(
@@ -115,10 +135,11 @@ def _last(
 ) -> tuple[Versions, int] | None:
     """Versions and finest grain of the last rollup; gold is created where it is not there."""
     for table in tables.GOLD:
-        if not lakes.exists(spark, lake, table):
-            progress(f"new table {table.name}")
+        if lakes.exists(spark, lake, table):
+            lakes.check(spark, lake, table)
+        else:
             lakes.create(spark, lake, table)
-    lakes.check(spark, lake, *tables.GOLD)
+            progress(f"new table {table.name}")
     rows = lakes.read(spark, lake, tables.PROGRESS).orderBy("at").tail(1)
     if not rows:
         return None
