@@ -28,10 +28,15 @@ def incidents(runs: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
     for run in runs:
         kind = _KINDS.get(run["metric"], "under_min_isr")
         series[(run["topic"], run["partition"], kind)].append(run)
+    joined = [
+        (pieces[0]["start"], topic, partition, kind, pieces)
+        for (topic, partition, kind), all_pieces in series.items()
+        for pieces in _joined(all_pieces)
+    ]
     found: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
-    for (topic, partition, kind), pieces in series.items():
-        found[(topic, partition)] += [_told(one, kind) for one in _joined(pieces)]
-    return {key: sorted(each, key=lambda one: str(one["start"])) for key, each in found.items()}
+    for _, topic, partition, kind, pieces in sorted(joined, key=lambda one: one[:4]):
+        found[(topic, partition)].append(_told(pieces, kind))
+    return dict(found)
 
 
 def _joined(pieces: list[Row]) -> list[list[Row]]:

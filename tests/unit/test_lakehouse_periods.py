@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from lakehouse import grains, periods
+from lakehouse.errors import PeriodError
+from lakehouse.report.outages import incidents
+
+
+def test_an_iso_week_starts_on_monday_utc():
+    week = periods.week("2026-W47")
+    assert week.start == dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
+    assert (week.end - week.start, week.grain) == (dt.timedelta(days=7), "1w")
+    assert periods.week_of(week.end - dt.timedelta(microseconds=1)) == week
+
+
+@pytest.mark.parametrize("text", ["2026-47", "2026-W54", "2026-W00", "last"])
+def test_no_such_week_is_an_error(text):
+    with pytest.raises(PeriodError, match="ISO week"):
+        periods.week(text)
+
+
+def test_a_span_is_widened_to_whole_windows():
+    span = periods.span("2026-11-16T10:00:07Z", "2026-11-16T11:04:00+01:00").aligned(30)
+    assert span.start == dt.datetime(2026, 11, 16, 10, 0, tzinfo=dt.UTC)
+    assert span.end == dt.datetime(2026, 11, 16, 10, 4, tzinfo=dt.UTC)
+
+
+def test_a_span_that_ends_before_it_starts_is_an_error():
+    with pytest.raises(PeriodError, match="not after"):
+        periods.span("2026-11-16T10:00:00", "2026-11-16T10:00:00")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("1h", 3600)])
+def test_windows_by_name(text, seconds):
+    assert grains.parse_window(text) == seconds
+    assert grains.name(seconds) == text
+
+
+@pytest.mark.parametrize("text", ["7m", "0s", "2h", "5", "m"])
+def test_a_window_divides_an_hour(text):
+    with pytest.raises(PeriodError, match="part of an hour"):
+        grains.parse_window(text)
+
+
+def test_five_minutes_are_a_grain_of_shorter_windows():
+    assert grains.within_hour(30) == ("30s", "5m", "1h")
+    assert grains.within_hour(300) == ("5m", "1h")
+
+
+def run(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[str, object]:
+    return {
+        "metric": "kafka.partition.under_min_isr", "topic": "t", "partition": 0, "source": source,
+        "start": start, "end": end, "lead_us": 7, "tail_us": 9, "flags": None, **rest,
+    }  # fmt: skip
+
+
+def test_runs_that_touch_are_one_incident_with_the_outer_edges():
+    pieces = [run(0, 30, tail_us=0), run(30, 40, lead_us=0), run(35, 60, "broker-2"), run(90, 95)]
+    first, second = incidents(pieces)[("t", 0)]
+    assert (first["sources"], first["lead_us"], first["tail_us"]) == (["broker-1", "broker-2"], 7, 9)
+    assert first["end"].endswith("00.000060Z")
+    assert second["start"].endswith("00.000090Z")
+
+
+def test_an_edge_between_two_values_above_zero_is_none():
+    (one,) = incidents([run(0, 30, flags=["next_positive", "previous_positive"])])[("t", 0)]
+    assert (one["lead_us"], one["tail_us"]) == (0, 0)
+
+
+def test_being_leaderless_is_an_incident_of_its_own():
+    other = run(0, 30, metric="kafka.partition.leaderless")
+    assert {one["kind"] for one in incidents([run(0, 30), other])[("t", 0)]} == {
+        "leaderless",
+        "under_min_isr",
+    }

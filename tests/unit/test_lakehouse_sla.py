@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lakehouse import periods, sla, slo
+from lakehouse.existence import Subject, expected_us, with_ends
+
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+OBJECTIVE = slo.Objective("min-isr", "t", "d", "topic", "m", 0.0, 0.9)
+MINUTE = 60 * SECOND
+
+
+def subject(kind: str = "topic", first: int = 0, last: int = HOUR, **rest: object) -> Subject:
+    names = dict.fromkeys(("topic", "user", "client_id", "group", "source"))
+    return Subject("c", kind, **{**names, "first_us": first, "last_us": last, **rest})
+
+
+def statement(expected: int, good: int, bad: int, low: int, high: int) -> sla.Statement:
+    return sla.Statement(OBJECTIVE, subject(), expected, sla.Times(good, bad, low, high))
+
+
+def test_time_that_nobody_saw_is_neither_good_nor_bad():
+    one = statement(100, 80, 5, 4, 6)
+    assert one.unknown_us == 15
+    assert one.attainment == 80 / 85
+    assert (one.attainment_low, one.attainment_high) == (79 / 100, 96 / 100)
+    assert one.verdict == "uncertain"
+
+
+def test_met_needs_the_lower_bound_and_missed_the_upper():
+    assert statement(100, 97, 3, 3, 3).verdict == "met"
+    assert statement(100, 80, 20, 15, 25).verdict == "missed"
+    assert statement(100, 90, 10, 9, 11).verdict == "uncertain"
+
+
+def test_no_data_is_a_verdict_of_its_own():
+    one = statement(100, 0, 0, 0, 0)
+    assert (one.verdict, one.attainment, one.attainment_low) == ("no_data", None, None)
+    assert one.unknown_us == 100
+
+
+def test_more_seen_than_expected_is_never_less_than_nothing_unknown():
+    one = statement(50, 60, 0, 0, 0)
+    assert (one.unknown_us, one.whole_us, one.verdict) == (0, 60, "met")
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 500), st.integers(0, 500), st.integers(0, 3000))
+def test_the_interval_holds_the_attainment(good, bad, less, more, expected):
+    one = statement(expected, good, bad, max(0, bad - less), bad + more)
+    if one.attainment is not None:
+        assert 0 <= one.attainment_low <= one.attainment <= one.attainment_high <= 1
+
+
+def test_a_silent_topic_goes_on_and_a_deleted_one_ends():
+    seen_whole = {"whole_until_us": 2 * HOUR}
+    broker = subject("source", source="broker-1", **seen_whole)
+    gone = subject(topic="gone", last=HOUR)
+    assert dict((one.topic, end) for one, end in with_ends([broker, gone]))["gone"] == HOUR
+    quiet = subject("source", source="broker-1", whole_until_us=HOUR + MINUTE)
+    assert dict((one.topic, end) for one, end in with_ends([quiet, gone]))["gone"] is None
+
+
+def test_a_live_source_that_does_not_tell_keeps_a_topic_and_a_fenced_one_does_not():
+    first = subject("source", source="broker-1", whole_until_us=2 * HOUR)
+    second = subject("source", source="broker-2", whole_until_us=HOUR)
+    topic = subject(topic="t", last=HOUR)
+    assert dict((o.topic, e) for o, e in with_ends([first, second, topic]))["t"] is None
+    fenced = subject(
+        "source", source="broker-2", whole_until_us=HOUR, attributes={"kafka.cluster.node.fenced": 1.0}
+    )
+    assert dict((o.topic, e) for o, e in with_ends([first, fenced, topic]))["t"] == HOUR
+
+
+def test_a_source_that_nobody_read_is_expected_all_the_time():
+    never = subject("source", first=HOUR, last=HOUR, source="broker-9", attributes_us=HOUR)
+    period = periods.Period(periods.instant(0), periods.instant(3 * HOUR))
+    ((one, end),) = with_ends([never])
+    assert expected_us(one, end, period, 10 * HOUR) == 2 * HOUR
+    assert expected_us(one, end, period, 2 * HOUR) == HOUR
+
+
+def test_subjects_without_any_row_are_stated_with_no_data():
+    period = periods.Period(periods.instant(0), periods.instant(HOUR))
+    (one,) = sla.statements([OBJECTIVE], [subject(topic="t")], {}, period, HOUR)
+    assert (one.verdict, one.unknown_us) == ("no_data", HOUR)
+
+
+def test_attributes_choose_whom_an_objective_concerns():
+    tiered = slo.Objective("lag", "t", "d", "topic", "m", 0.0, 0.9, {"kafka.tiered": 1.0})
+    period = periods.Period(periods.instant(0), periods.instant(HOUR))
+    yes = subject(topic="yes", attributes={"kafka.tiered": 1.0})
+    found = sla.statements([tiered], [yes, subject(topic="no")], {}, period, HOUR)
+    assert [one.subject.topic for one in found] == ["yes"]
+
+
+def test_the_shipped_objectives_load():
+    names = [objective.name for objective in slo.load()]
+    assert names == sorted(names)
+    assert {"min-isr", "coverage", "lost-before-read"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [("target: 0.999", "target: 1.5"), ("kind: SLO", "kind: SLI"), ("level: topic", "level: shelf")],
+)
+def test_a_wrong_objective_is_one_line_that_names_the_file(tmp_path, line, other):
+    text = (slo.SHIPPED / "min-isr.yaml").read_text(encoding="utf-8")
+    assert line in text
+    (tmp_path / "mine.yaml").write_text(text.replace(line, other), encoding="utf-8")
+    with pytest.raises(slo.ObjectiveError, match=r"mine\.yaml") as caught:
+        slo.load(tmp_path)
+    assert "\n" not in str(caught.value)
