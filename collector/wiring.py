@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from collector.spool import Spool
 
 
+_PATIENT = "offsets"
+"""Asks the coordinators of all groups; one that is dead must not hold up the other families."""
+
+
 def sources(config: Config) -> dict[str, Source]:
-    """The sources by how a family is read: ``jmx`` and, if configured, ``admin``; starts the JVM.
+    """The sources by ``via`` or by family, where one has a source of its own; starts the JVM.
 
     Raises:
         ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
@@ -48,13 +52,14 @@ def sources(config: Config) -> dict[str, Source]:
     elif source.attach is not None:
         found["jmx"] = AttachSource(expected, source.attach.pid)
     if admin is not None and source.role == "broker":
-        found["admin"] = AdminSource(
-            int(source.node),
-            admin.bootstrap,
-            cluster=source.cluster,
-            properties_file=admin.properties_file,
-            timeout_seconds=admin.timeout.us / 1e6,
-        )
+        for name in ("admin", _PATIENT):
+            found[name] = AdminSource(
+                int(source.node),
+                admin.bootstrap,
+                cluster=source.cluster,
+                properties_file=admin.properties_file,
+                timeout_seconds=admin.timeout.us / 1e6,
+            )
     return found
 
 
@@ -84,7 +89,8 @@ def tasks(config: Config, loaded: Catalogue, found: dict[str, Source]) -> list[T
         settings = config.families.get(family.name, configuration.FamilySettings())
         if not settings.enabled or config.source.role not in family.roles:
             continue
-        if family.via not in scrapers:
+        scraper = scrapers.get(family.name) or scrapers.get(family.via)
+        if scraper is None:
             continue
         interval_us = settings.interval.us if settings.interval else family.cadence_us
         if interval_us * 2.5 >= config.window.us:
@@ -92,7 +98,7 @@ def tasks(config: Config, loaded: Catalogue, found: dict[str, Source]) -> list[T
                 f"families.{family.name}: 2.5 intervals of {interval_us / 1e6:g} s must be shorter"
                 f" than the window of {config.window.us / 1e6:g} s"
             )
-        wanted.append(Task(family, interval_us, scrapers[family.via]))
+        wanted.append(Task(family, interval_us, scraper))
     return wanted
 
 
