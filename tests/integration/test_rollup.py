@@ -1,0 +1,305 @@
+"""The rollup as a whole: once only, whatever comes late and wherever it is killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lakehouse import lake as lakes
+from lakehouse import periods, rollup, sla, slo, tables
+from lakehouse.errors import TableNotFoundError, TableSchemaError
+from lakehouse.report import facts as reports
+from tests.lake_builder import BASE, CLUSTER, Batch, micros
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ISR = "kafka.partition.under_min_isr"
+LEADERLESS = "kafka.partition.leaderless"
+LAG = "kafka.topic.remote_copy_lag.bytes"
+THROTTLE = "kafka.client.produce.throttle_time"
+LOST = "kafka.group.non_consumed"
+HOUR = 3600.0
+DAY = 24 * HOUR
+SECOND = 1_000_000
+_HASHED = [table for table in tables.GOLD if table not in (tables.PROGRESS, tables.SLA)]
+
+
+def first_batch() -> Batch:
+    """Two windows of a cluster of which broker-2 is killed."""
+    batch = Batch()
+    for start in (0.0, 300.0):
+        end = start + 300
+        batch.zeros(ISR, start, end, "t", [1, 2])
+        batch.run("kafka.topic.partitions", start, end, 3.0, topic="t")
+        batch.run("kafka.topic.remote_storage_enabled", start, end, 1.0, topic="t")
+        batch.run("kafka.cluster.node.fenced", start, end, 0.0, labels=[("node", "broker-1")])
+        batch.run("kafka.cluster.node.fenced", start, end, 1.0, labels=[("node", "broker-9")])
+        batch.idle(THROTTLE, start, end, [("u2", None), (None, "c2")])
+        batch.counter("kafka.topic.remote_fetch.bytes", start, end, 100.0, topic="t")
+        batch.scrape("min_isr", start, end)
+        batch.scrape("topology", start, end)
+    batch.run(ISR, 100, 160, 1.0, topic="t", partition=0, lead=10, tail=10)
+    batch.zeros(ISR, 0, 100, "t", [0])
+    batch.zeros(ISR, 160, 300, "t", [0])
+    batch.run(LEADERLESS, 400, 460, 1.0, topic="t", partition=0, lead=5)
+    batch.run(LEADERLESS, 405, 470, 1.0, source="broker-2", topic="t", partition=0, tail=5)
+    batch.run(LAG, 0, 300, 500.0, topic="t")
+    batch.run(LAG, 0, 300, 700.0, source="broker-2", topic="t")
+    batch.run(LAG, 300, 600, 0.0, topic="t")
+    batch.run(THROTTLE, 0, 60, 500.0, user="u", client_id=None, tail=20)
+    batch.run(THROTTLE, 30, 90, 300.0, source="broker-2", user="u", client_id=None)
+    batch.run("kafka.quota.produce.byte_rate", 0, 300, 1e6, user="u")
+    batch.counter(f"{LOST}.low", 0, 300, 5.0, group="g", topic="t", partition=0)
+    batch.counter(f"{LOST}.high", 0, 300, 15.0, group="g", topic="t", partition=0)
+    batch.counter(f"{LOST}.low", 300, 600, None, group="g", topic="t", partition=0)
+    batch.counter(f"{LOST}.high", 300, 600, None, group="g", topic="t", partition=0)
+    batch.scrape("min_isr", 0, 120, source="broker-2")
+    batch.scrape("min_isr", 120, 300, "refused", source="broker-2", error="connection refused")
+    return batch
+
+
+def late_batch() -> Batch:
+    """The same day later, the day after, and late data of the first hour."""
+    batch = Batch(number=2)
+    for at in (5 * HOUR, DAY, 7 * DAY):
+        batch.zeros(ISR, at, at + 300, "t", [1, 2])
+        batch.run(ISR, at, at + 50, 1.0, topic="t", partition=0)
+        batch.run(LAG, at, at + 300, 0.1, topic="t")
+        batch.scrape("min_isr", at, at + 300)
+    batch.run(ISR, 600, 630, 1.0, topic="t", partition=2)
+    batch.zeros(ISR, 600, 900, "t", [0, 1])
+    return batch
+
+
+def rows_of(spark: SparkSession, root: Path) -> dict[str, list[str]]:
+    lake = lakes.at(str(root))
+    found = {}
+    for table in _HASHED:
+        rows = lakes.read(spark, lake, table).collect()
+        found[table.name] = sorted(repr(tuple(row)) for row in rows)
+    return found
+
+
+def roll(spark: SparkSession, root: Path, **rest: Any) -> rollup.Outcome:
+    return rollup.rollup(spark, lakes.at(str(root)), slo.load(), **rest)
+
+
+def versions(root: Path) -> dict[str, int]:
+    return {t.name: len(list((root / t.path / "_delta_log").glob("*.json"))) for t in tables.GOLD}
+
+
+@pytest.fixture(scope="module")
+def once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with both batches, rolled up in one go."""
+    root = tmp_path_factory.mktemp("once")
+    first_batch().commit(root)
+    late_batch().commit(root)
+    roll(spark, root)
+    return root
+
+
+def test_a_second_rollup_makes_no_commit(spark: SparkSession, once: Path):
+    before = versions(once)
+    assert roll(spark, once).hours == 0
+    assert versions(once) == before
+
+
+def test_late_data_gives_the_tables_of_one_rollup(
+    spark: SparkSession, once: Path, tmp_path: Path
+):
+    first_batch().commit(tmp_path)
+    roll(spark, tmp_path)
+    late_batch().commit(tmp_path)
+    assert roll(spark, tmp_path).hours == 4
+    wanted, found = rows_of(spark, once), rows_of(spark, tmp_path)
+    assert found == wanted
+    assert all(wanted[name] for name in wanted if name != "rejected")
+
+
+def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
+    spark: SparkSession, once: Path, tmp_path: Path
+):
+    shutil.copytree(once / "bronze", tmp_path / "bronze")
+    for table in ("subjects", "topics", "brokers"):
+        killed = _rollup_that_dies_after(table, tmp_path)
+        assert killed == -signal.SIGKILL
+    log = tmp_path / tables.PROGRESS.path / "_delta_log"
+    assert len(list(log.glob("*.json"))) == 1, "no killed rollup told of progress"
+    roll(spark, tmp_path)
+    assert rows_of(spark, tmp_path) == rows_of(spark, once)
+
+
+_DIES = """
+import os, signal, sys
+from lakehouse import lake, rollup, session, slo
+def die(table):
+    if table == sys.argv[2]:
+        os.killpg(0, signal.SIGKILL)
+rollup.rollup(session.session(), lake.at(sys.argv[1]), slo.load(), progress=die)
+"""
+
+
+def _rollup_that_dies_after(table: str, root: Path) -> int:
+    """A rollup in a process group of its own, killed with its JVM when the table has its commit."""
+    command = [sys.executable, "-c", _DIES, str(root), table]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            return process.wait(timeout=300)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_what_one_rollup_says(spark: SparkSession, once: Path):
+    lake = lakes.at(str(once))
+    at = f"grain = '5m' AND window = TIMESTAMP '{BASE:%Y-%m-%d %H:%M:%S}Z'"
+    later = f"grain = '5m' AND window = TIMESTAMP '{BASE:%Y-%m-%d} 10:05:00Z'"
+
+    def one(table: tables.Table, where: str) -> Any:
+        (row,) = lakes.read(spark, lake, table).where(where).collect()
+        return row
+
+    lag = one(tables.TOPICS, f"{at} AND metric = '{LAG}'")
+    assert (lag.max_total, lag["max"], lag.any_us) == (1200.0, 700.0, 300 * SECOND)
+    gone = one(tables.PARTITIONS, f"{later} AND metric = '{LEADERLESS}'")
+    assert (gone.positive_us, gone.positive_low_us) == (70 * SECOND, 65 * SECOND)
+    assert gone.positive_high_us == 75 * SECOND
+    both = one(tables.TOPICS, f"{later} AND metric = 'kafka.partition.unavailable'")
+    assert (both.any_us, both.max_concurrent) == (70 * SECOND, 1)
+    client = one(tables.CLIENTS, f"{at} AND metric = '{THROTTLE}'")
+    assert (client.any_us, client.positive_us) == (90 * SECOND, 120 * SECOND)
+    assert client.any_low_us == 90 * SECOND, "the other broker covers the uncertain tail"
+    lost = one(tables.NON_CONSUMED, "grain = '1w' AND offsets_high > 0")
+    assert (lost.offsets_low, lost.offsets_high, lost.unknown_us) == (5.0, 15.0, 300 * SECOND)
+    fetched = one(tables.TOPICS, "grain = '1h' AND metric LIKE '%remote_fetch.bytes'")
+    assert fetched.increase == 200.0
+    week = one(
+        tables.PARTITIONS,
+        f"grain = '1w' AND metric = '{ISR}' AND partition = 0 AND period = '2026' "
+        "AND window = TIMESTAMP '2026-11-16 00:00:00Z'",
+    )
+    assert week.positive_us == (60 + 50 + 50) * SECOND
+
+
+def test_the_facts_of_a_period(spark: SparkSession, once: Path):
+    lake = lakes.at(str(once))
+    period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
+    told = reports.facts(spark, lake, slo.load(), period)
+    (topic,) = told["min_isr"]["topics"]
+    assert (topic["under_us"], topic["leaderless_us"]) == (60 * SECOND, 70 * SECOND)
+    (partition,) = told["min_isr"]["partitions"]
+    kinds = [(i["kind"], i["sources"]) for i in partition["incidents"]]
+    assert kinds == [("under_min_isr", ["broker-1"]), ("leaderless", ["broker-1", "broker-2"])]
+    (client,) = told["throttling"]["clients"]
+    assert (client["user"], client["throttled_us"], client["quota"]) == ("u", 90 * SECOND, 1e6)
+    (lag,) = told["tier_lag"]["topics"]
+    assert (lag["copy"]["max_bytes"], lag["copy"]["last_bytes"]) == (1200.0, 0.0)
+    (group,) = told["lost_before_read"]["groups"]
+    assert (group["offsets_low"], group["offsets_high"]) == (5.0, 15.0)
+    sources = {(s["source"], s["family"]): s for s in told["coverage"]["sources"]}
+    never = sources[("broker-9", "any")]
+    assert (never["observed_us"], never["unknown_us"]) == (0, 600 * SECOND)
+    killed = sources[("broker-2", "min_isr")]
+    assert (killed["observed_us"], killed["unknown_us"]) == (120 * SECOND, 480 * SECOND)
+    assert killed["first_error"] == "connection refused"
+
+
+def test_a_statement_is_made_once_and_again_when_it_changes(spark: SparkSession, tmp_path: Path):
+    first_batch().commit(tmp_path)
+    roll(spark, tmp_path)
+    lake = lakes.at(str(tmp_path))
+    period = periods.week("2026-W47")
+    now = micros(2 * DAY)
+
+    def publish() -> list[sla.Statement]:
+        return sla.publish(spark, lake, sla.read(spark, lake, slo.load(), period, now), period)
+
+    assert publish()
+    assert publish() == []
+    late = Batch(number=2)
+    late.run(ISR, 700, 760, 1.0, topic="t", partition=1)
+    late.commit(tmp_path)
+    roll(spark, tmp_path)
+    assert [one.objective.name for one in publish()] == ["min-isr"]
+    rows = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()
+    assert sorted(row.statement for row in rows) == [1, 2]
+    assert len({row.bad_us for row in rows}) == 2, "the old figure is kept"
+
+
+def test_bad_rows_are_set_aside_with_a_reason(spark: SparkSession, tmp_path: Path):
+    batch = Batch()
+    batch.zeros(ISR, 0, 300, "t", [0, 1])
+    batch.run(ISR, 50, 50, 1.0, topic="t", partition=0)
+    batch.run(ISR, 290, 310, 1.0, topic="t", partition=0)
+    batch.run(ISR, 400 * DAY, 400 * DAY + 10, 1.0, topic="t", partition=0)
+    batch.run(ISR, 60, 70, float("nan"), topic="t", partition=0)
+    batch.run(ISR, 60, 70, 1.0, partition=0)
+    batch.run(ISR, 0, 300, 0.0, topic="u", series=2, members="not yet there")
+    batch.scrape("min_isr", 10, 5)
+    batch.commit(tmp_path)
+    roll(spark, tmp_path)
+    lake = lakes.at(str(tmp_path))
+    found = {row.reason for row in lakes.read(spark, lake, tables.REJECTED).collect()}
+    assert found == {
+        "it ends before it starts",
+        "it crosses a window of 5m",
+        "it lies in the future",
+        "the value is no number",
+        "topic is missing",
+        "its member set is not known",
+    }
+    (row,) = lakes.read(spark, lake, tables.TOPICS).where(f"grain = '5m' AND metric = '{ISR}'").collect()
+    assert (row.topic, row.observed_us, row.positive_us) == ("t", 600 * SECOND, 0)
+
+
+def test_a_set_that_comes_later_brings_its_rows_back(spark: SparkSession, tmp_path: Path):
+    early, later = Batch(), Batch(number=2)
+    early.zeros(ISR, 0, 300, "t", [0, 1])
+    later.members, early.members = early.members, []
+    early.commit(tmp_path)
+    roll(spark, tmp_path)
+    lake = lakes.at(str(tmp_path))
+    of_topic = f"grain = '5m' AND metric = '{ISR}'"
+    assert lakes.read(spark, lake, tables.TOPICS).where(of_topic).collect() == []
+    later.commit(tmp_path)
+    assert roll(spark, tmp_path).hours == 1
+    (row,) = lakes.read(spark, lake, tables.TOPICS).where(of_topic).collect()
+    assert row.observed_us == 600 * SECOND
+    assert lakes.read(spark, lake, tables.REJECTED).collect() == []
+
+
+def test_gold_keeps_its_finest_grain(spark: SparkSession, once: Path):
+    with pytest.raises(TableSchemaError, match="finest grain is 5m, not 30s"):
+        roll(spark, once, window_seconds=30)
+
+
+def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
+    spark: SparkSession, tmp_path: Path
+):
+    first_batch().commit(tmp_path)
+    lake = lakes.at(str(tmp_path))
+    with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
+        lakes.read(spark, lake, tables.TOPICS)
+    shutil.rmtree(tmp_path / tables.SCRAPES.path)
+    other = lakes.Lake(str(tmp_path)).name(tables.SCRAPES)
+    spark.sql(f"CREATE TABLE {other} (`date` DATE, `cluster` BIGINT) USING delta")
+    with pytest.raises(TableSchemaError, match="cluster is bigint, not string") as caught:
+        roll(spark, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_clusters_are_told_apart(spark: SparkSession, once: Path):
+    with pytest.raises(periods.PeriodError, match=CLUSTER):
+        reports.facts(spark, lakes.at(str(once)), slo.load(), periods.week("2026-W47"), cluster="x")
