@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from collector.spool import Spool
 
 
-_PATIENT = "offsets"
-"""Asks the coordinators of all groups; one that is dead must not hold up the other families."""
+_SLOW_ADMIN = ("offsets", "tiered_offsets")
+_SLOW_JMX = ("log",)
+"""Families with a connection and a thread of their own, since they may take long: a group's
+coordinator may be dead, the remote tier hang, a broker have thousands of logs. They must not hold
+up those that are read every few seconds."""
 
 
 def sources(config: Config) -> dict[str, Source]:
@@ -38,21 +41,9 @@ def sources(config: Config) -> dict[str, Source]:
     source, admin = config.source, config.admin
     response = source.jmx.response_timeout if source.jmx else configuration.Duration("5s")
     jvm.start(admin.libs if admin else None, timeout_seconds=response.us / 1e6)
-    expected = Expected(source.role, str(source.node), source.cluster)
-    found: dict[str, Source] = {}
-    if source.jmx is not None:
-        found["jmx"] = JmxSource(
-            expected,
-            source.jmx.host,
-            source.jmx.port,
-            user=source.jmx.user,
-            password_file=source.jmx.password_file,
-            timeout_seconds=response.us / 1e6,
-        )
-    elif source.attach is not None:
-        found["jmx"] = AttachSource(expected, source.attach.pid)
+    found: dict[str, Source] = {name: _jvm_source(config) for name in ("jmx", *_SLOW_JMX)}
     if admin is not None and source.role == "broker":
-        for name in ("admin", _PATIENT):
+        for name in ("admin", *_SLOW_ADMIN):
             found[name] = AdminSource(
                 int(source.node),
                 admin.bootstrap,
@@ -61,6 +52,21 @@ def sources(config: Config) -> dict[str, Source]:
                 timeout_seconds=admin.timeout.us / 1e6,
             )
     return found
+
+
+def _jvm_source(config: Config) -> Source:
+    source = config.source
+    expected = Expected(source.role, str(source.node), source.cluster)
+    if source.jmx is None:
+        return AttachSource(expected, source.attach.pid if source.attach else None)
+    return JmxSource(
+        expected,
+        source.jmx.host,
+        source.jmx.port,
+        user=source.jmx.user,
+        password_file=source.jmx.password_file,
+        timeout_seconds=source.jmx.response_timeout.us / 1e6,
+    )
 
 
 def catalogue(config: Config) -> Catalogue:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from demo.cluster import Cluster
     from demo.node import Node
 
-WINDOW = "1m"
+WINDOW = "30s"
 # A demo of minutes reads more often than production, whose cadences are the catalogue's.
 INTERVALS = {
     "min_isr": "2s",
@@ -29,6 +29,7 @@ INTERVALS = {
     "leaders": "2s",
     "remote_reads": "5s",
     "offsets": "5s",
+    "tiered_offsets": "10s",
     "log": "10s",
     "quota_limits": "10s",
     "topology": "10s",

@@ -57,7 +57,13 @@ class Node:
         config = self.plan.folder / "server.properties"
         config.write_text(as_text(properties))
         self._write_jmx_files()
-        storage = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config))
+        storage = (
+            "kafka.tools.StorageTool",
+            "format",
+            f"--cluster-id={cluster_id}",
+            "-c",
+            str(config),
+        )
         return self._launcher.start(self._java("64m", [], *storage), self.log)
 
     def start(self) -> None:

@@ -13,22 +13,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from confluent_kafka import KafkaException
+
 from demo import driver
 from demo.agents import WINDOW, Agents, script
-from demo.clock import now_iso, seconds
+from demo.clock import iso, seconds
 from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.jars import delta_jars, kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
+from lakehouse.report.terminal import verdict_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-WARM_UP_SECONDS = 6.0
-BASELINE_SECONDS = 15.0
-AFTERMATH_SECONDS = 8.0
+WARM_UP_SECONDS = 8.0
+AFTERMATH_SECONDS = 4.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     try:
         run(options.folder.resolve(), report=not options.skip_report)
-    except DemoError as error:
+    except (DemoError, KafkaException) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -84,17 +86,24 @@ def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
         with _step("Starting 4 agents, and a quiet while for them to see"):
             agents.start()
             time.sleep(WARM_UP_SECONDS)
-            truth.set("from", now_iso())
-            time.sleep(BASELINE_SECONDS)
+            truth.set("from", _next_window())
             agents.check()
         with _step("Load and faults, about two minutes"):
             driver.drive(cluster, truth)
             time.sleep(AFTERMATH_SECONDS)
+            truth.set("to", _next_window())
         with _step("Stopping the agents"):
-            truth.set("to", now_iso())
             agents.stop()
     finally:
         agents.kill()
+
+
+def _next_window() -> str:
+    """Wait for the window's end, so that the report's period is made of whole windows."""
+    length = float(WINDOW.removesuffix("s"))
+    end_of_window = (time.time() // length + 1) * length
+    time.sleep(end_of_window - time.time())
+    return iso(end_of_window)
 
 
 def _report(folder: Path, start: str, end_: str) -> None:
@@ -126,17 +135,10 @@ def _tell(folder: Path, *, report: bool) -> None:
     names = ["lake", "truth.json"]
     if report:
         names += ["report.html", "report.json"]
-        _print_verdicts(json.loads((folder / "report.json").read_text()))
+        print("\n" + verdict_table(json.loads((folder / "report.json").read_text())), end="")
     print("\nLook at:")
     for name in names:
         print(f"  {_short(folder / name)}")
-
-
-def _print_verdicts(report: dict[str, list[dict[str, object]]]) -> None:
-    print(f"\n{'Objective':<44} {'Verdict':<10} met missed uncertain no data")
-    for row in report["verdicts"]:
-        counts = "{met:>3} {missed:>6} {uncertain:>9} {no_data:>7}".format(**row)
-        print(f"{str(row['title'])[:44]:<44} {row['verdict']:<10} {counts}")
 
 
 @contextmanager

@@ -103,6 +103,7 @@ class AdminSource:
         read = {
             "leaders": self._leaders,
             "offsets": self._offsets,
+            "tiered_offsets": self._tiered_offsets,
             "quota_limits": self._quota_limits,
             "topology": self._topology,
         }.get(family.name)
@@ -144,7 +145,7 @@ class AdminSource:
                     raise
 
     def _leaders(self) -> Answer:
-        topics, cluster = self._guarded(lambda client: (client.topics(), client.cluster()))
+        topics, cluster = self._guarded(self._ask_leaders)
         for_all = readings.reports_for_all(cluster, self._node)
         before, self._topics = self._topics, topics
         notices = (
@@ -152,6 +153,10 @@ class AdminSource:
         )
         values = readings.leaderless(topics, cluster, self._node)
         return self._answer({readings.LEADERLESS: values}, notices)
+
+    def _ask_leaders(self, client: KafkaAdmin) -> tuple[Topics, Cluster]:
+        client.forget()  # the bounds of an incident rest on answers younger than the question
+        return client.topics(), client.cluster()
 
     def _offsets(self) -> Answer:
         values, offsets = self._guarded(self._ask_offsets)
@@ -172,14 +177,24 @@ class AdminSource:
             {partition: starts[partition] for partition in expiring if partition in starts},
             readings.commits_of_led(after, assigned, groups, expiring),
         )
-        tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
         found = {
             "kafka.partition.log_start_offset": starts,
             "kafka.partition.log_end_offset": ends,
-            **{metric: client.offsets(tiered, kind) for metric, kind in _TIERED.items()},
         }
         values = {metric: readings.per_partition(metric, at) for metric, at in found.items()}
         return {**values, readings.COMMITTED: readings.committed(offsets.commits_after)}, offsets
+
+    def _tiered_offsets(self) -> Answer:
+        return self._answer(self._guarded(self._ask_tiered_offsets), [])
+
+    def _ask_tiered_offsets(self, client: KafkaAdmin) -> dict[str, dict[Series, float]]:
+        led = readings.led_by(client.topics(), self._node)
+        configs = client.configs({partition.topic for partition in led})
+        tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
+        return {
+            metric: readings.per_partition(metric, client.offsets(tiered, kind))
+            for metric, kind in _TIERED.items()
+        }
 
     def _quota_limits(self) -> Answer:
         cluster, limits = self._guarded(lambda client: (client.cluster(), client.quotas()))

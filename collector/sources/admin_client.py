@@ -69,6 +69,10 @@ class KafkaAdmin:
         """Give it up without waiting for anybody."""
         self._admin.close(java("java.time.Duration").ZERO)
 
+    def forget(self) -> None:
+        """Let every method ask anew, also what was asked a moment ago."""
+        self._cache.clear()
+
     def cluster(self) -> Cluster:
         """The cluster's id and brokers."""
         return self._cached("cluster", self._cluster)

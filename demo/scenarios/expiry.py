@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from demo.clients import consumer, producer, send
 from demo.clock import now_iso
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 CLICKS = "clicks"
 _REPLICAS = ((1, 3), (3, 1))
 _RETENTION_MS = "20000"
+
+_COORDINATOR_MOVES = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+}
 
 SLOW_STOPS_AT = 8.0
 FREEZE_AT = 90.0
@@ -65,7 +72,17 @@ def _read_until(stage: Stage, reader: Consumer, second: float) -> None:
     """Read, and commit about once a second."""
     while stage.before(second):
         if reader.consume(500, timeout=1.0):
-            reader.commit(asynchronous=False)
+            _commit(reader)
+
+
+def _commit(reader: Consumer) -> None:
+    """Commit; while the group's coordinator moves to another broker, the next one will do."""
+    try:
+        reader.commit(asynchronous=False)
+    except KafkaException as error:
+        kafka = error.args[0]
+        if not (kafka.retriable() or kafka.code() in _COORDINATOR_MOVES):
+            raise
 
 
 def _count(stage: Stage, asker: Consumer, group: str) -> None:

@@ -123,7 +123,7 @@ def test_offsets_and_commits_stand_side_by_side(admin: AdminSource, single: Clus
 
 
 def test_only_tiered_topics_have_tiered_offsets(admin: AdminSource) -> None:
-    answer = admin.read(CATALOGUE.family("offsets"))
+    answer = admin.read(CATALOGUE.family("tiered_offsets"))
     for metric in ("latest_tiered_offset", "earliest_local_offset"):
         told = values_of(answer, f"kafka.partition.{metric}")
         assert {series.topic for series in told} == {"tiered"}

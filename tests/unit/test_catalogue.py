@@ -82,7 +82,7 @@ def test_every_bean_that_a_proposal_rests_on_is_read(proposal: str) -> None:
 def test_the_families_have_the_cadences_of_the_design() -> None:
     cadences = {family.name: family.cadence_seconds for family in catalogue.load().families}
     fast = dict.fromkeys(("client", "controller", "leaders", "min_isr", "quotas", "tiered"), 10)
-    middle = dict.fromkeys(("offsets", "remote_reads"), 30)
+    middle = dict.fromkeys(("offsets", "remote_reads", "tiered_offsets"), 30)
     assert cadences == {**fast, **middle, "log": 60, "quota_limits": 60, "topology": 60}
 
 
