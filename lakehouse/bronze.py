@@ -6,17 +6,18 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, tables
 from lakehouse import lake as lakes
+from lakehouse.changes import Units, Versions
+from lakehouse.lake import Lake
 from lakehouse.rejected import SET_NOT_KNOWN
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
-    from lakehouse.changes import Units, Versions
-    from lakehouse.lake import Lake
 
 POSITIONS: Final = ("_offset",)
 """Endings of metrics that are positions: their sums and means say nothing."""
@@ -63,7 +64,7 @@ class Bronze:
     window_seconds: int
 
     def runs(self) -> DataFrame:
-        """Usable runs with ``window``, ``level``, and the ``partitions`` or ``clients`` they fold."""
+        """Usable runs with ``window``, ``level``, and the partitions or clients they fold."""
         return self.judged_runs().where("reason IS NULL").withColumn("level", _level())
 
     def judged_runs(self) -> DataFrame:

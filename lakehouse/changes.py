@@ -85,9 +85,9 @@ def touched(spark: SparkSession, lake: Lake, done: Versions | None, now: Version
     found = parts[0]
     for part in parts[1:]:
         found = found.union(part)
-    rows = found.distinct().collect()
-    hours = sorted({_utc(row["hour"]) for row in rows})
-    return Units(tuple(sorted({row["cluster"] for row in rows})), tuple(hours))
+    units = found.distinct().collect()
+    hours = sorted({_utc(unit["hour"]) for unit in units})
+    return Units(tuple(sorted({unit["cluster"] for unit in units})), tuple(hours))
 
 
 def _hours(rows: DataFrame) -> DataFrame:

@@ -69,8 +69,8 @@ def rollup(
     lake: str, gold: str | None, objectives: Path | None, window: str | None, *, as_json: bool
 ) -> None:
     """Bring gold up to date with what the agents have delivered to LAKE."""
-    from lakehouse import grains, slo  # noqa: PLC0415
-    from lakehouse.rollup import rollup as roll_up  # noqa: PLC0415
+    from lakehouse import grains, slo
+    from lakehouse.rollup import rollup as roll_up
 
     seconds = None if window is None else grains.parse_window(window)
     wanted = slo.load(objectives or slo.SHIPPED)
@@ -92,14 +92,14 @@ def rollup(
 @_FROM
 @_TO
 @click.option("--json", "as_json", is_flag=True, help="Tell every statement as JSON.")
-def sla(  # noqa: PLR0913 - a click command
+def sla(
     lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
     end: str | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """State attainment over a period (by default the last week) in gold/sla."""
-    from lakehouse import sla as slas  # noqa: PLC0415
-    from lakehouse import slo  # noqa: PLC0415
-    from lakehouse.report.facts import window_of  # noqa: PLC0415
+    from lakehouse import sla as slas
+    from lakehouse import slo
+    from lakehouse.report.facts import window_of
 
     wanted = slo.load(objectives or slo.SHIPPED)
     chosen = _chosen(week, start, end)
@@ -130,15 +130,15 @@ def sla(  # noqa: PLR0913 - a click command
     "--json", "json_file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="Write the facts here; - for standard output.",
 )  # fmt: skip
-def report(  # noqa: PLR0913 - a click command
+def report(  # noqa: PLR0913, PLR0917 - a click command
     lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
     end: str | None, cluster: str | None, html: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Tell how a period went (by default the last week); as a table, a page, and facts in JSON."""
-    from lakehouse import slo  # noqa: PLC0415
-    from lakehouse.report.facts import facts  # noqa: PLC0415
-    from lakehouse.report.page import render  # noqa: PLC0415
-    from lakehouse.report.terminal import verdict_table  # noqa: PLC0415
+    from lakehouse import slo
+    from lakehouse.report.facts import facts
+    from lakehouse.report.page import render
+    from lakehouse.report.terminal import verdict_table
 
     wanted = slo.load(objectives or slo.SHIPPED)
     chosen = _chosen(week, start, end)
@@ -155,8 +155,8 @@ def report(  # noqa: PLR0913 - a click command
 
 
 def _open(lake: str, gold: str | None) -> tuple[SparkSession, Lake]:
-    from lakehouse import lake as lakes  # noqa: PLC0415
-    from lakehouse.session import session  # noqa: PLC0415
+    from lakehouse import lake as lakes
+    from lakehouse.session import session
 
     place = lakes.at(lake, gold)
     _progress("starting Spark")
@@ -167,8 +167,8 @@ def _open(lake: str, gold: str | None) -> tuple[SparkSession, Lake]:
 def _chosen(
     week: str | None, start: str | None, end: str | None
 ) -> Callable[[SparkSession, Lake], Period]:
-    """The period that was asked for; read before Spark starts, so that a wrong one fails at once."""
-    from lakehouse import periods  # noqa: PLC0415
+    """The period that was asked for; a wrong one fails before Spark starts."""
+    from lakehouse import periods
 
     if week is not None and (start or end):
         raise click.UsageError("give --week, or --from and --to, not both")
@@ -179,7 +179,7 @@ def _chosen(
     elif start is not None and end is not None:
         asked = periods.span(start, end)
     else:
-        from lakehouse.report.facts import last_week  # noqa: PLC0415
+        from lakehouse.report.facts import last_week
 
         return last_week
     return lambda _spark, _lake: asked

@@ -18,7 +18,7 @@ from lakehouse import lake as lakes
 from lakehouse.sweep import EXACT, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -75,8 +75,8 @@ def where(units: Units, window_seconds: int) -> str:
     )
 
 
-def _list(items: Sequence[str] | object) -> str:
-    return f"({', '.join(dict.fromkeys(items))})"  # type: ignore[call-overload]
+def _list(items: Iterable[str]) -> str:
+    return f"({', '.join(dict.fromkeys(items))})"
 
 
 def _split(table: Table) -> tuple[list[str], list[str]]:

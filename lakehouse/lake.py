@@ -143,7 +143,7 @@ def create(spark: SparkSession, lake: Lake, table: Table) -> None:
     )
 
 
-def replace(spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, where: str) -> None:
+def replace(lake: Lake, table: Table, rows: DataFrame, where: str) -> None:
     """Replace the rows that a predicate names by others, in one commit."""
     shaped = rows.select(*(f"`{name}`" for name in table.column_names))
     writer = shaped.coalesce(1).write.format("delta").mode("overwrite")

@@ -52,11 +52,9 @@ def week(text: str) -> Period:
     Raises:
         PeriodError: There is no such week.
     """
-    match = _WEEK.fullmatch(text)
+    year, number = match.groups() if (match := _WEEK.fullmatch(text)) else ("0", "0")
     try:
-        if match is None:
-            raise ValueError(text)
-        monday = dt.date.fromisocalendar(int(match[1]), int(match[2]), 1)
+        monday = dt.date.fromisocalendar(int(year), int(number), 1)
     except ValueError as error:
         raise PeriodError(f"week {text!r}: write an ISO week such as 2026-W47") from error
     return week_of(dt.datetime.combine(monday, dt.time(), dt.UTC))

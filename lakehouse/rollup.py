@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import changes, coarsen, metric_tables, sli, tables
+from lakehouse import (
+    brokers,
+    changes,
+    clients,
+    coarsen,
+    coverage,
+    groups,
+    non_consumed,
+    partitions,
+    sli,
+    tables,
+    topics,
+)
 from lakehouse import lake as lakes
 from lakehouse.bronze import Bronze
 from lakehouse.changes import Versions
@@ -32,13 +44,13 @@ if TYPE_CHECKING:
     from lakehouse.tables import Table
 
 _ALL_GRAINS: Final[tuple[tuple[Table, Callable[[Bronze], DataFrame]], ...]] = (
-    (tables.PARTITIONS, metric_tables.partitions),
-    (tables.TOPICS, metric_tables.topics),
-    (tables.CLIENTS, metric_tables.clients),
-    (tables.GROUPS, metric_tables.groups),
-    (tables.BROKERS, metric_tables.brokers),
-    (tables.COVERAGE, metric_tables.coverage),
-    (tables.NON_CONSUMED, metric_tables.non_consumed),
+    (tables.PARTITIONS, partitions.partitions),
+    (tables.TOPICS, topics.topics),
+    (tables.CLIENTS, clients.clients),
+    (tables.GROUPS, groups.groups),
+    (tables.BROKERS, brokers.brokers),
+    (tables.COVERAGE, coverage.coverage),
+    (tables.NON_CONSUMED, non_consumed.non_consumed),
 )
 _AT_ONCE: Final = 2
 _READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
@@ -95,15 +107,15 @@ def rollup(
 def _write(
     bronze: Bronze, objectives: tuple[Objective, ...], progress: Callable[[str], None]
 ) -> None:
-    spark, lake = bronze.spark, bronze.lake
+    lake = bronze.lake
     where = coarsen.where(bronze.units, bronze.window_seconds)
     clusters = ", ".join("'" + name.replace("'", "''") + "'" for name in bronze.units.clusters)
-    lakes.replace(spark, lake, tables.SUBJECTS, subjects(bronze), f"cluster IN ({clusters})")
+    lakes.replace(lake, tables.SUBJECTS, subjects(bronze), f"cluster IN ({clusters})")
     progress(tables.SUBJECTS.name)
 
     def write(job: tuple[Table, Callable[[], DataFrame]]) -> None:
         table, rows = job
-        lakes.replace(spark, lake, table, rows(), where)
+        lakes.replace(lake, table, rows(), where)
         progress(table.name)
 
     # Tables do not depend on one another, and planning one leaves a core idle.

@@ -21,6 +21,7 @@ from lakehouse import grains, tables
 from lakehouse import lake as lakes
 from lakehouse.existence import Subject, expected_us, subject, with_ends
 from lakehouse.periods import micros
+from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from lakehouse.lake import Lake
     from lakehouse.periods import Period
-    from lakehouse.slo import Objective
 
 VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
 """Worst first."""

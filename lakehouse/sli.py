@@ -161,7 +161,7 @@ def _times(
     segments: DataFrame,
     keys: Sequence[str],
     good: Column,
-    bad: tuple[Column, Column, Column] | None = None,
+    bad: tuple[Column, ...] | None = None,
 ) -> DataFrame:
     """Good and bad time with bounds; ``bad`` as seen, surely and possibly."""
     seen, sure, maybe = bad or tuple(F.col(name) > 0 for name in ("pos", "low", "high"))

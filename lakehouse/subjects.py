@@ -47,7 +47,7 @@ def subjects(bronze: Bronze) -> DataFrame:
 
 
 def _merged(told: DataFrame) -> DataFrame:
-    """One row per subject; an attribute is what the run that ended last told, the greater of two."""
+    """One row per subject; an attribute is what the run that ended last told."""
     latest = told.groupBy(*quoted(_IDENTITY), "metric").agg(
         F.min("first_seen").alias("first_seen"),
         F.max("last_seen").alias("last_seen"),

@@ -9,12 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable, write_deltalake
 
 from collector import arrow
-from deltalake import DeltaTable, write_deltalake
 from lakehouse import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BASE = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)  # a Monday
 CLUSTER = "cluster-a"
@@ -49,7 +52,7 @@ class Batch:
         **subject: Any,
     ) -> None:
         """A run of one series, at seconds after the base."""
-        row = {name: None for name in tables.RUNS.column_names}
+        row = dict.fromkeys(tables.RUNS.column_names)
         row.update(
             date=micros(start) // 86_400_000_000, cluster=cluster, source=source, metric=metric,
             start=micros(start), end=micros(end), lead_us=round(lead * 1e6),
@@ -127,7 +130,7 @@ class Batch:
                 "error": error,
                 "agent": self.agent,
                 "batch": self.number,
-            }  # fmt: skip
+            }
         )
 
     def commit(self, lake: Path) -> None:

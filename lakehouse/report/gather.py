@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, sla, tables
 from lakehouse import lake as lakes
 from lakehouse.claims import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.errors import TableNotFoundError
+from lakehouse.lake import Lake
 from lakehouse.periods import Period, instant, micros
 from lakehouse.sweep import EXACT, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from lakehouse.lake import Lake
     from lakehouse.tables import Table
 
 Row = dict[str, Any]
@@ -85,7 +86,7 @@ class Gold:
                 "lead_us",
                 "tail_us",
                 "flags",
-            )  # fmt: skip
+            )
         )
 
     def last_lags(self) -> dict[tuple[str, str], float]:

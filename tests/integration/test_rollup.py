@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,8 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
+
 from lakehouse import lake as lakes
 from lakehouse import periods, rollup, sla, slo, tables
+from lakehouse.cli import main
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report import facts as reports
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
@@ -113,9 +117,7 @@ def test_a_second_rollup_makes_no_commit(spark: SparkSession, once: Path):
     assert versions(once) == before
 
 
-def test_late_data_gives_the_tables_of_one_rollup(
-    spark: SparkSession, once: Path, tmp_path: Path
-):
+def test_late_data_gives_the_tables_of_one_rollup(spark: SparkSession, once: Path, tmp_path: Path):
     first_batch().commit(tmp_path)
     roll(spark, tmp_path)
     late_batch().commit(tmp_path)
@@ -216,43 +218,52 @@ def test_the_facts_of_a_period(spark: SparkSession, once: Path):
     assert killed["first_error"] == "connection refused"
 
 
-def test_a_statement_is_made_once_and_again_when_it_changes(spark: SparkSession, tmp_path: Path):
-    first_batch().commit(tmp_path)
-    roll(spark, tmp_path)
-    lake = lakes.at(str(tmp_path))
-    period = periods.week("2026-W47")
-    now = micros(2 * DAY)
-
-    def publish() -> list[sla.Statement]:
-        return sla.publish(spark, lake, sla.read(spark, lake, slo.load(), period, now), period)
-
-    assert publish()
-    assert publish() == []
+@pytest.fixture(scope="module")
+def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A lake with bad rows and a missing set; then the set and late data come. Rollups are dear."""
+    root = tmp_path_factory.mktemp("steps")
+    early = first_batch()
+    for start, end, value in ((50, 50, 1.0), (290, 310, 1.0), (60, 70, float("nan"))):
+        early.run(ISR, start, end, value, topic="t", partition=0)
+    early.run(ISR, 400 * DAY, 400 * DAY + 10, 1.0, topic="t", partition=0)
+    early.run(ISR, 60, 70, 1.0, partition=0)
+    early.scrape("min_isr", 10, 5)
+    known = list(early.members)
+    early.zeros(ISR, 0, 300, "u", [0, 1])
     late = Batch(number=2)
+    late.members, early.members = [row for row in early.members if row not in known], known
     late.run(ISR, 700, 760, 1.0, topic="t", partition=1)
-    late.commit(tmp_path)
-    roll(spark, tmp_path)
-    assert [one.objective.name for one in publish()] == ["min-isr"]
-    rows = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()
+    lake, period, now = None, periods.week("2026-W47"), micros(2 * DAY)
+    steps: dict[str, Any] = {"published": []}
+    for name, batch in (("early", early), ("late", late)):
+        batch.commit(root)
+        roll(spark, root)
+        lake = lakes.at(str(root))
+        steps[name] = {
+            "rejected": lakes.read(spark, lake, tables.REJECTED).collect(),
+            "topics": lakes.read(spark, lake, tables.TOPICS)
+            .where(f"grain = '5m' AND metric = '{ISR}'")
+            .collect(),
+        }
+        for _ in range(2):
+            found = sla.read(spark, lake, slo.load(), period, now)
+            steps["published"].append(sla.publish(spark, lake, found, period))
+    steps["sla"] = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()
+    return steps
+
+
+def test_a_statement_is_made_once_and_again_when_it_changes(two_steps: dict[str, Any]):
+    first, again, changed, same = two_steps["published"]
+    assert first
+    assert again == same == []
+    assert {one.objective.name for one in changed if one.subject.topic == "t"} == {"min-isr"}
+    rows = [row for row in two_steps["sla"] if row.topic == "t"]
     assert sorted(row.statement for row in rows) == [1, 2]
     assert len({row.bad_us for row in rows}) == 2, "the old figure is kept"
 
 
-def test_bad_rows_are_set_aside_with_a_reason(spark: SparkSession, tmp_path: Path):
-    batch = Batch()
-    batch.zeros(ISR, 0, 300, "t", [0, 1])
-    batch.run(ISR, 50, 50, 1.0, topic="t", partition=0)
-    batch.run(ISR, 290, 310, 1.0, topic="t", partition=0)
-    batch.run(ISR, 400 * DAY, 400 * DAY + 10, 1.0, topic="t", partition=0)
-    batch.run(ISR, 60, 70, float("nan"), topic="t", partition=0)
-    batch.run(ISR, 60, 70, 1.0, partition=0)
-    batch.run(ISR, 0, 300, 0.0, topic="u", series=2, members="not yet there")
-    batch.scrape("min_isr", 10, 5)
-    batch.commit(tmp_path)
-    roll(spark, tmp_path)
-    lake = lakes.at(str(tmp_path))
-    found = {row.reason for row in lakes.read(spark, lake, tables.REJECTED).collect()}
-    assert found == {
+def test_bad_rows_are_set_aside_with_a_reason(two_steps: dict[str, Any]):
+    assert {row.reason for row in two_steps["early"]["rejected"]} == {
         "it ends before it starts",
         "it crosses a window of 5m",
         "it lies in the future",
@@ -260,24 +271,16 @@ def test_bad_rows_are_set_aside_with_a_reason(spark: SparkSession, tmp_path: Pat
         "topic is missing",
         "its member set is not known",
     }
-    (row,) = lakes.read(spark, lake, tables.TOPICS).where(f"grain = '5m' AND metric = '{ISR}'").collect()
-    assert (row.topic, row.observed_us, row.positive_us) == ("t", 600 * SECOND, 0)
+    at_base = [row for row in two_steps["early"]["topics"] if row.window.hour == BASE.hour]
+    (row,) = [row for row in at_base if row.window.minute == 0]
+    assert (row.topic, row.observed_us, row.positive_us) == ("t", 900 * SECOND, 60 * SECOND)
 
 
-def test_a_set_that_comes_later_brings_its_rows_back(spark: SparkSession, tmp_path: Path):
-    early, later = Batch(), Batch(number=2)
-    early.zeros(ISR, 0, 300, "t", [0, 1])
-    later.members, early.members = early.members, []
-    early.commit(tmp_path)
-    roll(spark, tmp_path)
-    lake = lakes.at(str(tmp_path))
-    of_topic = f"grain = '5m' AND metric = '{ISR}'"
-    assert lakes.read(spark, lake, tables.TOPICS).where(of_topic).collect() == []
-    later.commit(tmp_path)
-    assert roll(spark, tmp_path).hours == 1
-    (row,) = lakes.read(spark, lake, tables.TOPICS).where(of_topic).collect()
+def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):
+    assert [row.topic for row in two_steps["early"]["topics"] if row.topic == "u"] == []
+    (row,) = [row for row in two_steps["late"]["topics"] if row.topic == "u"]
     assert row.observed_us == 600 * SECOND
-    assert lakes.read(spark, lake, tables.REJECTED).collect() == []
+    assert "its member set is not known" not in {r.reason for r in two_steps["late"]["rejected"]}
 
 
 def test_gold_keeps_its_finest_grain(spark: SparkSession, once: Path):
@@ -303,3 +306,31 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
 def test_clusters_are_told_apart(spark: SparkSession, once: Path):
     with pytest.raises(periods.PeriodError, match=CLUSTER):
         reports.facts(spark, lakes.at(str(once)), slo.load(), periods.week("2026-W47"), cluster="x")
+
+
+def test_the_command_tells_results_on_stdout_and_progress_on_stderr(
+    spark: SparkSession, once: Path, tmp_path: Path
+):
+    assert spark is not None
+    run = CliRunner().invoke(main, ["rollup", str(once), "--json"])
+    assert (run.exit_code, json.loads(run.stdout)["hours"]) == (0, 0)
+    assert "starting Spark" in run.stderr
+    span = ["--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T10:10:00Z"]
+    page = tmp_path / "report.html"
+    run = CliRunner().invoke(main, ["report", str(once), *span, "--json", "-", "--html", str(page)])
+    assert run.exit_code == 0, run.stderr
+    assert json.loads(run.stdout)["window_seconds"] == 300
+    assert "<html" in page.read_text(encoding="utf-8")
+
+
+def test_errors_are_one_line_and_exit_code_1(once: Path, tmp_path: Path):
+    for arguments in (
+        ["rollup", str(tmp_path / "nowhere")],
+        ["rollup", str(once), "--window", "7m"],
+        ["sla", str(once), "--week", "2026-99"],
+    ):
+        run = CliRunner().invoke(main, arguments)
+        assert run.exit_code == 1
+        last = run.stderr.splitlines()
+        assert len(last) == 1
+        assert last[0].startswith("jmxlake: ")

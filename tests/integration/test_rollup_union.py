@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from lakehouse import lake as lakes
 from lakehouse import rollup, slo, tables
 from tests.lake_builder import Batch
@@ -51,7 +52,7 @@ class Piece:
 
 def fleet(seed: int) -> list[Piece]:
     """Random claims: gaps, leader moves, stale zeros beside another's ones, all in one window."""
-    rng = random.Random(seed)  # noqa: S311 - a test, and it shall be the same each time
+    rng = random.Random(seed)
     pieces = []
     for partition in range(PARTITIONS):
         bad = rng.random() < 0.6
@@ -67,8 +68,8 @@ def fleet(seed: int) -> list[Piece]:
                         if rng.random() < 0.15
                     )
                     # Not at once with the window: such a lead lies in the window before.
-                    start += rng.choice((0, 0, 3)) if end - start > 3 else 0
-                    pieces.append(Piece(source, partition, start, end, 1.0, lead, tail, flags))
+                    later = start + (rng.choice((0, 0, 3)) if end - start > 3 else 0)
+                    pieces.append(Piece(source, partition, later, end, 1.0, lead, tail, flags))
                 elif state == 0:
                     pieces.append(Piece(source, partition, start, end, 0.0))
     return pieces
@@ -191,7 +192,10 @@ def test_the_fleets_hold_what_is_hard():
         for pieces in fleets
         for a in pieces
         for b in pieces
-        if a.partition == b.partition and a.source < b.source and a.start < b.end and b.start < a.end
+        if a.partition == b.partition
+        and a.source < b.source
+        and a.start < b.end
+        and b.start < a.end
     ]
     assert any(a.value != b.value for a, b in by_two), "a stale zero beside a one"
     assert any(a.value == b.value == 0 for a, b in by_two), "two claims of a healthy partition"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+
 from lakehouse import grains, periods
 from lakehouse.errors import PeriodError
 from lakehouse.report.outages import incidents
@@ -59,7 +60,11 @@ def run(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[
 def test_runs_that_touch_are_one_incident_with_the_outer_edges():
     pieces = [run(0, 30, tail_us=0), run(30, 40, lead_us=0), run(35, 60, "broker-2"), run(90, 95)]
     first, second = incidents(pieces)[("t", 0)]
-    assert (first["sources"], first["lead_us"], first["tail_us"]) == (["broker-1", "broker-2"], 7, 9)
+    assert (first["sources"], first["lead_us"], first["tail_us"]) == (
+        ["broker-1", "broker-2"],
+        7,
+        9,
+    )
     assert first["end"].endswith("00.000060Z")
     assert second["start"].endswith("00.000090Z")
 

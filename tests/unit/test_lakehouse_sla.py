@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lakehouse import periods, sla, slo
 from lakehouse.existence import Subject, expected_us, with_ends
 
@@ -15,6 +16,10 @@ MINUTE = 60 * SECOND
 def subject(kind: str = "topic", first: int = 0, last: int = HOUR, **rest: object) -> Subject:
     names = dict.fromkeys(("topic", "user", "client_id", "group", "source"))
     return Subject("c", kind, **{**names, "first_us": first, "last_us": last, **rest})
+
+
+def end_of(subjects: list[Subject], topic: str) -> int | None:
+    return {one.topic: end for one, end in with_ends(subjects)}[topic]
 
 
 def statement(expected: int, good: int, bad: int, low: int, high: int) -> sla.Statement:
@@ -46,7 +51,13 @@ def test_more_seen_than_expected_is_never_less_than_nothing_unknown():
     assert (one.unknown_us, one.whole_us, one.verdict) == (0, 60, "met")
 
 
-@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 500), st.integers(0, 500), st.integers(0, 3000))
+@given(
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+    st.integers(0, 500),
+    st.integers(0, 500),
+    st.integers(0, 3000),
+)
 def test_the_interval_holds_the_attainment(good, bad, less, more, expected):
     one = statement(expected, good, bad, max(0, bad - less), bad + more)
     if one.attainment is not None:
@@ -57,20 +68,23 @@ def test_a_silent_topic_goes_on_and_a_deleted_one_ends():
     seen_whole = {"whole_until_us": 2 * HOUR}
     broker = subject("source", source="broker-1", **seen_whole)
     gone = subject(topic="gone", last=HOUR)
-    assert dict((one.topic, end) for one, end in with_ends([broker, gone]))["gone"] == HOUR
+    assert end_of([broker, gone], "gone") == HOUR
     quiet = subject("source", source="broker-1", whole_until_us=HOUR + MINUTE)
-    assert dict((one.topic, end) for one, end in with_ends([quiet, gone]))["gone"] is None
+    assert end_of([quiet, gone], "gone") is None
 
 
 def test_a_live_source_that_does_not_tell_keeps_a_topic_and_a_fenced_one_does_not():
     first = subject("source", source="broker-1", whole_until_us=2 * HOUR)
     second = subject("source", source="broker-2", whole_until_us=HOUR)
     topic = subject(topic="t", last=HOUR)
-    assert dict((o.topic, e) for o, e in with_ends([first, second, topic]))["t"] is None
+    assert end_of([first, second, topic], "t") is None
     fenced = subject(
-        "source", source="broker-2", whole_until_us=HOUR, attributes={"kafka.cluster.node.fenced": 1.0}
+        "source",
+        source="broker-2",
+        whole_until_us=HOUR,
+        attributes={"kafka.cluster.node.fenced": 1.0},
     )
-    assert dict((o.topic, e) for o, e in with_ends([first, fenced, topic]))["t"] == HOUR
+    assert end_of([first, fenced, topic], "t") == HOUR
 
 
 def test_a_source_that_nobody_read_is_expected_all_the_time():
@@ -103,7 +117,11 @@ def test_the_shipped_objectives_load():
 
 @pytest.mark.parametrize(
     ("line", "other"),
-    [("target: 0.999", "target: 1.5"), ("kind: SLO", "kind: SLI"), ("level: topic", "level: shelf")],
+    [
+        ("target: 0.999", "target: 1.5"),
+        ("kind: SLO", "kind: SLI"),
+        ("level: topic", "level: shelf"),
+    ],
 )
 def test_a_wrong_objective_is_one_line_that_names_the_file(tmp_path, line, other):
     text = (slo.SHIPPED / "min-isr.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,22 @@
+"""gold/groups: metrics per consumer group and topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import measures
+from lakehouse.bronze import is_measure
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakehouse.bronze import Bronze
+
+KEYS: Final = ("cluster", "metric", "group", "topic", "window")
+
+
+def groups(bronze: Bronze) -> DataFrame:
+    """Consumer groups per topic, summed over partitions."""
+    return measures.additive(bronze.runs().where((F.col("level") == "group") & is_measure()), KEYS)
