@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import jpype
+
 from collector.errors import SourceRefusedError
 from collector.samples import Commit, Partition
 from collector.sources.admin_records import (
@@ -31,6 +33,7 @@ _CACHE_SECONDS: Final = 2.0  # the families of one tick share what they all need
 _CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap is small
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
 _NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
+_NO_ANSWER: Final = f"{_ERRORS}.TimeoutException"
 _TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
 
 
@@ -62,6 +65,7 @@ class KafkaAdmin:
         properties.setProperty("socket.connection.setup.timeout.ms", timeout_ms)
         properties.setProperty("reconnect.backoff.max.ms", "1000")
         self._admin = java(f"{_ADMIN}.Admin").create(properties)
+        self._patience_ms = round(timeout_seconds * 500)
         self._controllers = controllers
         self._cache: dict[object, tuple[float, Any]] = {}
 
@@ -87,7 +91,10 @@ class KafkaAdmin:
         return self._cached(names, lambda: self._configs(names))
 
     def offsets(self, partitions: Iterable[Partition], kind: str) -> dict[Partition, int]:
-        """Offsets of one kind, in one batch; what client or cluster are too old for is left out.
+        """Offsets of one kind, in one batch; what cannot be told is left out.
+
+        That is what client or cluster are too old for, and partitions that do not answer while
+        others do: a new leader cannot tell the end of a log that is under its min ISR (KIP-966).
 
         Args:
             partitions: Of which partitions.
@@ -100,12 +107,16 @@ class KafkaAdmin:
         request = java("java.util.HashMap")()
         for topic_partition in wanted.values():
             request.put(topic_partition, spec())
-        result = self._admin.listOffsets(request)
+        options = java(f"{_ADMIN}.ListOffsetsOptions")().timeoutMs(jpype.JInt(self._patience_ms))
+        result = self._admin.listOffsets(request, options)
+        absent = (_NO_SUCH_TOPIC, _TOO_OLD)
         found = {}
         for partition, topic_partition in wanted.items():
-            info = _get(result.partitionResult(topic_partition), _NO_SUCH_TOPIC, _TOO_OLD)
+            info = _get(result.partitionResult(topic_partition), *absent, _NO_ANSWER)
             if info is not None:
                 found[partition] = int(info.offset())
+        for topic_partition in wanted.values() if not found else ():
+            _get(result.partitionResult(topic_partition), *absent)  # if none answers, say so
         return found
 
     def groups(self) -> tuple[str, ...]:
