@@ -6,7 +6,6 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := collector lakehouse demo tests bench
 
 # Installs a program with the system's package manager where it is missing and we may.
 define need
@@ -41,15 +40,15 @@ test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
 
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
-	@$(BIN)/ruff check $(SOURCES)
-	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
 .PHONY: format
 format: $(VENV)/.installed ## Let ruff format and mend what it can
-	@$(BIN)/ruff format $(SOURCES)
-	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
 
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, with hashes

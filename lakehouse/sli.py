@@ -129,12 +129,16 @@ def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
 
 
 def _sources(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
-    """Sources: bad while an attempt to read a family of theirs failed."""
+    """Sources: bad while an attempt to read a family of theirs failed.
+
+    A tick that was skipped is no attempt: the scrape before vouches on, or nobody does.
+    """
     keys = ("cluster", "metric", "source", "window")
     ok = (F.col("outcome") == "ok").cast("int")
     counts = {"obs": ok, "pos": 1 - ok, "low": 1 - ok, "high": 1 - ok}
     events = (
         bronze.scrapes()
+        .where("outcome != 'skipped'")
         .withColumn("metric", F.lit(COVERAGE))
         .where(_of(objectives))
         .select(

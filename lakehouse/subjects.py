@@ -106,6 +106,8 @@ def _kind() -> Column:
     return (
         F.when(F.col("metric").startswith("kafka.quota."), "quota")
         .when(F.col("metric") == "kafka.cluster.node.fenced", "source")
+        # Logs are also of the controllers' own __cluster_metadata, which is no topic.
+        .when(F.col("metric").startswith("kafka.log."), None)
         .when(F.col("level").isin("partition", "topic"), "topic")
         .when(F.col("level").isin("group", "client"), F.col("level"))
     )

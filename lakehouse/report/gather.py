@@ -108,7 +108,7 @@ class Gold:
 
     def failures(self) -> list[Row]:
         """The agents' account of what was not seen; instants in microseconds."""
-        rows = self._bronze(tables.SCRAPES).where("outcome != 'ok'")
+        rows = self._bronze(tables.SCRAPES).where("outcome NOT IN ('ok', 'skipped')")
         return _rows(
             _in_micros(rows).select("source", "family", "start", "end", "outcome", "error")
         )

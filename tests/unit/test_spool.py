@@ -24,7 +24,7 @@ S = 1_000_000
 WINDOW = 60 * S
 T0 = 1_700_000_040 * S
 MIB = 1 << 20
-BROKER = Identity("cluster", "1", "4.3.1", 0)
+BROKER = Identity("cluster", "1", "4.3.1", 1)
 
 
 def scrape(at: int, *, bad: bool = False) -> Scrape:
