@@ -23,12 +23,30 @@ class Duration:
     def __init__(self, text: str) -> None:
         self.us = _measure(text, _UNITS, "a duration such as 10s or 5m")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and self.us == other.us
+
+    def __hash__(self) -> int:
+        return hash(self.us)
+
+    def __repr__(self) -> str:
+        return f"Duration({self.us})"
+
 
 class Size:
     """An amount of memory or disk, written as ``512MiB`` or ``1GiB``."""
 
     def __init__(self, text: str) -> None:
         self.bytes = _measure(text, _SIZES, "a size such as 512MiB")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Size) and self.bytes == other.bytes
+
+    def __hash__(self) -> int:
+        return hash(self.bytes)
+
+    def __repr__(self) -> str:
+        return f"Size({self.bytes})"
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,8 +60,7 @@ class Jmx(Section, frozen=True):
     host: str = "127.0.0.1"
     user: str | None = None
     password_file: Path | None = None
-    connect_timeout: Duration = msgspec.field(default_factory=lambda: Duration("3s"))
-    response_timeout: Duration = msgspec.field(default_factory=lambda: Duration("5s"))
+    timeout: Duration = msgspec.field(default_factory=lambda: Duration("5s"))
 
 
 class Attach(Section, frozen=True):
@@ -200,12 +217,13 @@ def _explain(message: str) -> str:
     unknown = re.search(r"unknown field `(.+)`", text)
     if unknown is None:
         return f"{key}: {text}"
-    near = difflib.get_close_matches(unknown[1], _known_keys(), n=1)
+    near = difflib.get_close_matches(unknown[1], known_keys(), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"{key}: unknown key {unknown[1]!r}{hint}"
 
 
-def _known_keys() -> list[str]:
+def known_keys() -> list[str]:
+    """Every key of every section."""
     return sorted(
         {name for section in Section.__subclasses__() for name in section.__struct_fields__}
     )

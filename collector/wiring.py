@@ -39,8 +39,8 @@ def sources(config: Config) -> dict[str, Source]:
         ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
     """
     source, admin = config.source, config.admin
-    response = source.jmx.response_timeout if source.jmx else configuration.Duration("5s")
-    jvm.start(admin.libs if admin else None, timeout_seconds=response.us / 1e6)
+    timeout = source.jmx.timeout if source.jmx else configuration.Duration("5s")
+    jvm.start(admin.libs if admin else None, timeout_seconds=timeout.us / 1e6)
     found: dict[str, Source] = {name: _jvm_source(config) for name in ("jmx", *_SLOW_JMX)}
     if admin is not None and source.role == "broker":
         for name in ("admin", *_SLOW_ADMIN):
@@ -65,7 +65,7 @@ def _jvm_source(config: Config) -> Source:
         source.jmx.port,
         user=source.jmx.user,
         password_file=source.jmx.password_file,
-        timeout_seconds=source.jmx.response_timeout.us / 1e6,
+        timeout_seconds=source.jmx.timeout.us / 1e6,
     )
 
 

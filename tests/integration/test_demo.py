@@ -6,11 +6,13 @@ The demo runs once, as a person would run it; every test compares one part of it
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -21,6 +23,8 @@ from demo.agents import INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -216,3 +220,23 @@ def test_the_page_tells_the_same(demo: Path) -> None:
 
 def test_nothing_was_rejected(report: Any) -> None:
     assert report["rejected"] == 0
+
+
+def test_the_notebook_shows_the_page_of_the_week(
+    demo: Path, report: Any, spark: SparkSession
+) -> None:
+    """The notebook runs unchanged; the platform's names are given to it as the platform would."""
+    week = "{}-W{:02}".format(*instant(report["from"]).isocalendar()[:2])
+    given = {"lake": f"{demo}/lake", "gold": "", "week": week, "cluster": ""}
+    widgets = SimpleNamespace(text=lambda *_: None, get=given.__getitem__)
+    shown: list[str] = []
+    runpy.run_path(
+        str(Path(__file__).parents[2] / "dashboards" / "weekly_sla.py"),
+        init_globals={
+            "spark": spark,
+            "dbutils": SimpleNamespace(widgets=widgets),
+            "displayHTML": shown.append,
+        },
+    )
+    assert len(shown) == 1
+    assert "orders" in shown[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +14,6 @@ from collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 MINIMAL: dict[str, Any] = {
     "source": {"node": 1, "jmx": {"port": 9999}},
@@ -26,6 +27,20 @@ def test_a_minimal_file_has_good_defaults() -> None:
     assert parsed.source.name == "broker-1"
     assert parsed.window.us == 300_000_000
     assert parsed.spool.max_size.bytes == 1 << 30
+
+
+def test_the_reference_file_shows_the_defaults() -> None:
+    reference = config.load(Path(__file__).parents[2] / "deploy" / "agent.yaml")
+    bare = copy.deepcopy(MINIMAL)
+    bare["lake"]["path"] = reference.lake.path
+    bare["spool"]["path"] = str(reference.spool.path)
+    assert reference == config.parse(bare, "agent.yaml")
+
+
+def test_the_reference_file_names_every_key() -> None:
+    text = (Path(__file__).parents[2] / "deploy" / "agent.yaml").read_text()
+    for key in config.known_keys():
+        assert re.search(rf"\b{key}:", text), key
 
 
 @pytest.mark.parametrize(
