@@ -131,7 +131,7 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
     spark: SparkSession, once: Path, tmp_path: Path
 ):
     shutil.copytree(once / "bronze", tmp_path / "bronze")
-    for table in ("subjects", "topics", "brokers"):
+    for table in ("topics", "brokers"):
         killed = _rollup_that_dies_after(table, tmp_path)
         assert killed == -signal.SIGKILL
     log = tmp_path / tables.PROGRESS.path / "_delta_log"
