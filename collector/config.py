@@ -14,6 +14,7 @@ from collector.errors import ConfigError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 _UNITS: Final = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+_SHORTEST_US: Final = 1_000_000
 _SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -175,7 +176,7 @@ def storage_options(lake: Lake) -> dict[str, str]:
     try:
         raw = yaml.safe_load(lake.options_file.read_text(encoding="utf-8"))
         return msgspec.convert(raw, dict[str, str])
-    except (OSError, yaml.YAMLError, msgspec.ValidationError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
         # Not the error's own text: it may quote the file, and the file holds secrets.
         raise ConfigError(
             f"lake.options_file {lake.options_file}: not a readable mapping of names to text"
@@ -186,6 +187,12 @@ def _validate(config: Config) -> None:
     node = str(config.source.node)
     if config.source.role != "client" and not node.isdecimal():
         raise msgspec.ValidationError(f"node id {node!r} is no number - at `$.source`")
+    if not config.lake.path:
+        raise msgspec.ValidationError("must not be empty - at `$.lake.path`")
+    spans = {f"families.{name}.interval": f.interval for name, f in config.families.items()}
+    for key, span in {**spans, "lake.commit_interval": config.lake.commit_interval}.items():
+        if span is not None and span.us < _SHORTEST_US:
+            raise msgspec.ValidationError(f"must be at least 1s - at `$.{key}`")
     if (config.source.jmx is None) == (config.source.attach is None):
         raise msgspec.ValidationError("give either jmx or attach - at `$.source`")
     five_minutes = DEFAULT_WINDOW_SECONDS * 1_000_000

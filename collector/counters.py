@@ -89,7 +89,8 @@ class CounterTrack(msgspec.Struct):
         for series, tally in self.open.items():
             if tally.start < window_us:
                 self._close(series, tally, window_us, ledger)
-                self.open[series] = Tally(0.0, window_us, self.scrapes)
+                flags = tuple(flag for flag in tally.flags if flag != FLAG_GAP)
+                self.open[series] = Tally(0.0, window_us, self.scrapes, flags)
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
         """Nothing vouches any longer: end every tally, keep the baselines."""

@@ -54,6 +54,8 @@ class Delivery:
         self._options = dict(options)
         self._spool = spool
         self._tables: dict[str, DeltaTable] = {}
+        self._checked = False
+        spool.bind("lake", self._lake)
 
     def deliver_next(self) -> bool:
         """Deliver the oldest batch; False where none waits.
@@ -62,6 +64,8 @@ class Delivery:
             LakeError: It did not land for certain; it stays in the spool.
             SpoolError: The spool cannot be read.
         """
+        if not self._checked:
+            self.check()
         waiting = self._spool.oldest()
         if waiting is None:
             return False
@@ -80,8 +84,10 @@ class Delivery:
         """
         loaded = [(table, self._load(table)) for table in _ORDER]
         newest = max((self._last_number(table, delta) for table, delta in loaded), default=0)
-        if newest > self._spool.last_number():
+        if newest > self._spool.reached:
             self._spool.renew_agent()  # restored from an old copy: its numbers are taken
+        self._spool.bind("members", str(self._tables[tables.MEMBERS.name].metadata().id))
+        self._checked = True
 
     def _commit(self, table: tables.Table, rows: Sequence[tuple[Any, ...]], number: int) -> None:
         delta = self._load(table)

@@ -57,8 +57,16 @@ class Recorder:
             SpoolError: It could not be kept, and is not in the encoder either.
         """
         with self._lock:
-            self._spool.append(journal.encode(scrape, self._encoder))
-            self._encoder.record(scrape)
+            if self._encoder.accepts(scrape):
+                self._spool.append(journal.encode(scrape, self._encoder))
+                self._encoder.record(scrape)
+
+    def begin(self, now_us: int) -> None:
+        """An agent starts; if the clock stands before the last attempt, it was set back."""
+        with self._lock:
+            last_us = self._encoder.last_attempt_us()
+            if now_us < last_us:
+                self._keep(self._encoder.step_clock(last_us, now_us))
 
     def note(self, event: Event) -> None:
         """Keep something that happened to the agent itself."""
@@ -82,8 +90,7 @@ class Recorder:
     def step_clock(self, from_us: int, to_us: int) -> None:
         """The wall clock jumped."""
         with self._lock:
-            self._encoder.step_clock(from_us, to_us)
-            self._keep(Sealed([], [], []))
+            self._keep(self._encoder.step_clock(from_us, to_us))
 
     def _recover(self) -> Encoder:
         state, entries = self._spool.recover()
@@ -112,9 +119,9 @@ class Recorder:
         identity = self._encoder.identity
         cluster = identity.cluster if identity else self._cluster or UNKNOWN_CLUSTER
         origin = Origin(cluster, self._source, self._catalogue)
-        batch = batch_of(sealed, origin, self._spool.known_sets())
-        state = msgspec.msgpack.encode(self._encoder)
         try:
+            batch = batch_of(sealed, origin, self._spool.known_sets())
+            state = msgspec.msgpack.encode(self._encoder)
             dropped_batches = self._spool.seal(batch, state)
         except SpoolError:
             self._encoder = self._recover()  # as it was: what could not be kept is not lost

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_GAP_INTERVALS: Final = 2.5
+_TOLD: Final = 16  # spans between jumps of the clock that are remembered
 
 
 class Event(NamedTuple):
@@ -105,9 +106,9 @@ class Encoder(msgspec.Struct):
     Attributes:
         window_us: Length of the windows at which runs are cut.
         memory_us: Per metric, how long its bean shows a value after its cause has ended.
-        sealed_us: What starts before this instant is final.
-        resume_us: Nothing may start before this instant: it is sealed, or was lived through before
-            the clock was set back.
+        sealed_us: What starts before this instant is final, and nothing may start before it.
+        began_us: Since when the clock has run without a jump.
+        told: Spans that were told before the clock jumped; they are not told again.
     """
 
     window_us: int
@@ -118,17 +119,23 @@ class Encoder(msgspec.Struct):
     events: list[Event] = msgspec.field(default_factory=list)
     identity: Identity | None = None
     sealed_us: int = 0
-    resume_us: int = 0
+    began_us: int = 0
+    told: list[tuple[int, int]] = msgspec.field(default_factory=list)
+
+    def accepts(self, scrape: Scrape) -> bool:
+        """Whether an attempt is to be recorded: in order, and of a time that was not told yet."""
+        family = self.families.get(scrape.family)
+        last_us = max(family.attempted_us or 0, family.answered_us or 0) if family else 0
+        told = any(start <= scrape.answered_us < end for start, end in self.told)
+        in_order = scrape.answered_us >= self.sealed_us and scrape.asked_us >= last_us
+        return in_order and not told and scrape.answered_us >= scrape.asked_us
 
     def record(self, scrape: Scrape) -> None:
-        """Take in one attempt. Attempts of one family come in the order of time.
-
-        An attempt that ends before ``resume_us`` is left out: that time has been told already.
-        """
-        if scrape.answered_us < self.resume_us:
-            return
-        if scrape.asked_us < self.resume_us:
-            scrape = dataclasses.replace(scrape, asked_us=self.resume_us)
+        """Take in one attempt that is accepted."""
+        floor_us = max([self.sealed_us, *(e for s, e in self.told if s <= scrape.asked_us < e)])
+        if scrape.asked_us < floor_us:
+            scrape = dataclasses.replace(scrape, asked_us=floor_us)
+        self.began_us = self.began_us or scrape.asked_us
         family = self.families.setdefault(scrape.family, FamilyTrack(0))
         family.max_gap_us = round(scrape.interval_us * MAX_GAP_INTERVALS)
         if scrape.outcome == "skipped":
@@ -156,7 +163,7 @@ class Encoder(msgspec.Struct):
     def sealable_us(self, now_us: int) -> int:
         """The start of the oldest window that may still change; at least ``sealed_us``."""
         gaps = [family.max_gap_us for family in self.families.values()]
-        past_us = now_us - max([*self.memory_us.values(), *gaps, 0])
+        past_us = now_us - max([*self.memory_us.values(), 0]) - max([*gaps, 0])
         return max(past_us - past_us % self.window_us, self.sealed_us)
 
     def flush(self, now_us: int) -> Sealed:
@@ -167,15 +174,25 @@ class Encoder(msgspec.Struct):
             family.account.stop(now_us)
         return self._take(now_us)
 
-    def step_clock(self, from_us: int, to_us: int) -> None:
-        """The wall clock jumped: end everything where the old clock stood."""
+    def step_clock(self, from_us: int, to_us: int) -> Sealed:
+        """The wall clock jumped: end everything where the old clock stood, and take it out.
+
+        What was told under the old clock is remembered, so that the new one does not tell it again
+        when it comes by there.
+        """
+        sealed = self.flush(from_us)
         for family in self.families.values():
-            family.elapse(from_us, self.window_us, self.ledger)
-            family.stop(from_us, self.ledger)
-            family.account.stop(from_us)
             family.attempted_us, family.cut_us = None, 0
-        self.resume_us = max(self.resume_us, from_us)
-        self.events.append(Event(to_us, "clock_step", Series(""), str(from_us), str(to_us)))
+        self.told = [*self.told, (self.began_us or from_us, from_us)][-_TOLD:]
+        self.began_us = to_us
+        self.sealed_us = 0
+        event = Event(to_us, "clock_step", Series(""), str(from_us), str(to_us))
+        return sealed._replace(events=[*sealed.events, event])
+
+    def last_attempt_us(self) -> int:
+        """When the last attempt was made, 0 before the first."""
+        times = [(f.attempted_us or 0, f.answered_us or 0) for f in self.families.values()]
+        return max((max(pair) for pair in times), default=0)
 
     def _observe(
         self, family: FamilyTrack, scrape: Scrape, answer: Answer, identity: Identity
@@ -241,7 +258,6 @@ class Encoder(msgspec.Struct):
         ]
         events, self.events = self.events, []
         self.sealed_us = max(self.sealed_us, end_us)
-        self.resume_us = max(self.resume_us, end_us)
         return Sealed(runs, accounts, events)
 
 

@@ -45,6 +45,9 @@ class Scraper:
         if answer is not None and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None
             error = f"{family.name}: the answer took longer than the interval and is too old to use"
+        if answered_us < asked_us:
+            outcome, answer, answered_us = "clock_step", None, asked_us
+            error = f"{family.name}: the clock was set back meanwhile"
         return Scrape(
             family=family.name,
             tick_us=asked_us - asked_us % interval_us,

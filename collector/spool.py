@@ -47,6 +47,10 @@ class Spool:
         path: The SQLite file; it is made where it is missing, readable by its owner alone.
         max_bytes: Size of the waiting batches beyond which the oldest is dropped.
 
+    Attributes:
+        reached: The highest batch number that the lake may know of: what was given before it was
+            opened, and what was acknowledged since.
+
     Raises:
         SpoolError: It cannot be read or written, is damaged, or another agent holds it.
     """
@@ -55,6 +59,7 @@ class Spool:
         self._path = path
         self._max_bytes = max_bytes
         self._mutex = threading.RLock()
+        self.reached = 0
         with self._guarded():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = path.with_suffix(".lock").open("w")
@@ -81,13 +86,26 @@ class Spool:
         """The id under which this spool's batches are known in the lake."""
         return self._meta("agent")
 
-    def renew_agent(self) -> str:
-        """Take a new id: the lake knows more of the old one than this spool does."""
+    def renew_agent(self) -> None:
+        """Take a new id: the lake knows more of the old one than this spool did when it was opened.
+
+        The spool was restored from an old copy. What waited in it then is in the lake.
+        """
         with self._transaction() as db:
             agent = uuid.uuid4().hex
             db.execute("UPDATE meta SET value = ? WHERE key = 'agent'", (agent,))
+            db.execute("DELETE FROM batches WHERE number <= ?", (self.reached,))
             db.execute("DELETE FROM sets")
-        return agent
+        self.reached = self.last_number()
+
+    def bind(self, what: str, value: str) -> None:
+        """Remember which lake the member sets went to; of another one none is known."""
+        with self._transaction() as db:
+            row = db.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
+            if row is None or row[0] != value:
+                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, value))
+                if row is not None:
+                    db.execute("DELETE FROM sets")
 
     def append(self, entry: bytes) -> None:
         """Keep one journal entry."""
@@ -100,10 +118,9 @@ class Spool:
         Returns:
             Numbers of the oldest batches that had to be dropped to stay below ``max_bytes``.
         """
-        packed = zlib.compress(msgspec.msgpack.encode(batch), 6)
         with self._transaction() as db:
             if batch:
-                db.execute("INSERT INTO batches (rows) VALUES (?)", (packed,))
+                db.execute("INSERT INTO batches (rows) VALUES (?)", (_pack(batch),))
                 sets = [(row[0],) for row in batch.rows[tables.MEMBERS.name]]
                 db.executemany("INSERT OR IGNORE INTO sets VALUES (?)", sets)
             db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?)", (state,))
@@ -136,6 +153,7 @@ class Spool:
         """The batch is in the lake; forget it."""
         with self._transaction() as db:
             db.execute("DELETE FROM batches WHERE number = ?", (number,))
+        self.reached = max(self.reached, number)
 
     def last_number(self) -> int:
         """The highest batch number ever given, 0 before the first."""
@@ -154,18 +172,29 @@ class Spool:
         return count, size
 
     def _drop_excess(self, db: sqlite3.Connection) -> list[int]:
-        dropped = []
         sizes = db.execute("SELECT number, LENGTH(rows) FROM batches ORDER BY number").fetchall()
         excess = sum(size for _, size in sizes) - self._max_bytes
+        dropped: list[int] = []
         for number, size in sizes[:-1]:
-            if excess <= 0:
-                break
-            db.execute("DELETE FROM batches WHERE number = ?", (number,))
-            dropped.append(number)
-            excess -= size
+            if excess > 0:
+                dropped.append(number)
+                excess -= size
         if dropped:
-            db.execute("DELETE FROM sets")  # the dropped batches may have carried them
+            self._save_sets(db, dropped, sizes[len(dropped)][0])
         return dropped
+
+    def _save_sets(self, db: sqlite3.Connection, dropped: list[int], heir: int) -> None:
+        """Drop batches, but let the next one carry their member sets: others refer to them."""
+        names = tables.MEMBERS.name
+        next_batch = self._read(db, heir)
+        sets = [row for number in dropped for row in self._read(db, number).rows.get(names, [])]
+        next_batch.rows[names] = [*sets, *next_batch.rows.get(names, [])]
+        db.execute("UPDATE batches SET rows = ? WHERE number = ?", (_pack(next_batch), heir))
+        db.executemany("DELETE FROM batches WHERE number = ?", [(number,) for number in dropped])
+
+    def _read(self, db: sqlite3.Connection, number: int) -> Batch:
+        row = db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()
+        return msgspec.msgpack.decode(zlib.decompress(row[0]), type=Batch)
 
     def _open(self) -> None:
         with self._guarded():
@@ -196,6 +225,7 @@ class Spool:
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO meta VALUES ('version', ?)", (_VERSION,))
             db.execute("INSERT OR IGNORE INTO meta VALUES ('agent', ?)", (uuid.uuid4().hex,))
+        self.reached = self.last_number()
         if self._meta("version") != _VERSION:
             raise SpoolError(
                 f"spool {self._path} is of another version of jmxlake-agent; "
@@ -228,3 +258,7 @@ class Spool:
             raise SpoolError(
                 f"spool {self._path}: {error}; check the disk and the folder's owner"
             ) from error
+
+
+def _pack(batch: Batch) -> bytes:
+    return zlib.compress(msgspec.msgpack.encode(batch), 6)

@@ -211,7 +211,10 @@ def _progress(what: str) -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+    lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
+    # py4j says first that something happened, and then what.
+    told = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return next(iter(told or lines), repr(error))
 
 
 def _fail(message: str) -> NoReturn:

@@ -42,7 +42,7 @@ _QUICK: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 
 SIZE_SETTING: Final = "JMXLAKE_SPARK"
 """Environment variable: ``quick`` (the default) for new data of up to some million rows at a time,

@@ -67,14 +67,15 @@ def test_batches_arrive_in_order_and_are_forgotten(spool: Spool, lake: Path) -> 
 
 
 def test_a_crash_after_the_commit_and_before_the_acknowledgement_doubles_nothing(
-    spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sealed(spool, "a")
-    with monkeypatch.context() as patch:
+    with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
+        sealed(spool, "a")
         patch.setattr(spool, "acknowledge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             drain(Delivery(str(lake), {}, spool))
-    drain(Delivery(str(lake), {}, spool))
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        drain(Delivery(str(lake), {}, spool))
     assert delivered(lake) == ["a"]
 
 
@@ -139,12 +140,27 @@ def test_a_spool_restored_from_an_old_copy_gets_a_new_identity(tmp_path: Path, l
 
     with Spool(copy, MIB) as restored:
         agent = restored.agent
-        delivery = Delivery(str(lake), {}, restored)
-        delivery.check()
+        sealed(restored, "d", "e")  # before the lake was asked for the first time
+        drain(Delivery(str(lake), {}, restored))
         assert restored.agent != agent
-        sealed(restored, "d")
-        drain(delivery)
-    assert delivered(lake) == ["a", "a", "b", "c", "d"]
+    assert delivered(lake) == ["a", "b", "c", "d", "e"]
+
+
+def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -> None:
+    member = ("hash", "c", "partitions", "t", (1, 2), None)
+    batch = Batch({"events": [], "members": [member]})
+    drained = Delivery(f"{tmp_path}/one", {}, spool)
+    spool.seal(batch, b"")
+    drain(drained)
+    assert spool.known_sets() == {"hash"}
+    Delivery(f"{tmp_path}/one", {}, spool).check()
+    assert spool.known_sets() == {"hash"}
+    shutil.rmtree(tmp_path / "one")
+    Delivery(f"{tmp_path}/one", {}, spool).check()
+    assert spool.known_sets() == set(), "a lake made anew at the same place"
+    spool.seal(batch, b"")
+    Delivery(f"{tmp_path}/two", {}, spool)
+    assert spool.known_sets() == set()
 
 
 def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) -> None:

@@ -21,6 +21,7 @@ S = 1_000_000
 INTERVAL = 10 * S
 MAX_GAP = 25 * S
 WINDOW = 60 * S
+T0 = 1_700_000_040 * S
 BROKER = Identity("cluster", "1", "4.3.1", 1)
 METRIC = "kafka.partition.under_min_isr"
 P = [Series(METRIC, "t", number) for number in range(4)]
@@ -309,16 +310,55 @@ def test_a_counter_that_vanished_and_came_back_starts_at_zero() -> None:
     assert sum(run.value or 0 for run in encode(scrapes, 30 * S).runs) == 150
 
 
-def test_a_clock_set_back_never_overlaps_what_was_told() -> None:
+def test_a_clock_that_jumps_never_tells_a_time_twice() -> None:
+    """Back by 100 s, lived through again, and an hour forward that is put right again."""
     encoder = Encoder(WINDOW)
-    for tick in range(0, 200, 10):
-        encoder.record(ok(tick * S, {P[0]: 0.0}))
-    sealed = encoder.seal(200 * S)
-    encoder.step_clock(200 * S, 100 * S)
-    for tick in range(100, 300, 10):
-        encoder.record(ok(tick * S, {P[0]: 0.0}))
-    rest = encoder.flush(300 * S)
-    runs = sorted(sealed.runs + rest.runs, key=lambda run: run.start)
-    assert runs[-1].end == 300 * S
+    told = [Sealed([], [], [])]
+
+    def live(start: int, end: int) -> None:
+        for tick in range(start, end, 10):
+            scrape = ok(T0 + tick * S, {P[0]: 0.0})
+            if encoder.accepts(scrape):
+                encoder.record(scrape)
+            told.append(encoder.seal(T0 + tick * S))
+
+    live(0, 200)
+    told.append(encoder.step_clock(T0 + 200 * S, T0 + 100 * S))
+    live(100, 300)
+    told.append(encoder.step_clock(T0 + 300 * S, T0 + 3900 * S))
+    live(3900, 4000)
+    told.append(encoder.step_clock(T0 + 4000 * S, T0 + 400 * S))
+    live(400, 500)
+    told.append(encoder.flush(T0 + 500 * S))
+    runs = sorted((run for sealed in told for run in sealed.runs), key=lambda run: run.start)
     assert all(run.end <= after.start for run, after in pairwise(runs))
-    assert [event.kind for event in rest.events] == ["clock_step"]
+    assert sum(run.end - run.start for run in runs) == (300 + 100 + 100) * S
+    assert sum(len(sealed.events) for sealed in told) == 3
+
+
+def test_an_attempt_out_of_order_is_not_accepted() -> None:
+    encoder = Encoder(WINDOW)
+    encoder.record(ok(T0 + 50 * S, {P[0]: 0.0}))
+    assert not encoder.accepts(ok(T0 + 40 * S, {P[0]: 0.0}))
+    assert encoder.accepts(ok(T0 + 60 * S, {P[0]: 0.0}))
+
+
+@given(st.lists(st.integers(0, 6), min_size=10, max_size=60), st.integers(0, 9))
+@settings(max_examples=200, deadline=None)
+def test_a_memory_never_makes_the_lower_bound_too_high(states: list[int], phase: int) -> None:
+    """The bean shows throttling for 60 s after it ended; windows are as short as the memory.
+
+    Pauses shorter than the memory cannot be told from throttling, so there are none.
+    """
+    memory = 60
+    throttled = [state < 3 for state in states for _ in range(35 if state < 3 else 105)]
+
+    def shown(second: int) -> float | None:
+        recent = throttled[max(0, second - memory) : second + 1]
+        return 7.0 if any(recent) else None
+
+    seconds = range(phase, len(throttled), 10)
+    scrapes = [ok(T0 + second * S, {P[0]: shown(second)}) for second in seconds]
+    runs = encode(scrapes, scrapes[-1].answered_us + 1, memory=memory * S).runs
+    low = sum(run.end - run.start - run.tail for run in runs if run.value)
+    assert low <= sum(throttled) * S

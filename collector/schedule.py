@@ -1,0 +1,68 @@
+"""When things are done: at ticks aligned to the epoch, whatever the clock did meanwhile."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class EpochTrigger(BaseTrigger):  # type: ignore[misc]
+    """Fires at multiples of an interval since the epoch.
+
+    APScheduler's IntervalTrigger counts from when it was started, and lists every tick that was
+    missed: after a clock set forward by years that is hours of work and gigabytes.
+    """
+
+    def __init__(self, interval_us: int) -> None:
+        self._interval_us = interval_us
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
+        """The first tick after now and after the last one that fired."""
+        after = max(now, previous_fire_time) if previous_fire_time else now
+        after_us = (after - _EPOCH) // _MICROSECOND
+        tick_us = after_us - after_us % self._interval_us + self._interval_us
+        return _EPOCH + timedelta(microseconds=tick_us)
+
+
+class Schedule:
+    """Jobs on threads of their own kind; a job that is late or hangs delays no other kind.
+
+    Args:
+        threads: Names of the threads.
+    """
+
+    def __init__(self, threads: Iterable[str]) -> None:
+        self.scheduler = BackgroundScheduler(
+            executors={name: ThreadPoolExecutor(1) for name in threads},
+            timezone=UTC,
+            job_defaults={"coalesce": True, "max_instances": 1},
+        )
+
+    def every(self, interval_us: int, name: str, thread: str, work: Callable[[], None]) -> None:
+        """Do something at every tick, and once at the start."""
+        grace_seconds = max(1, interval_us // 1_000_000)
+        self.scheduler.add_job(work, executor=thread, misfire_grace_time=None)
+        self.scheduler.add_job(
+            work,
+            EpochTrigger(interval_us),
+            id=name,
+            executor=thread,
+            misfire_grace_time=grace_seconds,
+        )
+
+    def realign(self) -> None:
+        """After the clock was set: wait for the next tick of the new time, not of the old."""
+        now = datetime.now(UTC)
+        for job in self.scheduler.get_jobs():
+            if isinstance(job.trigger, EpochTrigger):
+                job.modify(next_run_time=job.trigger.get_next_fire_time(None, now))

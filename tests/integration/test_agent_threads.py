@@ -1,0 +1,190 @@
+"""The agent's threads: real scheduler, spool and recorder; a fake source, clock and delivery."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import apscheduler.executors.base
+import apscheduler.schedulers.base
+import pytest
+
+from collector import schedule
+from collector.agent import Agent, Task
+from collector.catalogue import Family, Metric
+from collector.errors import CommitError, SourceTimeoutError, SpoolError
+from collector.recorder import Recorder
+from collector.samples import Answer, Identity, Reading, Series
+from collector.scraper import Scraper
+from collector.spool import Spool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+S = 1_000_000
+METRIC = Metric(name="m", unit="1", description="", object="a:b=c")
+
+
+class FakeClock:
+    """The host's clocks; the wall clock can be set."""
+
+    def __init__(self) -> None:
+        self.offset = 0.0
+
+    def wall_us(self) -> int:
+        return round((time.time() + self.offset) * S)
+
+    def steady_us(self) -> int:
+        return time.monotonic_ns() // 1_000
+
+
+class FakeSource:
+    """Answers at once, fails or hangs, as it is told; remembers when it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        self.fails = False
+        self.hangs = threading.Event()
+        self.hangs.set()
+
+    def identify(self) -> Identity:
+        return Identity("c", "1", "4.3.1", 1)
+
+    def read(self, _: Family) -> Answer:
+        self.asked.append(time.time())
+        self.hangs.wait(30)
+        if self.fails:
+            raise SourceTimeoutError("it hangs")
+        return Answer((Reading("m", "gauge", frozenset({Series("m")})),), 1)
+
+    def close(self) -> None:
+        pass
+
+
+class FakeDelivery:
+    """Takes batches as long as it does not fail."""
+
+    def __init__(self) -> None:
+        self.fails = False
+        self.calls = 0
+
+    def deliver_next(self) -> bool:
+        self.calls += 1
+        if self.fails:
+            raise CommitError("the lake is away")
+        return False
+
+
+class Stage:
+    """An agent of one or more families, each with a source of its own."""
+
+    def __init__(self, spool: Spool, families: int = 1) -> None:
+        self.clock, self.delivery = FakeClock(), FakeDelivery()
+        self.recorder = Recorder(spool, "broker-1", 300 * S, {}, "hash", None)
+        self.spool, self.stop = spool, threading.Event()
+        self.sources = [FakeSource() for _ in range(families)]
+        tasks = [Task(_family(n), S, Scraper(s, self.clock)) for n, s in enumerate(self.sources)]
+        self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock)  # type: ignore[arg-type]
+        self._thread = threading.Thread(target=self.agent.run, args=(self.stop,))
+
+    def __enter__(self) -> Stage:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for source in self.sources:
+            source.hangs.set()
+        self.stop.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        while (waiting := self.spool.oldest()) is not None:
+            found += waiting.batch.rows[table]
+            self.spool.acknowledge(waiting.number)
+        return found
+
+
+def _family(number: int) -> Family:
+    return Family(
+        name=f"family-{number}", via="jmx", cadence_seconds=1, roles=("broker",), metrics=(METRIC,)
+    )
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        yield spool
+
+
+def test_scrapes_come_at_ticks_of_the_epoch(spool: Spool) -> None:
+    with Stage(spool) as stage:
+        time.sleep(4.5)
+    late = [asked % 1 for asked in stage.sources[0].asked[1:]]  # the first one comes at the start
+    assert len(late) >= 3
+    assert max(late) < 0.3
+
+
+@pytest.mark.parametrize("step", [-3600.0, 365 * 86400.0], ids=["an hour back", "a year forward"])
+def test_a_clock_that_is_set_stops_nothing(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    with Stage(spool) as stage:
+        clock = stage.clock
+
+        class Shifted(dt.datetime):
+            @classmethod
+            def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:  # type: ignore[override]
+                return dt.datetime.fromtimestamp(time.time() + clock.offset, tz)
+
+        for module in (apscheduler.schedulers.base, apscheduler.executors.base, schedule):
+            monkeypatch.setattr(module, "datetime", Shifted)
+        time.sleep(2.5)
+        clock.offset = step
+        time.sleep(5)
+        after = [asked for asked in stage.sources[0].asked if asked > time.time() - 3.2]
+        assert len(after) >= 2
+    events = stage.rows("events")
+    assert [event[4] for event in events] == ["agent_start", "clock_step"]
+
+
+def test_a_source_that_hangs_delays_no_other(spool: Spool) -> None:
+    with Stage(spool, families=2) as stage:
+        time.sleep(1.5)
+        stage.sources[0].hangs.clear()
+        time.sleep(4)
+        recent = [asked for asked in stage.sources[1].asked if asked > time.time() - 3]
+        assert len(recent) >= 2
+    outcomes = {(row[3], row[6]) for row in stage.rows("scrapes")}
+    assert ("family-0", "timeout") in outcomes
+    assert ("family-0", "skipped") in outcomes
+    assert {outcome for family, outcome in outcomes if family == "family-1"} == {"ok"}
+
+
+def test_a_full_disk_is_one_line_and_the_agent_goes_on(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: bytes) -> None:
+        raise SpoolError("spool: database or disk is full")
+
+    with Stage(spool) as stage:
+        time.sleep(1.5)
+        with monkeypatch.context() as patch:
+            patch.setattr(spool, "append", full)
+            time.sleep(3)
+        time.sleep(2.5)
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("database or disk is full") == 1
+    assert "Traceback" not in said.out + said.err
+    assert sum(row[7] for row in stage.rows("scrapes")) >= 3
+
+
+def test_a_lake_that_is_away_is_asked_less_and_less_often(spool: Spool) -> None:
+    with Stage(spool) as stage:
+        stage.delivery.fails = True
+        time.sleep(6)
+        assert 1 <= stage.delivery.calls <= 4
