@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 import yaml
@@ -18,36 +18,50 @@ _SHORTEST_US: Final = 1_000_000
 _SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-class Duration:
-    """A span of time, written as ``10s``, ``500ms``, ``5m`` or ``1h``; ``us``: microseconds."""
+class Quantity:
+    """A number with a unit, as people write it; equal where the amounts are."""
+
+    units: ClassVar[dict[str, int]]
+    expected: ClassVar[str]
 
     def __init__(self, text: str) -> None:
-        self.us = _measure(text, _UNITS, "a duration such as 10s or 5m")
+        match = re.fullmatch(r"(\d+)\s*([A-Za-z]+)", text)
+        if match is None or match[2] not in self.units:
+            raise ValueError(f"expected {self.expected}, got {text!r}")
+        self.amount = int(match[1]) * self.units[match[2]]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Duration) and self.us == other.us
+        return type(self) is type(other) and self.amount == other.amount
 
     def __hash__(self) -> int:
-        return hash(self.us)
+        return hash(self.amount)
 
     def __repr__(self) -> str:
-        return f"Duration({self.us})"
+        return f"{type(self).__name__}({self.amount})"
 
 
-class Size:
+class Duration(Quantity):
+    """A span of time, written as ``10s``, ``500ms``, ``5m`` or ``1h``."""
+
+    units = _UNITS
+    expected = "a duration such as 10s or 5m"
+
+    @property
+    def us(self) -> int:
+        """In microseconds."""
+        return self.amount
+
+
+class Size(Quantity):
     """An amount of memory or disk, written as ``512MiB`` or ``1GiB``."""
 
-    def __init__(self, text: str) -> None:
-        self.bytes = _measure(text, _SIZES, "a size such as 512MiB")
+    units = _SIZES
+    expected = "a size such as 512MiB"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Size) and self.bytes == other.bytes
-
-    def __hash__(self) -> int:
-        return hash(self.bytes)
-
-    def __repr__(self) -> str:
-        return f"Size({self.bytes})"
+    @property
+    def bytes(self) -> int:
+        """In bytes."""
+        return self.amount
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,15 +216,8 @@ def _validate(config: Config) -> None:
         raise msgspec.ValidationError("must divide 5m or be a multiple of it - at `$.window`")
 
 
-def _measure(text: str, units: dict[str, int], expected: str) -> int:
-    match = re.fullmatch(r"(\d+)\s*([A-Za-z]+)", str(text))
-    if match is None or match[2] not in units:
-        raise ValueError(f"expected {expected}, got {text!r}")
-    return int(match[1]) * units[match[2]]
-
-
 def _hook(type_: type, value: Any) -> Any:
-    if type_ in (Duration, Size) and isinstance(value, str):
+    if issubclass(type_, Quantity) and isinstance(value, str):
         return type_(value)
     if issubclass(type_, Path) and isinstance(value, str):
         return Path(value)
