@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -34,7 +34,17 @@ _CONFIG = click.option(
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _OneLine(click.Group):
+    """An extra that is not installed is one line too."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            _fail(JmxlakeError(f"{error.name} is missing: install jmxlake[agent]"))
+
+
+@click.group(cls=_OneLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="jmxlake")
 def main() -> None:
     """Read a Kafka broker's JMX beans and keep them, exactly once, in Delta tables."""
@@ -185,7 +195,7 @@ def _guarded(path: Path, work: Callable[[Config], None]) -> None:
         _fail(error)
 
 
-def _fail(error: Exception) -> None:
+def _fail(error: Exception) -> NoReturn:
     click.echo(f"jmxlake-agent: {error}", err=True)
     sys.exit(1)
 

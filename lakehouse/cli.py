@@ -45,6 +45,8 @@ class _OneLine(click.Group):
             return super().invoke(ctx)
         except LakehouseError as error:
             _fail(str(error))
+        except ModuleNotFoundError as error:
+            _fail(f"{error.name} is missing: install jmxlake[lakehouse]")
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:
