@@ -9,7 +9,6 @@ import msgspec
 
 from collector import journal
 from collector.batches import Origin, batch_of
-from collector.errors import SpoolError
 from collector.runs import Encoder, Event, Sealed
 from collector.samples import Scrape, Series
 
@@ -105,8 +104,7 @@ class Recorder:
     def _configure(self) -> None:
         encoder, window_us, memory_us = self._encoder, self._window_us, self._memory_us
         if encoder.window_us != window_us:
-            attempts = [family.attempted_us or 0 for family in encoder.families.values()]
-            self._keep(encoder.flush(max([*attempts, encoder.sealed_us])))
+            self._keep(encoder.flush(max(encoder.last_attempt_us(), encoder.sealed_us)))
             encoder.window_us = window_us
             for family in encoder.families.values():
                 family.cut_us = 0
@@ -123,7 +121,7 @@ class Recorder:
             batch = batch_of(sealed, origin, self._spool.known_sets())
             state = msgspec.msgpack.encode(self._encoder)
             dropped_batches = self._spool.seal(batch, state)
-        except SpoolError:
+        except Exception:
             self._encoder = self._recover()  # as it was: what could not be kept is not lost
             raise
         for number in dropped_batches:

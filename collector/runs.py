@@ -67,6 +67,11 @@ class FamilyTrack(msgspec.Struct):
     attempted_us: int | None = None
     cut_us: int = 0
 
+    @property
+    def last_us(self) -> int:
+        """When the last attempt was asked or answered, 0 before the first."""
+        return max(self.attempted_us or 0, self.answered_us or 0)
+
     def tracks(self) -> Iterator[GaugeTrack | CounterTrack]:
         """The tracks of all metrics."""
         yield from self.gauges.values()
@@ -92,7 +97,7 @@ class FamilyTrack(msgspec.Struct):
     def elapse(self, now_us: int, window_us: int, ledger: Ledger) -> None:
         """Let time pass without an attempt: cut, and stop where vouching has run out."""
         if self.attempted_us is not None:
-            limit_us = max(self.attempted_us, self.answered_us or 0) + self.max_gap_us
+            limit_us = self.last_us + self.max_gap_us
             if limit_us < now_us:
                 self.cut(limit_us, window_us, ledger)
                 self.stop(limit_us, ledger)
@@ -125,7 +130,7 @@ class Encoder(msgspec.Struct):
     def accepts(self, scrape: Scrape) -> bool:
         """Whether an attempt is to be recorded: in order, and of a time that was not told yet."""
         family = self.families.get(scrape.family)
-        last_us = max(family.attempted_us or 0, family.answered_us or 0) if family else 0
+        last_us = family.last_us if family else 0
         told = any(start <= scrape.answered_us < end for start, end in self.told)
         in_order = scrape.answered_us >= self.sealed_us and scrape.asked_us >= last_us
         return in_order and not told and scrape.answered_us >= scrape.asked_us
@@ -191,8 +196,7 @@ class Encoder(msgspec.Struct):
 
     def last_attempt_us(self) -> int:
         """When the last attempt was made, 0 before the first."""
-        times = [(f.attempted_us or 0, f.answered_us or 0) for f in self.families.values()]
-        return max((max(pair) for pair in times), default=0)
+        return max((family.last_us for family in self.families.values()), default=0)
 
     def _observe(
         self, family: FamilyTrack, scrape: Scrape, answer: Answer, identity: Identity

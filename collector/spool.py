@@ -147,7 +147,7 @@ class Spool:
             ).fetchone()
         if row is None:
             return None
-        return Sealed(row[0], msgspec.msgpack.decode(zlib.decompress(row[1]), type=Batch))
+        return Sealed(row[0], _unpack(row[1]))
 
     def acknowledge(self, number: int) -> None:
         """The batch is in the lake; forget it."""
@@ -194,7 +194,7 @@ class Spool:
 
     def _read(self, db: sqlite3.Connection, number: int) -> Batch:
         row = db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()
-        return msgspec.msgpack.decode(zlib.decompress(row[0]), type=Batch)
+        return _unpack(row[0])
 
     def _open(self) -> None:
         with self._guarded():
@@ -262,3 +262,7 @@ class Spool:
 
 def _pack(batch: Batch) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(batch), 6)
+
+
+def _unpack(packed: bytes) -> Batch:
+    return msgspec.msgpack.decode(zlib.decompress(packed), type=Batch)

@@ -11,6 +11,7 @@ from collector.clock import SystemClock
 from collector.delivery import Delivery
 from collector.errors import ConfigError
 from collector.recorder import Recorder
+from collector.runs import MAX_GAP_INTERVALS
 from collector.scraper import Scraper
 from collector.sources import jvm
 from collector.sources.admin import AdminSource
@@ -99,10 +100,10 @@ def tasks(config: Config, loaded: Catalogue, found: dict[str, Source]) -> list[T
         if scraper is None:
             continue
         interval_us = settings.interval.us if settings.interval else family.cadence_us
-        if interval_us * 2.5 >= config.window.us:
+        if interval_us * MAX_GAP_INTERVALS >= config.window.us:
             raise ConfigError(
-                f"families.{family.name}: 2.5 intervals of {interval_us / 1e6:g} s must be shorter"
-                f" than the window of {config.window.us / 1e6:g} s"
+                f"families.{family.name}: {MAX_GAP_INTERVALS} intervals of {interval_us / 1e6:g} s"
+                f" must be shorter than the window of {config.window.us / 1e6:g} s"
             )
         wanted.append(Task(family, interval_us, scraper))
     return wanted

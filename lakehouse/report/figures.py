@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,14 +81,7 @@ def unknown_time(us: int | None) -> str:
 
 def time(row: Row, stem: str) -> Figure:
     """The duration ``stem`` of a row, from its columns ``_us``, ``_low_us`` and ``_high_us``."""
-    value, low, high = (row.get(f"{stem}{part}_us") for part in ("", "_low", "_high"))
-    exact = low == high == value
-    return Figure(
-        words.duration(value),
-        _between(words.duration(low, "down"), words.duration(high, "up"), exact=exact),
-        unknown_time(row.get("unknown_us")),
-        value,
-    )
+    return _bounded(row, (f"{stem}_us", f"{stem}_low_us", f"{stem}_high_us"), words.duration)
 
 
 def incident_length(incident: Row) -> Figure:
@@ -109,14 +102,7 @@ def incident_length(incident: Row) -> Figure:
 
 def attainment(row: Row) -> Figure:
     """The share of the time that was good."""
-    value, low, high = (row.get(f"attainment{part}") for part in ("", "_low", "_high"))
-    exact = low == high == value
-    return Figure(
-        words.percent(value),
-        _between(words.percent(low, "down"), words.percent(high, "up"), exact=exact),
-        unknown_time(row.get("unknown_us")),
-        value,
-    )
+    return _bounded(row, ("attainment", "attainment_low", "attainment_high"), words.percent)
 
 
 def offsets(row: Row) -> Figure:
@@ -149,6 +135,14 @@ def badness(row: Row, *stems: str) -> tuple[float, float]:
         worst = max(worst, 0.5 if value is None else float(value))
     unknown = row.get("unknown_us")
     return worst, float("inf") if unknown is None else float(unknown)
+
+
+def _bounded(row: Row, names: tuple[str, str, str], say: Callable[..., str]) -> Figure:
+    """A row's value, its two bounds rounded outwards, and the row's unknown time."""
+    value, low, high = (row.get(name) for name in names)
+    exact = low == high == value
+    bounds = _between(say(low, "down"), say(high, "up"), exact=exact)
+    return Figure(say(value), bounds, unknown_time(row.get("unknown_us")), value)
 
 
 def _between(low: str, high: str, *, exact: bool) -> str:
