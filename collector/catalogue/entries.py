@@ -5,19 +5,33 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from collector.errors import ConfigError
 from collector.samples import Kind
 
-Via = Literal["jmx", "admin"]
+DEFAULT_CAP: Final = 100_000
+Via = Literal["jmx", "admin", "metadata_log", "statistics"]
+"""Where a family is read: ``jmx`` means MBeans, however the JVM is reached."""
 Role = Literal["broker", "controller", "client"]
 Filter = Literal["positive", "binary"]
 Absent = Literal["idle", "not_applicable", "zero"]
+Needs = Literal[
+    "quota",
+    "tiering",
+    "plugin",
+    "draft",
+    "traffic",
+    "partition",
+    "topic",
+    "group",
+    "client",
+    "reporter",
+]
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -58,10 +72,15 @@ class Metric:
         filter: ``positive``: what is above zero is asked of the server; ``binary``: the same, and
             above zero means 1.
         led: Only partitions that this broker leads count.
+        counted_by: Metric of the same family in which the broker itself counts what is above zero.
         absent: What a bean that is not there means.
+        needs: What must be there first, so that a bean may be absent and all is well; see
+            collector.absence.
         percentiles: Whether the rollup keeps a distribution of the values.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
         call: Admin call that the metric comes from, where it does not come from JMX.
+        replaces: Metric that this one is the better source of: where this one's family is read, it
+            takes that name, and what had it becomes the cross-check (see ``Catalogue.preferring``).
         first: First Kafka version that has it.
         last: Last Kafka version that has it.
         known_wrong: Versions that report it wrongly.
@@ -79,10 +98,13 @@ class Metric:
     url_encoded: tuple[str, ...] = ()
     filter: Filter | None = None
     led: bool = False
+    counted_by: str | None = None
     absent: Absent = "not_applicable"
+    needs: Needs | None = None
     percentiles: bool = False
     memory_seconds: int = 0
     call: str | None = None
+    replaces: str | None = None
     first: str | None = None
     last: str | None = None
     known_wrong: tuple[KnownWrong, ...] = ()
@@ -112,13 +134,32 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Metrics that are read together, from one kind of source, at one cadence."""
+    """Metrics that are read together, from one kind of source, at one cadence.
+
+    Attributes:
+        cap: Most series a scrape. The excess is counted; it becomes one ``__other__``, but that of
+            counters is left out.
+        enabled: Whether it is read without being asked for.
+    """
 
     name: str
     via: Via
     cadence_seconds: int
     roles: tuple[Role, ...]
     metrics: tuple[Metric, ...]
+    cap: int = DEFAULT_CAP
+    enabled: bool = True
+
+    def metric(self, name: str) -> Metric:
+        """The metric of this name.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        found = next((metric for metric in self.metrics if metric.name == name), None)
+        if found is None:
+            raise ConfigError(f"family {self.name} has no metric {name!r}")
+        return found
 
     @property
     def cadence_us(self) -> int:
@@ -142,6 +183,19 @@ class Catalogue:
         """All metrics by name."""
         return {metric.name: metric for family in self.families for metric in family.metrics}
 
+    def preferring(self, name: str) -> Catalogue:
+        """The same where a family is read whose metrics replace others.
+
+        Each takes the name of the metric that it replaces; that one is called after the way it is
+        read: ``kafka.partition.under_min_isr`` from JMX becomes ``...under_min_isr.jmx``.
+
+        Raises:
+            ConfigError: There is no family of this name.
+        """
+        names = {metric.replaces: metric.name for metric in self.family(name).metrics}
+        taken = {own: replaced for replaced, own in names.items() if replaced}
+        return Catalogue(tuple(_renamed(family, taken) for family in self.families))
+
     def metric(self, name: str) -> Metric:
         """The metric of this name.
 
@@ -163,3 +217,9 @@ class Catalogue:
             if family.name == name:
                 return family
         raise ConfigError(f"the catalogue has no family {name!r}")
+
+
+def _renamed(family: Family, taken: Mapping[str, str]) -> Family:
+    names = {**{name: f"{name}.{family.via}" for name in taken.values()}, **taken}
+    metrics = (replace(one, name=names.get(one.name, one.name)) for one in family.metrics)
+    return replace(family, metrics=tuple(metrics))

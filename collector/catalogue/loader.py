@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import yaml
 
+from collector import strict_yaml
 from collector.catalogue.entries import Catalogue, Family, KnownWrong, Metric, version_key
 from collector.errors import ConfigError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 _VERSION = re.compile(r"\d+(\.\d+)+")
-_HEAD_KEYS = ("via", "cadence_seconds", "roles")
+_HEAD_KEYS = ("via", "cadence_seconds", "roles", "cap", "enabled")
 _FILE_KEYS = ("family", *_HEAD_KEYS, "defaults", "metrics")
 _METRIC_KEYS = tuple(entry.name for entry in fields(Metric) if entry.name != "name")
 _KNOWN_WRONG_KEYS = tuple(entry.name for entry in fields(KnownWrong))
@@ -65,7 +66,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _parse(file: str, text: str) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(text)
+        content = strict_yaml.load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
@@ -92,6 +93,8 @@ def _family(file: str, content: dict[str, Any], known: Mapping[str, Family]) -> 
     family = _convert(file, head, Family)
     if family.cadence_seconds < 1:
         raise ConfigError(f"{file}: cadence_seconds must be 1 or more")
+    if family.cap < 1:
+        raise ConfigError(f"{file}: cap must be 1 or more")
     family = replace(family, metrics=tuple(metrics.values()))
     for metric in family.metrics:
         _check_metric(f"{file}: {metric.name}", family, metric)
@@ -133,11 +136,15 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
     for version in (metric.first, metric.last):
         if version is not None and not _VERSION.fullmatch(version):
             raise ConfigError(f"{where}: {version!r} is not a Kafka version such as '3.7.0'")
+    if metric.counted_by is not None:
+        family.metric(metric.counted_by)
     if metric.first and metric.last and version_key(metric.first) > version_key(metric.last):
         raise ConfigError(f"{where}: first version {metric.first} is after last {metric.last}")
-    if family.via == "admin":
+    if family.via != "jmx":
         if metric.object or not metric.call:
-            raise ConfigError(f"{where}: a metric read via admin names its call and no object")
+            raise ConfigError(
+                f"{where}: a metric read via {family.via} names its call and no object"
+            )
         return
     if not metric.object or metric.call:
         raise ConfigError(f"{where}: a metric read via jmx names its object and no call")
