@@ -2,7 +2,9 @@
 
 JmxlakeError
 ├── ConfigError             the configuration or a catalogue file is wrong; a person must mend it
+│   └── SettingError            one of its keys does not fit; whoever loaded it names the file
 ├── SourceError             a source could not be read
+│   ├── SourceDataError         it answered with what cannot be used
 │   ├── SourceTimeoutError      it did not answer in time
 │   ├── SourceRefusedError      it refused the connection or the credentials
 │   └── IdentityError           it is another broker than the one we were sent to
@@ -27,10 +29,29 @@ class ConfigError(JmxlakeError):
     """The configuration or a catalogue file is wrong."""
 
 
+class SettingError(ConfigError):
+    """What a key says does not fit.
+
+    Args:
+        key: The key, as ``source.jmx.port``.
+        text: What is wrong with it, and what to do.
+        involved: The keys that make it, if not just this one.
+    """
+
+    def __init__(self, key: str, text: str, involved: tuple[str, ...] = ()) -> None:
+        super().__init__(f"{key}: {text}")
+        self.key = key
+        self.involved = involved or (key,)
+
+
 class SourceError(JmxlakeError):
     """A source could not be read; ``outcome`` is what bronze/scrapes records."""
 
     outcome: ClassVar[Failure] = "error"
+
+
+class SourceDataError(SourceError):
+    """The source answered, and what it said cannot be used; its connection works."""
 
 
 class SourceTimeoutError(SourceError):

@@ -54,6 +54,7 @@ class Reading:
             nothing changed, so that a quiet scrape costs nothing.
         values: Series with another value; ``None`` where the bean says NaN (observed, idle).
         flags: Flags of lakehouse.tables that hold for every value.
+        exact: The values hold from the very instant of the reading on, so a change has no edge.
     """
 
     metric: str
@@ -61,6 +62,7 @@ class Reading:
     zeros: frozenset[Series] = frozenset()
     values: Mapping[Series, float | None] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +103,34 @@ class Notice(NamedTuple):
     new: str | None
 
 
+class Moment(NamedTuple):
+    """An instant known exactly, and the readings as they were from then on; None: not known."""
+
+    at_us: int
+    readings: tuple[Reading, ...] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one read of a family brought."""
+    """What one read of a family brought.
+
+    Attributes:
+        readings: What is, as far as the source knows.
+        beans: How many beans, partitions or the like it took.
+        dropped_series: How many series were folded into ``__other__``.
+        offsets: What is needed to count offsets that nobody consumed.
+        notices: What changed and is worth a row of bronze/events.
+        moments: The history since the last read, from a source that knows it exactly; in order.
+        more: Whether there is more history than fits into one answer: ask again at once.
+    """
 
     readings: tuple[Reading, ...]
     beans: int
     dropped_series: int = 0
     offsets: Offsets | None = None
     notices: tuple[Notice, ...] = ()
+    moments: tuple[Moment, ...] = ()
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +147,8 @@ class Scrape:
         identity: Who answered, if anybody did.
         answer: What was read, if the outcome is ``ok``.
         error: One line, if the outcome is not ``ok``.
+        exact: It is a moment of a history that is known exactly (see collector.moments); asked and
+            answered are that instant, and nothing is unknown between it and the one before.
     """
 
     family: str
@@ -137,6 +160,7 @@ class Scrape:
     identity: Identity | None = None
     answer: Answer | None = None
     error: str | None = None
+    exact: bool = False
 
 
 class Source(Protocol):

@@ -1,0 +1,109 @@
+"""What the values of a configuration must be, beyond their types."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from collector.errors import SettingError
+from collector.runs import MAX_GAP_INTERVALS
+from collector.sections import WAYS
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+
+if TYPE_CHECKING:
+    from collector.sections import Config, Source
+
+WINDOW_RULES: Final = (
+    f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
+    " every family"
+)
+
+_SHORTEST_US: Final = 1_000_000
+_STEP: Final = DEFAULT_WINDOW_SECONDS
+_LAST_PORT: Final = 65_535
+_ADDRESS: Final = re.compile(
+    r"(?:\w+://)?"  # a listener's protocol: Kafka allows it and takes no notice
+    r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])"
+    r":(?P<port>\d{1,5})"
+)
+
+
+def check(config: Config) -> None:
+    """Check a configuration whose types are right.
+
+    Raises:
+        SettingError: A value is out of its range, or two do not go together.
+    """
+    _check_source(config.source)
+    if not config.lake.path:
+        raise SettingError("lake.path", "must not be empty")
+    _check_spans(config)
+    _check_port("health.port", config.health.port, first=0)
+    if config.admin is not None:
+        _check_addresses(config.admin.bootstrap)
+    for name, family in config.families.items():
+        if family.cap is not None and family.cap < 1:
+            raise SettingError(f"families.{name}.cap", "must be 1 or more")
+    window, step = config.window.us, _STEP * 1_000_000
+    if window <= 0 or (step % window and window % step):
+        raise SettingError("window", f"{WINDOW_RULES}; 5m suits most")
+
+
+def shortest_window(longer_than_us: int) -> str:
+    """The shortest window that obeys the rule and is longer than this, as people write it."""
+    divisors = (seconds for seconds in range(1, _STEP) if _STEP % seconds == 0)
+    for seconds in divisors:
+        if seconds * 1_000_000 > longer_than_us:
+            return f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"
+    fives = longer_than_us // (_STEP * 1_000_000) + (longer_than_us >= _STEP * 1_000_000)
+    return f"{max(1, fives) * _STEP // 60}m"
+
+
+def _check_spans(config: Config) -> None:
+    spans = {f"families.{name}.interval": f.interval for name, f in config.families.items()}
+    for key, span in {**spans, "lake.commit_interval": config.lake.commit_interval}.items():
+        if span is not None and span.us < _SHORTEST_US:
+            raise SettingError(key, "must be at least 1s")
+
+
+def _check_source(source: Source) -> None:
+    node = str(source.node)
+    if source.role != "client" and not node.isdecimal():
+        raise SettingError("source.node", f"node id {node!r} is no number")
+    if len(source.ways) != 1:
+        there = f", not {' and '.join(source.ways)}" if source.ways else ""
+        ways = tuple(f"source.{way}" for way in source.ways)
+        raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
+    if source.statistics is not None and source.role != "client":
+        raise SettingError("source.statistics", "only clients have them", ("source.role",))
+    for way in ("jmx", "jolokia", "jmxquery"):
+        section = getattr(source, way)
+        if section is not None and section.password_file and section.password_env:
+            both = (f"source.{way}.password_file", f"source.{way}.password_env")
+            raise SettingError(
+                f"source.{way}", "give password_file or password_env, not both", both
+            )
+        if section is not None and way != "jolokia":
+            _check_port(f"source.{way}.port", section.port)
+    url = source.jolokia.url if source.jolokia else "http://"
+    if not url.startswith(("http://", "https://")) or "@" in url:
+        raise SettingError(
+            "source.jolokia.url", "must be http:// or https:// without user and password"
+        )
+
+
+def _check_port(key: str, port: int, first: int = 1) -> None:
+    if not first <= port <= _LAST_PORT:
+        off = " (0 turns it off)" if first == 0 else ""
+        raise SettingError(key, f"must be a port, {first} to {_LAST_PORT}{off}, not {port}")
+
+
+def _check_addresses(bootstrap: str) -> None:
+    for address in bootstrap.split(","):
+        match = _ADDRESS.fullmatch(address.strip())
+        if match is None or not 1 <= int(match["port"]) <= _LAST_PORT:
+            raise SettingError(
+                "admin.bootstrap",
+                f"expected HOST:PORT, or several with commas between, got {address.strip()!r}"
+                " (an IPv6 address stands in brackets: [::1]:9092)",
+            )

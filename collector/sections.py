@@ -1,0 +1,202 @@
+"""The sections of the agent's configuration: every key there is, with its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from collector.quantities import Duration, Size
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+
+
+def _span(text: str) -> Duration:
+    return msgspec.field(default_factory=lambda: Duration(text))
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What all sections have in common: unknown keys are refused."""
+
+
+class Tls(Section, frozen=True):
+    """TLS of a JMX port: whom to trust, and who we are where it asks for a certificate.
+
+    Attributes:
+        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts.
+        trust_store_password_file: The password of a PKCS12 or JKS trust store, if it has one.
+        key_store: Our own certificate and key, as PKCS12 or JKS.
+        key_store_password_file: Its password.
+        registry: Whether the RMI registry speaks TLS too (``jmxremote.registry.ssl``).
+    """
+
+    trust_store: Path | None = None
+    trust_store_password_file: Path | None = None
+    key_store: Path | None = None
+    key_store_password_file: Path | None = None
+    registry: bool = True
+
+
+class Jmx(Section, frozen=True):
+    """How to reach the JMX port; the password is never kept in a configuration."""
+
+    port: int
+    host: str = "127.0.0.1"
+    user: str | None = None
+    password_file: Path | None = None
+    password_env: str | None = None
+    tls: Tls | None = None
+    timeout: Duration = _span("5s")
+
+
+class Attach(Section, frozen=True):
+    """Which JVM on this host to attach to: by pid, by systemd unit, or by what it runs."""
+
+    pid: int | None = None
+    unit: str | None = None
+    main_class: str = "kafka.Kafka"
+    timeout: Duration = _span("5s")
+
+
+class Jolokia(Section, frozen=True):
+    """A Jolokia agent inside the JVM; ``ca_file`` is a PEM bundle for https."""
+
+    url: str
+    user: str | None = None
+    password_file: Path | None = None
+    password_env: str | None = None
+    ca_file: Path | None = None
+    timeout: Duration = _span("5s")
+
+
+class Jmxquery(Section, frozen=True):
+    """The package jmxquery: a Java process for every scrape, its password seen by ``ps``."""
+
+    port: int
+    host: str = "127.0.0.1"
+    user: str | None = None
+    password_file: Path | None = None
+    password_env: str | None = None
+    allow_password_in_argv: bool = False
+    timeout: Duration = _span("30s")
+
+
+class Statistics(Section, frozen=True):
+    """A file to which a client of librdkafka appends its statistics, one JSON object a line."""
+
+    file: Path
+
+
+class Source(Section, frozen=True):
+    """What is read: one broker, controller or client, in one of the ways below."""
+
+    node: int | str
+    role: Literal["broker", "controller", "client"] = "broker"
+    cluster: str | None = None
+    jmx: Jmx | None = None
+    attach: Attach | None = None
+    jolokia: Jolokia | None = None
+    jmxquery: Jmxquery | None = None
+    statistics: Statistics | None = None
+
+    @property
+    def name(self) -> str:
+        """The source's name in the lake."""
+        return f"{self.role}-{self.node}"
+
+    @property
+    def ways(self) -> list[str]:
+        """The names of the ways that are configured."""
+        return [way for way in WAYS if getattr(self, way) is not None]
+
+
+WAYS = ("jmx", "attach", "jolokia", "jmxquery", "statistics")
+"""How a source can be reached; just one of them is given."""
+
+
+class Admin(Section, frozen=True):
+    """How Kafka's Admin client reaches the cluster; its security is set in a properties file."""
+
+    bootstrap: str
+    libs: Path
+    properties_file: Path | None = None
+    timeout: Duration = _span("5s")
+
+
+class MetadataLog(Section, frozen=True):
+    """The broker's own copy of ``__cluster_metadata``, for min ISR without edges.
+
+    Attributes:
+        folder: ``metadata.log.dir`` of the broker, or the first of its ``log.dirs``.
+        libs: Where the broker's jars are.
+        min_insync_replicas: What the broker's own server.properties says of it: the log doesn't.
+    """
+
+    folder: Path
+    libs: Path
+    min_insync_replicas: int = 1
+
+
+class Lake(Section, frozen=True):
+    """Where the Delta tables lie; ``options_file`` holds delta-rs storage options as YAML."""
+
+    path: str
+    options_file: Path | None = None
+    commit_interval: Duration = _span("10s")
+
+
+class Spool(Section, frozen=True):
+    """Where the agent keeps what is not in the lake yet."""
+
+    path: Path
+    max_size: Size = msgspec.field(default_factory=lambda: Size("1GiB"))
+
+
+class Health(Section, frozen=True):
+    """Where the agent tells of itself: /metrics, /healthz, /readyz; port 0 turns it off."""
+
+    host: str = "127.0.0.1"
+    port: int = 9464
+
+
+class FamilySettings(Section, frozen=True):
+    """Overrides for one family of the catalogue.
+
+    Attributes:
+        interval: Its cadence.
+        memory: How long its beans go on showing a value after the cause has ended.
+        cap: Most series a scrape; the excess becomes one ``__other__``.
+        enabled: Whether it is read at all; by default as the catalogue says.
+    """
+
+    interval: Duration | None = None
+    memory: Duration | None = None
+    cap: int | None = None
+    enabled: bool | None = None
+
+
+class Config(Section, frozen=True):
+    """The whole file.
+
+    Attributes:
+        source: What is read.
+        lake: Where it goes.
+        spool: Where it waits.
+        admin: Kafka's Admin API; without it there are no leaders, offsets, quotas and topology.
+        metadata_log: The broker's own metadata log; with it min ISR has no edges.
+        health: What the agent tells of itself.
+        window: Length of the wall-clock windows at which runs are cut; it divides five minutes or
+            is a multiple of it.
+        families: Overrides by family name.
+        catalogue: Folder with further catalogue files.
+    """
+
+    source: Source
+    lake: Lake
+    spool: Spool
+    admin: Admin | None = None
+    metadata_log: MetadataLog | None = None
+    health: Health = msgspec.field(default_factory=Health)
+    window: Duration = _span(f"{DEFAULT_WINDOW_SECONDS}s")
+    families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
+    catalogue: Path | None = None
