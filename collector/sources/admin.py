@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from collector.errors import ConfigError, IdentityError, SourceTimeoutError
 from collector.samples import Answer, Identity, Offsets
 from collector.sources import admin_readings as readings
-from collector.sources.admin_client import KafkaAdmin
-from collector.sources.cap import DEFAULT_CAP, capped
+from collector.sources.admin_client import KafkaAdmin, create
+from collector.sources.admin_connection import AdminConnection
+from collector.sources.cap import capped
 from collector.sources.java_errors import source_error
-from collector.sources.jvm import within
 from collector.sources.unchanged import Unchanged
+from collector.sources.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +34,16 @@ _TIERED: Final = {
 }
 
 
+def connect(
+    bootstrap: str, properties_file: Path | None, timeout_seconds: float, *, controllers: bool
+) -> AdminConnection:
+    """A connection that several sources may share; see AdminSource for its arguments."""
+    one_try = timeout_seconds * _ONE_TRY
+    return AdminConnection(
+        lambda: create(bootstrap, properties_file, one_try, controllers=controllers)
+    )
+
+
 class AdminSource:
     """Leaders, offsets, quotas and topology, as far as they are one broker's to report.
 
@@ -45,7 +56,7 @@ class AdminSource:
         controllers: Whether the addresses are controllers' (``bootstrap.controllers``).
         properties_file: Java properties of a Kafka client: security and the like.
         timeout_seconds: How long connecting, and how long one read, may take.
-        cap: Most series per family.
+        connection: The client to share with other sources of the same cluster; by default its own.
     """
 
     def __init__(
@@ -57,16 +68,17 @@ class AdminSource:
         controllers: bool = False,
         properties_file: Path | None = None,
         timeout_seconds: float = 5,
-        cap: int = DEFAULT_CAP,
+        connection: AdminConnection | None = None,
     ) -> None:
         self._node = node
-        self._bootstrap = bootstrap
         self._expected_cluster = cluster
         self._controllers = controllers
-        self._properties_file = properties_file
         self._timeout_seconds = timeout_seconds
-        self._cap = cap
         self._where = f"Admin of {bootstrap}"
+        self._connection = connection or connect(
+            bootstrap, properties_file, timeout_seconds, controllers=controllers
+        )
+        self._worker = Worker()
         self._client: KafkaAdmin | None = None
         self._identity: Identity | None = None
         self._unchanged = Unchanged()
@@ -83,15 +95,20 @@ class AdminSource:
             SourceError: It cannot be reached, refused us, or is of another cluster.
         """
         if self._identity is None:
-            cluster = self._guarded(lambda client: client.cluster()).id
-            if self._expected_cluster not in (None, cluster):
-                self.close()
-                raise IdentityError(
-                    f"{self._where}: cluster {cluster} answers, not {self._expected_cluster}:"
-                    " mend the address or the cluster id in the configuration"
-                )
+            cluster = self._guarded(self._ask_cluster)
             self._identity = Identity(cluster, str(self._node), None, 0)
         return self._identity
+
+    def is_broker(self) -> bool | None:
+        """Whether the cluster knows this node; None: it does not say which brokers are fenced.
+
+        Raises:
+            SourceError: The answer did not come, or not in time.
+        """
+        cluster = self._guarded(lambda client: client.cluster())
+        if self._node in (*cluster.live, *cluster.fenced):
+            return True
+        return False if cluster.with_fenced else None
 
     def read(self, family: Family) -> Answer:
         """Read one family.
@@ -101,7 +118,7 @@ class AdminSource:
             ConfigError: The family is none of Admin's.
         """
         read = {
-            "leaders": self._leaders,
+            "leaders": lambda: self._leaders(family.metrics[0].name),
             "offsets": self._offsets,
             "tiered_offsets": self._tiered_offsets,
             "quota_limits": self._quota_limits,
@@ -110,20 +127,27 @@ class AdminSource:
         if read is None:
             raise ConfigError(f"family {family.name} cannot be read via admin")
         self.identify()
-        return read()
+        answer = read()
+        kept, dropped = capped(answer.readings, family.cap)
+        return replace(answer, readings=kept, dropped_series=dropped)
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
-        client, self._client, self._identity = self._client, None, None
-        if client is not None:
-            threading.Thread(target=client.close, name="close admin", daemon=True).start()
+        self._forget()
+        self._connection.close()
+
+    def _forget(self) -> None:
+        self._worker.close()
+        self._client = self._identity = None
 
     def _guarded(self, ask: Callable[[KafkaAdmin], _Result]) -> _Result:
         until = time.monotonic() + self._timeout_seconds
         try:
-            return within(self._timeout_seconds, self._where, lambda: self._ask(ask, until))
+            return self._worker.within(
+                self._timeout_seconds, self._where, lambda: self._ask(ask, until)
+            )
         except Exception as error:  # noqa: BLE001 - Java's are all told apart in source_error
-            self.close()
+            self._forget()
             raise source_error(self._where, error) from None
 
     def _ask(self, ask: Callable[[KafkaAdmin], _Result], until: float) -> _Result:
@@ -131,28 +155,37 @@ class AdminSource:
         # Admin client notices that only when the whole call is over time (it ignores
         # request.timeout.ms while nothing else happens), and then picks another.
         one_try = self._timeout_seconds * _ONE_TRY
-        if self._client is None:
-            self._client = KafkaAdmin(
-                self._bootstrap, self._properties_file, one_try, controllers=self._controllers
-            )
-        client = self._client
-        while True:
-            try:
-                return ask(client)
-            except Exception as error:
-                timed_out = isinstance(source_error(self._where, error), SourceTimeoutError)
-                if not timed_out or time.monotonic() + one_try > until:
-                    raise
+        with self._connection.lease() as admin:
+            client = self._client
+            if client is None or client.admin is not admin:
+                client = KafkaAdmin(admin, one_try, controllers=self._controllers)
+                self._client = client
+            while True:
+                try:
+                    return ask(client)
+                except Exception as error:
+                    timed_out = isinstance(source_error(self._where, error), SourceTimeoutError)
+                    if not timed_out or time.monotonic() + one_try > until:
+                        raise
 
-    def _leaders(self) -> Answer:
+    def _ask_cluster(self, client: KafkaAdmin) -> str:
+        cluster = client.cluster().id
+        if self._expected_cluster not in (None, cluster):
+            raise IdentityError(
+                f"{self._where}: cluster {cluster} answers, not {self._expected_cluster}:"
+                " mend the address or the cluster id in the configuration"
+            )
+        return cluster
+
+    def _leaders(self, metric: str) -> Answer:
         topics, cluster = self._guarded(self._ask_leaders)
         for_all = readings.reports_for_all(cluster, self._node)
         before, self._topics = self._topics, topics
         notices = (
             readings.leader_changes(before, topics, self._node, for_all=for_all) if before else []
         )
-        values = readings.leaderless(topics, cluster, self._node)
-        return self._answer({readings.LEADERLESS: values}, notices)
+        values = readings.leaderless(topics, cluster, self._node, metric)
+        return self._answer({metric: values}, notices)
 
     def _ask_leaders(self, client: KafkaAdmin) -> tuple[Topics, Cluster]:
         client.forget()  # the bounds of an incident rest on answers younger than the question
@@ -234,6 +267,5 @@ class AdminSource:
         made = tuple(
             readings.gauge(metric, found, self._unchanged) for metric, found in values.items()
         )
-        kept, dropped = capped(made, self._cap)
         beans = sum(len(found) for found in values.values())
-        return Answer(kept, beans, dropped, offsets, tuple(notices))
+        return Answer(made, beans, offsets=offsets, notices=tuple(notices))

@@ -11,6 +11,7 @@ from collector.errors import SourceRefusedError
 from collector.samples import Commit, Partition
 from collector.sources.admin_records import (
     Cluster,
+    PartitionState,
     QuotaEntity,
     Topics,
     cluster_of,
@@ -30,6 +31,12 @@ _ADMIN: Final = "org.apache.kafka.clients.admin"
 _ERRORS: Final = "org.apache.kafka.common.errors"
 _TRUE: Final = True  # Java has no keywords: a bare True would say nothing
 _CACHE_SECONDS: Final = 2.0  # the families of one tick share what they all need
+# Beans of its own that nobody reads, and telemetry for the broker: memory and threads for nothing.
+_NO_METRICS: Final = {
+    "metric.reporters": "",
+    "auto.include.jmx.reporter": "false",
+    "enable.metrics.push": "false",
+}
 _CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap is small
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
 _NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
@@ -37,41 +44,48 @@ _NO_ANSWER: Final = f"{_ERRORS}.TimeoutException"
 _TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
 
 
-class KafkaAdmin:
-    """An Admin client; every method asks the cluster and may raise what Java raises.
+def create(
+    bootstrap: str, properties_file: Path | None, timeout_seconds: float, *, controllers: bool
+) -> Any:
+    """A Java Admin client.
 
     Args:
         bootstrap: Addresses, comma-separated.
-        controllers: Whether they are controllers'.
         properties_file: Java properties of a Kafka client: security and the like.
         timeout_seconds: How long one call may take.
+        controllers: Whether the addresses are controllers'.
+    """
+    timeout_ms = str(round(timeout_seconds * 1000))
+    properties = _properties(properties_file)
+    properties.setProperty("client.id", "jmxlake")
+    which = "bootstrap.controllers" if controllers else "bootstrap.servers"
+    properties.setProperty(which, bootstrap)
+    properties.setProperty("default.api.timeout.ms", timeout_ms)
+    properties.setProperty("request.timeout.ms", timeout_ms)
+    properties.setProperty("socket.connection.setup.timeout.ms", timeout_ms)
+    properties.setProperty("reconnect.backoff.max.ms", "1000")
+    for key, value in _NO_METRICS.items():
+        properties.setProperty(key, value)
+    return java(f"{_ADMIN}.Admin").create(properties)
+
+
+class KafkaAdmin:
+    """Questions to an Admin client; every method asks the cluster and may raise what Java raises.
+
+    What one of them asked a moment ago it may answer from memory, but never from that of another.
+
+    Args:
+        admin: The Java Admin client.
+        timeout_seconds: How long one call may take.
+        controllers: Whether it speaks to controllers.
     """
 
-    def __init__(
-        self,
-        bootstrap: str,
-        properties_file: Path | None,
-        timeout_seconds: float,
-        *,
-        controllers: bool,
-    ) -> None:
-        timeout_ms = str(round(timeout_seconds * 1000))
-        properties = _properties(properties_file)
-        properties.setProperty("client.id", "jmxlake")
-        which = "bootstrap.controllers" if controllers else "bootstrap.servers"
-        properties.setProperty(which, bootstrap)
-        properties.setProperty("default.api.timeout.ms", timeout_ms)
-        properties.setProperty("request.timeout.ms", timeout_ms)
-        properties.setProperty("socket.connection.setup.timeout.ms", timeout_ms)
-        properties.setProperty("reconnect.backoff.max.ms", "1000")
-        self._admin = java(f"{_ADMIN}.Admin").create(properties)
+    def __init__(self, admin: Any, timeout_seconds: float, *, controllers: bool) -> None:
+        self.admin = admin
         self._patience_ms = round(timeout_seconds * 500)
         self._controllers = controllers
         self._cache: dict[object, tuple[float, Any]] = {}
-
-    def close(self) -> None:
-        """Give it up without waiting for anybody."""
-        self._admin.close(java("java.time.Duration").ZERO)
+        self._described: dict[str, tuple[Any, tuple[PartitionState, ...]]] = {}
 
     def forget(self) -> None:
         """Let every method ask anew, also what was asked a moment ago."""
@@ -108,7 +122,7 @@ class KafkaAdmin:
         for topic_partition in wanted.values():
             request.put(topic_partition, spec())
         options = java(f"{_ADMIN}.ListOffsetsOptions")().timeoutMs(jpype.JInt(self._patience_ms))
-        result = self._admin.listOffsets(request, options)
+        result = self.admin.listOffsets(request, options)
         absent = (_NO_SUCH_TOPIC, _TOO_OLD)
         found = {}
         for partition, topic_partition in wanted.items():
@@ -123,9 +137,9 @@ class KafkaAdmin:
         """All groups that consume topics and commit: consumer and classic, not share or streams."""
         options = java(f"{_ADMIN}.ListGroupsOptions") if self._lists_groups() else None
         listed = (
-            self._admin.listGroups(options.forConsumerGroups())
+            self.admin.listGroups(options.forConsumerGroups())
             if options is not None
-            else self._admin.listConsumerGroups()
+            else self.admin.listConsumerGroups()
         )
         return tuple(sorted(str(group.groupId()) for group in _get(listed.all())))
 
@@ -137,7 +151,7 @@ class KafkaAdmin:
         request = java("java.util.HashMap")()
         for group in groups:
             request.put(group, spec)
-        result = self._admin.listConsumerGroupOffsets(request)
+        result = self.admin.listConsumerGroupOffsets(request)
         found = {}
         for group in groups:
             offsets = _get(result.partitionsToOffsetAndMetadata(group), _NO_SUCH_GROUP)
@@ -152,7 +166,7 @@ class KafkaAdmin:
         """Of which topics the members of these groups have partitions now."""
         if not groups:
             return {}
-        described = self._admin.describeConsumerGroups(java("java.util.ArrayList")(list(groups)))
+        described = self.admin.describeConsumerGroups(java("java.util.ArrayList")(list(groups)))
         topics: dict[str, set[str]] = {}
         for entry in described.describedGroups().entrySet():
             group = _get(entry.getValue(), _NO_SUCH_GROUP)
@@ -165,7 +179,7 @@ class KafkaAdmin:
         """The quotas of users and clients as configured, by the key of the quota."""
         everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
         found = {}
-        for entry in _get(self._admin.describeClientQuotas(everything).entities()).entrySet():
+        for entry in _get(self.admin.describeClientQuotas(everything).entities()).entrySet():
             entity = quota_entity(entry.getKey().entries())
             if entity is not None:
                 found[entity] = {
@@ -187,24 +201,28 @@ class KafkaAdmin:
     def _cluster(self) -> Cluster:
         options = java(f"{_ADMIN}.DescribeClusterOptions")()
         if not self._controllers and hasattr(options, "includeFencedBrokers"):
-            result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
+            result = self.admin.describeCluster(options.includeFencedBrokers(_TRUE))
             nodes = _get(result.nodes(), _TOO_OLD)
             if nodes is not None:
-                return cluster_of(_get(result.clusterId()), nodes)
-        result = self._admin.describeCluster()
+                return cluster_of(_get(result.clusterId()), nodes, with_fenced=True)
+        result = self.admin.describeCluster()
         return cluster_of(_get(result.clusterId()), _get(result.nodes()))
 
     def _topics(self) -> Topics:
         options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
-        names = _get(self._admin.listTopics(options).names())
-        futures = self._admin.describeTopics(names).topicNameValues()
-        topics = {}
+        names = _get(self.admin.listTopics(options).names())
+        futures = self.admin.describeTopics(names).topicNameValues()
+        before, self._described = self._described, {}
         for entry in futures.entrySet():
             description = _get(entry.getValue(), _NO_SUCH_TOPIC)
             if description is not None:
-                states = (partition_state(info) for info in description.partitions())
-                topics[str(entry.getKey())] = tuple(states)
-        return topics
+                topic = str(entry.getKey())
+                known = before.get(topic)
+                if known is None or not known[0].equals(description):
+                    states = (partition_state(info) for info in description.partitions())
+                    known = description, tuple(states)
+                self._described[topic] = known  # what did not change is not taken apart again
+        return {topic: states for topic, (_, states) in self._described.items()}
 
     def _configs(self, topics: Sequence[str]) -> dict[str, dict[str, str]]:
         resource = java("org.apache.kafka.common.config.ConfigResource")
@@ -212,7 +230,7 @@ class KafkaAdmin:
         configs = {}
         for start in range(0, len(topics), _CONFIGS_AT_ONCE):
             asked = [resource(kind, name) for name in topics[start : start + _CONFIGS_AT_ONCE]]
-            futures = self._admin.describeConfigs(java("java.util.ArrayList")(asked)).values()
+            futures = self.admin.describeConfigs(java("java.util.ArrayList")(asked)).values()
             for entry in futures.entrySet():
                 config = _get(entry.getValue(), _NO_SUCH_TOPIC)
                 if config is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.samples import Commit, Notice, Partition, Reading, Series
+from collector.sources.names import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,11 +60,13 @@ def gauge(metric: str, values: Mapping[Series, float], unchanged: Unchanged) -> 
     return Reading(metric, "gauge", unchanged.same(metric, zeros), above)
 
 
-def leaderless(topics: Topics, cluster: Cluster, node: int) -> dict[Series, float]:
+def leaderless(
+    topics: Topics, cluster: Cluster, node: int, metric: str = LEADERLESS
+) -> dict[Series, float]:
     """0 for what this broker leads; 1 for what nobody leads, if it is ours to report."""
     for_all = reports_for_all(cluster, node)
     return {
-        Series(LEADERLESS, topic, state.partition): float(state.leader is None)
+        Series(metric, topic, state.partition): float(state.leader is None)
         for topic, states in topics.items()
         for state in states
         if state.leader == node or (state.leader is None and for_all)
@@ -93,7 +96,8 @@ def commits_of_led(
     """The commits of every group in these partitions, None where it has not committed.
 
     A group that is only listed says nothing of what it wants to read: it counts for the topics it
-    has committed in anywhere, and for those its members are assigned to.
+    has committed in anywhere, and for those its members are assigned to. One whose name the lake
+    cannot hold has a stand-in.
     """
     by_topic: dict[str, list[Partition]] = {}
     for partition in partitions:
@@ -102,10 +106,10 @@ def commits_of_led(
     for commit in commits:
         interests.setdefault(commit.group, set()).add(commit.topic)
     return {
-        commit: commits.get(commit)
-        for group, topics in interests.items()
-        for topic in topics
-        for commit in (Commit(group, *partition) for partition in by_topic.get(topic, ()))
+        Commit(name, *partition): commits.get(Commit(group, *partition))
+        for group, name in {group: told(group) for group in interests}.items()
+        for topic in interests[group]
+        for partition in by_topic.get(topic, ())
     }
 
 
@@ -130,9 +134,13 @@ def topology(topics: Topics, configs: Configs) -> dict[str, dict[Series, float]]
 
 
 def fenced(cluster: Cluster) -> dict[Series, float]:
-    """0 for each live broker, 1 for each that is registered but fenced."""
+    """0 for each live broker, 1 for each that is registered but fenced, by node and rack."""
     states = [(node, 0.0) for node in cluster.live] + [(node, 1.0) for node in cluster.fenced]
-    return {Series(FENCED, labels=(("node", f"broker-{node}"),)): value for node, value in states}
+    found = {}
+    for node, value in states:
+        rack = (("rack", cluster.racks[node]),) if node in cluster.racks else ()
+        found[Series(FENCED, labels=(("node", f"broker-{node}"), *rack))] = value
+    return found
 
 
 def is_compacted(config: Mapping[str, str]) -> bool:
@@ -202,7 +210,8 @@ def _describe(states: tuple[PartitionState, ...], config: Mapping[str, str]) -> 
 
 def _quota_series(metric: str, entity: QuotaEntity) -> Series:
     labels = (("default", entity.default),) if entity.default else ()
-    return Series(metric, user=entity.user, client_id=entity.client_id, labels=labels)
+    user, client_id = (name and told(name) for name in (entity.user, entity.client_id))
+    return Series(metric, user=user, client_id=client_id, labels=labels)
 
 
 def _setting(key: str, settings: Mapping[str, object]) -> str | None:

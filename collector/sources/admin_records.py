@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 TOPIC_CONFIGS: Final = (
     "min.insync.replicas",
@@ -18,11 +18,16 @@ TOPIC_CONFIGS: Final = (
 
 
 class Cluster(NamedTuple):
-    """Who there is: live brokers, and those that are registered but fenced."""
+    """Who there is: live brokers, those that are registered but fenced, and racks by broker.
+
+    ``with_fenced``: whether client and cluster are new enough to tell which are fenced.
+    """
 
     id: str
     live: tuple[int, ...]
     fenced: tuple[int, ...]
+    racks: Mapping[int, str] = MappingProxyType({})
+    with_fenced: bool = False
 
 
 class PartitionState(NamedTuple):
@@ -44,14 +49,17 @@ class QuotaEntity(NamedTuple):
 Topics = dict[str, tuple[PartitionState, ...]]
 
 
-def cluster_of(cluster_id: Any, nodes: Any) -> Cluster:
+def cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cluster:
     """The cluster from its id and its nodes."""
     live: list[int] = []
     fenced: list[int] = []
+    racks: dict[int, str] = {}
     for node in nodes:
         is_fenced = bool(node.isFenced()) if hasattr(node, "isFenced") else False
         (fenced if is_fenced else live).append(int(node.id()))
-    return Cluster(str(cluster_id), tuple(sorted(live)), tuple(sorted(fenced)))
+        if node.rack() is not None:
+            racks[int(node.id())] = str(node.rack())
+    return Cluster(str(cluster_id), tuple(sorted(live)), tuple(sorted(fenced)), racks, with_fenced)
 
 
 def partition_state(info: Any) -> PartitionState:
@@ -64,7 +72,7 @@ def partition_state(info: Any) -> PartitionState:
 def settings(config: Any) -> dict[str, str]:
     """The settings ``TOPIC_CONFIGS`` from a Config."""
     entries = ((name, config.get(name)) for name in TOPIC_CONFIGS)
-    return {name: str(entry.value()) for name, entry in entries if entry is not None}
+    return {name: sys.intern(str(entry.value())) for name, entry in entries if entry is not None}
 
 
 def quota_entity(parts: Mapping[Any, Any]) -> QuotaEntity | None:

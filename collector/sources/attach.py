@@ -8,17 +8,14 @@ on loopback, and reads.
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
-from collector.errors import SourceRefusedError
 from collector.sources import jvm
-from collector.sources.cap import DEFAULT_CAP
-from collector.sources.session import Expected, MBeanSource
+from collector.sources.java_processes import KAFKA, check_jvm, find_pid
+from collector.sources.session import MBeanSource
 
-_MAIN_CLASS: Final = "kafka.Kafka"
-_NODE_ID: Final = re.compile(r"^\s*node\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
+if TYPE_CHECKING:
+    from collector.sources.expected import Expected
 
 
 class AttachSource(MBeanSource):
@@ -26,10 +23,11 @@ class AttachSource(MBeanSource):
 
     Args:
         expected: Who should answer.
-        pid: The process to attach to; None: the one that runs the node that is expected, looked
-            for at every connect, since its id changes with a restart.
+        pid: The process to attach to; None: the one that fits the rest, looked for at every
+            connect, since its id changes with a restart.
+        unit: Its systemd unit; decides where it is given.
+        main_class: What the JVM runs: a class, or the file name of a jar.
         timeout_seconds: How long connecting, and how long one read, may take.
-        cap: Most series per family.
     """
 
     def __init__(
@@ -37,52 +35,37 @@ class AttachSource(MBeanSource):
         expected: Expected,
         pid: int | None = None,
         *,
+        unit: str | None = None,
+        main_class: str = KAFKA,
         timeout_seconds: float = 5,
-        cap: int = DEFAULT_CAP,
     ) -> None:
-        super().__init__("attaching", expected, timeout_seconds, cap)
+        super().__init__("attaching", expected, timeout_seconds)
         self._pid = pid
+        self._unit = unit
+        self._main_class = main_class
 
     def _connect(self) -> Any:
-        pid = self._pid or kafka_pid(self._expected.node)
+        pid = self._pid or self._find()
+        if self._pid:
+            check_jvm(pid)
         self._where = f"attaching to process {pid}"
         machine = jvm.java("com.sun.tools.attach.VirtualMachine").attach(str(pid))
         try:
             address = machine.startLocalManagementAgent()
         finally:
             machine.detach()
-        url = jvm.java("javax.management.remote.JMXServiceURL")(address)
-        return jvm.java("javax.management.remote.JMXConnectorFactory").connect(url)
+        return _server(str(address)).newClient(None)
+
+    def _find(self) -> int:
+        node = None if self._expected.role == "client" else self._expected.node
+        return find_pid(node, self._main_class, self._unit)
 
 
-def kafka_pid(node: str | None) -> int:
-    """The process that runs ``kafka.Kafka`` as this node, or as any if the host has only one.
-
-    Only JVMs of the same user can be seen.
-
-    Raises:
-        SourceRefusedError: There is none, or more than one.
-    """
-    pids = []
-    for machine in jvm.java("com.sun.tools.attach.VirtualMachine").list():
-        main, *arguments = str(machine.displayName()).split() or [""]  # some do not say
-        pid = int(str(machine.id()))
-        if main == _MAIN_CLASS and (node is None or node == _node_id(pid, arguments)):
-            pids.append(pid)
-    if len(pids) != 1:
-        raise SourceRefusedError(
-            f"attaching: {len(pids)} processes of this user run {_MAIN_CLASS} as node"
-            f" {node or 'any'}: is it up, and of the same user as we are? else name its pid"
-        )
-    return pids[0]
-
-
-def _node_id(pid: int, arguments: list[str]) -> str | None:
-    # As Kafka does it: the properties file comes first, and what overrides it later.
-    texts = [argument for argument in arguments[1:] if "=" in argument]
-    try:
-        texts = [Path(f"/proc/{pid}/cwd", arguments[0]).read_text("utf-8"), *texts]
-    except (OSError, IndexError):
-        return None
-    found = _NODE_ID.findall("\n".join(texts))
-    return found[-1] if found else None
+def _server(address: str) -> Any:
+    """The RMI stub that the address of a local management agent holds, encoded."""
+    url = jvm.java("javax.management.remote.JMXServiceURL")(address)
+    encoded = str(url.getURLPath()).removeprefix("/stub/")
+    stub = jvm.java("java.util.Base64").getDecoder().decode(encoded)
+    return jvm.java("java.io.ObjectInputStream")(
+        jvm.java("java.io.ByteArrayInputStream")(stub)
+    ).readObject()

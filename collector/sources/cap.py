@@ -1,51 +1,111 @@
-"""The guard against more series than a lake should hold: the excess becomes one ``__other__``."""
+"""The guard against more series than a lake should hold, and against names that it cannot hold.
+
+The excess of a gauge becomes one series ``__other__`` per metric, and so do series under a
+stand-in. Of a counter it is left out: a sum of counts over a set that changes rises and falls
+without any event. Both are counted.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from collector.samples import Reading, Series
+from collector.sources.names import is_stand_in
 from lakehouse.tables import OTHER
 
-DEFAULT_CAP = 100_000
-"""Series per family and scrape."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class _Sifted(NamedTuple):
+    """Zero series whose names the lake can hold, the same with ``__other__``, and how many not."""
+
+    zeros: frozenset[Series]
+    with_other: frozenset[Series]
+    refused: int
+
+
+_SIFTED: Final[WeakKeyDictionary[frozenset[Series], _Sifted]] = WeakKeyDictionary()
+"""A source hands over the same set again while nothing changed: it is looked through once."""
 
 
 def capped(readings: tuple[Reading, ...], cap: int) -> tuple[tuple[Reading, ...], int]:
     """The readings with at most ``cap`` series (and one more per metric), and how many were folded.
 
-    Series with a value are kept before those that are zero. Which ones are kept does not change
-    from scrape to scrape as long as the series are the same.
+    Of a gauge, series with a value are kept before those that are zero; of a counter, the first by
+    name, so that none comes or goes because it counts. A stand-in is never kept.
     """
-    excess = sum(len(reading.zeros) + len(reading.values) for reading in readings) - cap
-    if excess <= 0:
-        return readings, 0
+    folded = 0
     kept = []
     room = cap
     for reading in readings:
-        reading, room = _fold(reading, room)  # noqa: PLW2901 - the folded one replaces it
-        kept.append(reading)
-    return tuple(kept), excess
+        named, refused = _without_stand_ins(reading)
+        fold = _fold if reading.kind == "gauge" else _cut
+        fitting, excess = fold(named, room)
+        kept.append(fitting)
+        folded += refused + excess
+        room = max(0, room - len(fitting.zeros) - len(fitting.values))
+    return tuple(kept) if folded else readings, folded
+
+
+def _without_stand_ins(reading: Reading) -> tuple[Reading, int]:
+    sifted = _SIFTED.get(reading.zeros)
+    if sifted is None:
+        sifted = _SIFTED[reading.zeros] = _sift(reading.zeros)
+    refused = {series for series in reading.values if is_stand_in(series)}
+    if not refused:
+        if not sifted.refused:
+            return reading, 0
+        zeros = sifted.with_other if reading.kind == "gauge" else sifted.zeros
+        return replace(reading, zeros=zeros), sifted.refused
+    values = {series: value for series, value in reading.values.items() if series not in refused}
+    if reading.kind == "gauge":
+        values[_other(next(iter(refused)))] = _sum(reading, refused)
+    return replace(reading, zeros=sifted.zeros, values=values), sifted.refused + len(refused)
+
+
+def _sift(zeros: frozenset[Series]) -> _Sifted:
+    refused = frozenset(series for series in zeros if is_stand_in(series))
+    if not refused:
+        return _Sifted(frozenset(), frozenset(), 0)
+    kept = zeros - refused
+    return _Sifted(kept, kept | {_other(next(iter(refused)))}, len(refused))
 
 
 def _fold(reading: Reading, room: int) -> tuple[Reading, int]:
-    total = len(reading.zeros) + len(reading.values)
-    if total <= room:
-        return reading, room - total
-    values = sorted(reading.values, key=repr)
-    zeros = sorted(reading.zeros, key=repr)[: max(0, room - len(values))]
-    folded = [reading.values[series] for series in values[room:]]
-    known = [value for value in folded if value is not None]
-    other = _other(reading)
+    if len(reading.zeros) + len(reading.values) <= room:
+        return reading, 0
+    other = _other(next(iter(reading.values), None) or next(iter(reading.zeros)))
+    values = sorted(reading.values.keys() - {other}, key=repr)
+    zeros = sorted(reading.zeros - {other}, key=repr)
+    kept_zeros = zeros[: max(0, room - len(values))]
+    excess = max(0, len(values) - room) + len(zeros) - len(kept_zeros)
     kept = {series: reading.values[series] for series in values[:room]}
+    folded = [*values[room:], *({other} & reading.values.keys())]
     if folded:
-        kept[other] = sum(known) if known else None
-        return replace(reading, zeros=frozenset(zeros), values=kept), 0
-    return replace(reading, zeros=frozenset([*zeros, other]), values=kept), 0
+        kept[other] = _sum(reading, folded)
+    elif excess or other in reading.zeros:
+        kept_zeros.append(other)
+    return replace(reading, zeros=frozenset(kept_zeros), values=kept), excess
 
 
-def _other(reading: Reading) -> Series:
-    example = next(iter(reading.values), None) or next(iter(reading.zeros))
+def _cut(reading: Reading, room: int) -> tuple[Reading, int]:
+    names = sorted([*reading.values, *reading.zeros], key=repr)
+    if len(names) <= room:
+        return reading, 0
+    kept = frozenset(names[:room])
+    values = {series: value for series, value in reading.values.items() if series in kept}
+    return replace(reading, zeros=reading.zeros & kept, values=values), len(names) - room
+
+
+def _sum(reading: Reading, folded: Iterable[Series]) -> float | None:
+    known = [value for series in folded if (value := reading.values[series]) is not None]
+    return sum(known) if known else None
+
+
+def _other(example: Series) -> Series:
     if example.topic is not None:
-        return Series(reading.metric, topic=OTHER, group=OTHER if example.group else None)
-    return Series(reading.metric, client_id=OTHER)
+        return Series(example.metric, topic=OTHER, group=OTHER if example.group else None)
+    return Series(example.metric, client_id=OTHER)

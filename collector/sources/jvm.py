@@ -1,4 +1,4 @@
-"""The one Java virtual machine in this process, and how long a call into it may take.
+"""The one Java virtual machine in this process.
 
 JPype starts it; it can be started once and never again. Threads attach to it by themselves, as
 daemons, so it never keeps the process alive.
@@ -7,23 +7,31 @@ daemons, so it never keeps the process alive.
 from __future__ import annotations
 
 import os
-import queue
 import re
 import shutil
-import threading
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final
 
 import jpype
 
-from collector.errors import ConfigError, SourceTimeoutError
+from collector.errors import ConfigError, SettingError
 from collector.sources.serial_filter import SERIAL_FILTER
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-_Result = TypeVar("_Result")
-
+_CLIENT_JARS: Final = ("kafka-clients", "slf4j-api")
+_METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
+# Two threads that meet a class for the first time at one instant may crash JPype (its issue 756):
+# those that answers are made of are met before there are threads.
+_RETURNED: Final = (
+    *(f"java.lang.{name}" for name in ("Thread", "String", "Integer", "Long", "Double", "Boolean")),
+    *("java.util.HashSet", "java.util.HashMap", "java.util.ArrayList", "java.util.Optional"),
+    *(f"javax.management.{name}" for name in ("ObjectName", "Attribute", "AttributeList", "Query")),
+    "javax.management.MBeanServerNotification",
+    "javax.management.InstanceNotFoundException",
+    "javax.management.AttributeNotFoundException",
+    *("javax.management.remote.NotificationResult", "javax.management.remote.TargetedNotification"),
+    *("java.rmi.MarshalledObject", "java.rmi.ConnectException", "java.rmi.UnmarshalException"),
+)
 _LIBRARIES: Final = (
     "lib/server/libjvm.so",
     "jre/lib/amd64/server/libjvm.so",
@@ -33,27 +41,30 @@ _LIBRARIES: Final = (
 
 
 def start(
-    libs: Path | None = None, *, timeout_seconds: float = 5, options: Sequence[str] = ()
+    libs: Path | None = None,
+    *,
+    metadata_libs: Path | None = None,
+    timeout_seconds: float = 5,
 ) -> None:
     """Start the JVM, if it does not run yet.
 
     Args:
         libs: Folder with the broker's jars, for the Admin client; None if that is not wanted.
+        metadata_libs: The same, to read its metadata log.
         timeout_seconds: How long RMI waits for an answer.
-        options: Further JVM options, such as a trust store.
 
     Raises:
-        ConfigError: There is no Java, or no Kafka client in the folder.
+        ConfigError: There is no Java.
+        SettingError: There is no Kafka client in the folder.
     """
     if jpype.isJVMStarted():
         return
     home = java_home()
-    jars = [str(jar) for jar in _client_jars(libs)] if libs else []
+    jars = [str(jar) for jar in _jars(libs, metadata_libs)]
     try:
         jpype.startJVM(
             str(_library(home)),
             *_options(home, timeout_seconds),
-            *options,
             classpath=jars,
             convertStrings=False,
         )
@@ -61,6 +72,8 @@ def start(
         raise ConfigError(
             f"Java at {home} does not start: {error}; set JAVA_HOME to a JDK 17 or later"
         ) from None
+    for name in _RETURNED:
+        java(name)
     if jars:
         _silence_slf4j()
 
@@ -80,38 +93,7 @@ def java_home() -> Path:
     return Path(found).resolve().parent.parent
 
 
-def within(seconds: float, where: str, call: Callable[[], _Result]) -> _Result:
-    """Run a call and wait for it no longer than this.
-
-    RMI's own timeouts hold for one read of a socket, and its clients try again by themselves; only
-    a thread that can be left behind bounds the whole. It ends when RMI gives up.
-
-    Raises:
-        SourceTimeoutError: The call has not ended in time.
-    """
-    answer: queue.SimpleQueue[tuple[_Result | None, BaseException | None]] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            answer.put((call(), None))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
-            answer.put((None, error))
-        finally:
-            if jpype.isJVMStarted():
-                jpype.JClass("java.lang.Thread").detach()
-
-    threading.Thread(target=run, name=f"read {where}", daemon=True).start()
-    try:
-        result, error = answer.get(timeout=seconds)
-    except queue.Empty:
-        raise SourceTimeoutError(
-            f"{where}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
-        ) from None
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]
-
-
+@cache
 def java(name: str) -> Any:
     """A Java class by its full name."""
     return jpype.JClass(name)
@@ -127,10 +109,15 @@ def _library(home: Path) -> Path:
 def _options(home: Path, timeout_seconds: float) -> list[str]:
     timeout_ms = max(1, round(timeout_seconds * 1000))
     options = [
-        "-Xmx48m",
-        "-Xss256k",
+        # A small young generation: else the whole heap would be filled before anything is
+        # collected, and stay resident. What outlives a scrape is a few megabytes; the names of the
+        # beans of 10,000 partitions take more, so the most is far above that.
+        *("-Xmx128m", "-Xms6m", "-Xmn4m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"),
+        # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
+        "-Xss2m",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
+        "-XX:-UsePerfData",  # it wakes up twenty times a second, for tools that watch JVMs
         "-Xrs",  # SIGTERM and SIGINT are the agent's
         "-Djava.awt.headless=true",
         "-Dslf4j.internal.verbosity=ERROR",
@@ -154,12 +141,21 @@ def _feature_version(home: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _client_jars(libs: Path) -> list[Path]:
+def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
+    """What must be on the class path; one Kafka for all, since classes of two do not fit."""
+    if metadata_libs is not None:
+        return _found("metadata_log.libs", metadata_libs, *_CLIENT_JARS, *_METADATA_JARS)
+    return _found("admin.libs", libs, *_CLIENT_JARS) if libs is not None else []
+
+
+def _found(key: str, libs: Path, *stems: str) -> list[Path]:
     jars = []
-    for stem in ("kafka-clients", "slf4j-api"):
+    for stem in stems:
         found = sorted(libs.glob(f"{stem}-[0-9]*.jar"))
         if not found:
-            raise ConfigError(f"no {stem}-*.jar in {libs}: name the libs folder of the broker")
+            raise SettingError(
+                key, f"no {stem}-*.jar in {libs}: name the libs folder of the broker"
+            )
         jars.append(found[-1])
     return jars
 

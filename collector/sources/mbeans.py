@@ -1,42 +1,46 @@
-"""Reads a family from any MBean server: what is above zero is asked of the server itself.
+"""Reads a family from an MBean server: what is above zero is asked of the server itself.
 
-One query names the beans that exist, one names those above zero, and only those are read. The
-names are turned into series only when they changed, and a census that did not change is handed over
-as the same object: what a scrape costs follows from what is wrong.
+Which beans there are is known (see census), so a scrape asks only what they say. Where the broker
+keeps a count of its own, zero means that nothing needs asking; else one query names the beans above
+zero, and only those are read. A set of series that did not change is handed over as the same
+object. So what a scrape costs follows from what is wrong.
 """
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import jpype
-
-from collector.errors import SourceError
-from collector.samples import Answer, Partition, Reading, Series
-from collector.sources.cap import DEFAULT_CAP, capped
-from collector.sources.jvm import java
-from collector.sources.names import series_of
+from collector.samples import Answer, Reading, Series
+from collector.sources.above import AboveZero
+from collector.sources.attributes import Attributes
+from collector.sources.cap import capped
+from collector.sources.census import Beans, Census
 from collector.sources.unchanged import Unchanged
+from collector.sources.usual import Usual
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from collector.catalogue import Family, Metric
+    from collector.sources.mbean_server import MBeanServer
 
-_LED: Final = "kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*"
+_LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"
+_VERIFY_SECONDS: Final = 300.0
+_FEW: Final = 8  # a query evaluates every bean; to read as many as this one by one costs less
 
-Beans = dict[Series, Any]
-"""Object names by the series they stand for."""
+Values = Mapping[Series, float | None]
 
 
 class _Quiet(NamedTuple):
     """Beans that are not above zero: really zero, NaN, or to be looked at each time (negative)."""
 
+    census: Beans
+    above: Beans
     zeros: frozenset[Series]
-    idle: Mapping[Series, float | None]
+    idle: Values
     others: Beans
 
 
@@ -44,23 +48,30 @@ class MBeanReader:
     """Reads families over one connection; a new connection needs a new reader.
 
     Args:
-        connection: An MBeanServerConnection.
+        server: The MBean server.
         where: What is read, for messages.
         version: Kafka version of the other side, if known.
-        cap: Most series per family.
+        clock: Seconds that never jump.
     """
 
     def __init__(
-        self, connection: Any, where: str, version: str | None = None, cap: int = DEFAULT_CAP
+        self,
+        server: MBeanServer,
+        where: str,
+        version: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._connection = connection
-        self._where = where
+        self._server = server
         self._version = version
-        self._cap = cap
-        self._names: dict[tuple[str, str, str], Any] = {}
-        self._fresh: set[tuple[str, str, str]] = set()
-        self._zeros = Unchanged()
-        self._derived: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {}
+        self._clock = clock
+        self._census = Census(server, clock)
+        self._attributes = Attributes(server, where)
+        self._above = AboveZero(server)
+        self._usual = Usual(server, self._attributes)
+        self._unchanged = Unchanged()
+        self._quiet: dict[str, _Quiet] = {}
+        self._hits: dict[str, int] = {}
+        self._verify_at: dict[str, float] = {}
 
     def read(self, family: Family) -> Answer:
         """Read one family.
@@ -68,173 +79,142 @@ class MBeanReader:
         Raises:
             SourceError: An attribute is not a number, or failed inside the broker.
         """
-        self._fresh.clear()
-        readings = tuple(self._reading(metric) for metric in family.metrics)
+        self._census.refresh()
+        self._attributes.forget()
+        self._above.begin(family)
+        found: dict[str, Reading] = {}
+        verify = self._clock() >= self._verify_at.get(family.name, 0.0)
+        for metrics in _by_bean(family.metrics):
+            if self._reads_each(metrics):
+                found.update(self._each(metrics, verify=verify))
+            else:
+                for metric in metrics:
+                    found[metric.name] = self._filtered(metric, family, verify=verify)
+        if verify:
+            self._verify_at[family.name] = self._clock() + _VERIFY_SECONDS
+        readings = tuple(found[metric.name] for metric in family.metrics)
         beans = sum(len(reading.zeros) + len(reading.values) for reading in readings)
-        kept, dropped = capped(readings, self._cap)
+        kept, dropped = capped(readings, family.cap)
         return Answer(kept, beans, dropped)
 
-    def _reading(self, metric: Metric) -> Reading:
-        census = self._beans(metric, "exists")
-        if metric.filter is None:
-            zeros, values = self._each(metric, census)
+    def _beans(self, metric: Metric) -> Beans:
+        if metric.led and self._census.beans(metric):
+            return self._census.led_beans(metric, self._attributes.single(_LEADERS, "Value"))
+        return self._census.beans(metric)
+
+    def _reads_each(self, metrics: Sequence[Metric]) -> bool:
+        """Whether to read every bean costs fewer calls than to ask first which are above zero."""
+        if any(metric.filter is None for metric in metrics):
+            return True
+        if any(metric.filter == "binary" for metric in metrics):
+            return False
+        queries = len(metrics)
+        hits = sum(self._hits.get(metric.name, 0) for metric in metrics)
+        return len(self._beans(metrics[0])) <= queries + hits
+
+    def _each(self, metrics: Sequence[Metric], *, verify: bool) -> dict[str, Reading]:
+        beans = self._beans(metrics[0])
+        alone = len(metrics) == 1 and not verify
+        usual = self._usual.read(metrics[0], beans) if alone else None
+        if usual is None:
+            told = self._attributes.read_all(metrics, beans)
         else:
-            zeros, values = self._filtered(metric, census)
-        flags = (FLAG_KNOWN_WRONG,) if metric.wrong_in(self._version) else ()
-        return Reading(metric.name, metric.kind, zeros, values, flags)
+            told = {metrics[0].name: usual}
+        readings = {}
+        for metric in metrics:
+            values = told[metric.name]
+            self._usual.learn(metric, values)
+            zeros = frozenset(series for series, value in values.items() if value == 0)
+            rest = {series: value for series, value in values.items() if value != 0}
+            self._hits[metric.name] = len(rest) - sum(value is None for value in rest.values())
+            readings[metric.name] = self._reading(metric, zeros, rest)
+        return readings
 
-    def _each(
-        self, metric: Metric, census: Beans
-    ) -> tuple[frozenset[Series], Mapping[Series, float | None]]:
-        found = self._values(metric, census.items())
-        zeros = frozenset(series for series, value in found.items() if value == 0)
-        values = {series: value for series, value in found.items() if value != 0}
-        return self._zeros.same(metric.name, zeros), values
-
-    def _filtered(
-        self, metric: Metric, census: Beans
-    ) -> tuple[frozenset[Series], Mapping[Series, float | None]]:
-        above = self._beans(metric, "above zero")
-        quiet = self._derive(
-            (metric.name, "quiet"), (census, above), lambda: self._quiet(metric, census, above)
-        )
+    def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
+        census = self._beans(metric)
+        above = self._above_zero(metric, family, census, verify=verify)
+        if not above.keys() <= census.keys():
+            if metric.filter == "binary":
+                # Only a leader is ever under its min ISR, so it leads what we did not know of.
+                self._census.forget_led()
+                census = {**self._beans(metric), **above}
+            else:
+                above = {series: name for series, name in above.items() if series in census}
+        checked = verify or metric.filter != "binary"
+        if verify:
+            self._quiet.pop(metric.name, None)
+        quiet = self._quiet_beans(metric, census, above, checked=checked)
+        self._hits[metric.name] = len(above) + len(quiet.others)
         if not above and not quiet.others:
-            return quiet.zeros, quiet.idle
+            return self._reading(metric, quiet.zeros, quiet.idle)
         values = dict(quiet.idle)
         if metric.filter == "binary":
             values.update(dict.fromkeys(above, 1.0))
         else:
-            values.update(self._values(metric, above.items()))
-        values.update(self._values(metric, quiet.others.items()))
+            values.update(self._attributes.read(metric, above))
+        values.update(self._attributes.read(metric, quiet.others))
         fallen = {series for series, value in values.items() if value == 0}
         if not fallen:
-            return quiet.zeros, values
+            return self._reading(metric, quiet.zeros, values)
         kept = {series: value for series, value in values.items() if series not in fallen}
-        return quiet.zeros | fallen, kept
+        return self._reading(metric, quiet.zeros | fallen, kept)
 
-    def _quiet(self, metric: Metric, census: Beans, above: Beans) -> _Quiet:
+    def _above_zero(self, metric: Metric, family: Family, census: Beans, *, verify: bool) -> Beans:
+        if not census:
+            return {}
+        if metric.counted_by is not None and not verify:
+            counting = family.metric(metric.counted_by)
+            count = self._attributes.single(counting.patterns[0], counting.attribute_name)
+            if count == 0:
+                return {}
+            if count == len(census):
+                return census
+            if self._unchanged_above(metric, census, count):
+                return self._quiet[metric.name].above
+        return self._above.beans(metric, census)
+
+    def _unchanged_above(self, metric: Metric, census: Beans, count: object) -> bool:
+        """Whether the few that were above zero are as many as the broker counts, and still are so.
+
+        Then no other is. A topic with one replica is always at its min ISR; most brokers lead some.
+        """
+        known = self._quiet.get(metric.name)
+        if known is None or known.census is not census or count != len(known.above):
+            return False
+        if len(known.above) > _FEW:
+            return False
+        told = self._attributes.read(metric, known.above)
+        return len(told) == count and all(told.values())
+
+    def _quiet_beans(self, metric: Metric, census: Beans, above: Beans, *, checked: bool) -> _Quiet:
         # A bean that is neither above zero nor zero says NaN, or something that must not pass for
-        # zero. It is looked at one by one, whenever the census or what is above zero has changed.
+        # zero. It is looked at one by one, whenever the census or what is above zero has changed;
+        # a binary one only now and then, for the names of all zeros are the dearest of all answers.
+        known = self._quiet.get(metric.name)
+        if known is not None and known.census is census and known.above.keys() == above.keys():
+            return known
         rest = census.keys() - above.keys()
-        zero = self._beans(metric, "zero")
-        zeros = frozenset(rest & zero.keys())
-        found = self._values(metric, ((series, census[series]) for series in rest - zeros))
-        idle = {series: value for series, value in found.items() if value is None}
-        others = {series: census[series] for series in found.keys() - idle.keys()}
-        return _Quiet(self._zeros.same(metric.name, zeros), idle, others)
+        if not checked or not rest:
+            quiet = _Quiet(census, above, frozenset(rest), {}, {})
+        else:
+            zeros = frozenset(rest & self._above.zeros(metric).keys())
+            found = self._attributes.read(metric, {one: census[one] for one in rest - zeros})
+            idle = {series: value for series, value in found.items() if value is None}
+            others = {series: census[series] for series in found.keys() - idle.keys()}
+            quiet = _Quiet(census, above, zeros, idle, others)
+        self._quiet[metric.name] = quiet
+        return quiet
 
-    def _beans(self, metric: Metric, which: str) -> Beans:
-        found = tuple(self._query(pattern, metric, which) for pattern in metric.patterns)
-        beans: Beans = self._derive(
-            (metric.name, which), found, lambda: _series(metric, metric.patterns, found)
-        )
-        if not metric.led:
-            return beans
-        led = self._led(metric)
-        kept: Beans = self._derive(
-            (metric.name, f"{which} and led"),
-            (beans, led),
-            lambda: {
-                series: name
-                for series, name in beans.items()
-                if (series.topic, series.partition) in led
-            },
-        )
-        return kept
-
-    def _led(self, metric: Metric) -> frozenset[Partition]:
-        # Only a leader knows who is in sync: on followers the count is 0.
-        names = self._query(_LED, metric, "led")
-        led: frozenset[Partition] = self._derive(
-            ("", "led"), (names,), lambda: frozenset(_partitions(metric, names))
-        )
-        return led
-
-    def _query(self, pattern: str, metric: Metric, which: str) -> Any:
-        attribute = {"exists": "", "led": "Value"}.get(which, metric.attribute_name)
-        key = (pattern, attribute, "above zero" if which == "led" else which)
-        if key in self._fresh:
-            return self._names[key]
-        expression = _expression(attribute, key[2]) if attribute else None
-        names = self._connection.queryNames(
-            java("javax.management.ObjectName")(pattern), expression
-        )
-        before = self._names.get(key)
-        if before is None or not before.equals(names):
-            self._names[key] = names
-        self._fresh.add(key)
-        return self._names[key]
-
-    def _values(
-        self, metric: Metric, beans: Iterable[tuple[Series, Any]]
-    ) -> dict[Series, float | None]:
-        values: dict[Series, float | None] = {}
-        for series, name in beans:
-            try:
-                value = self._connection.getAttribute(name, metric.attribute_name)
-            except _gone():
-                continue
-            except _failed() as error:
-                reason = str(error).splitlines()[0]
-                raise SourceError(
-                    f"{self._where}: {name} {metric.attribute_name} failed in the broker: {reason}"
-                ) from None
-            values[series] = self._number(value, metric, name)
-        return values
-
-    def _number(self, value: object, metric: Metric, name: object) -> float | None:
-        number = float(value) if isinstance(value, (int, float)) else None
-        if number is None or math.isinf(number):
-            raise SourceError(
-                f"{self._where}: {name} {metric.attribute_name} is {value!s:.80}, not a number:"
-                f" mend or remove {metric.name} in the catalogue"
-            )
-        return None if math.isnan(number) else number
-
-    def _derive(
-        self, key: tuple[str, str], inputs: tuple[Any, ...], make: Callable[[], Any]
-    ) -> Any:
-        before = self._derived.get(key)
-        if before is not None and all(a is b for a, b in zip(before[0], inputs, strict=True)):
-            return before[1]
-        made = make()
-        self._derived[key] = (inputs, made)
-        return made
+    def _reading(self, metric: Metric, zeros: frozenset[Series], values: Values) -> Reading:
+        flags = (FLAG_KNOWN_WRONG,) if metric.wrong_in(self._version) else ()
+        zeros = self._unchanged.same(metric.name, zeros)
+        return Reading(metric.name, metric.kind, zeros, values, flags)
 
 
-def _series(metric: Metric, patterns: Iterable[str], found: Iterable[Any]) -> Beans:
-    beans: Beans = {}
-    for pattern, names in zip(patterns, found, strict=True):
-        for name in names:
-            series = series_of(metric, pattern, str(name))
-            if series is not None:
-                beans.setdefault(series, name)
-    return beans
-
-
-def _partitions(metric: Metric, names: Any) -> Iterable[Partition]:
-    for name in names:
-        series = series_of(metric, _LED, str(name))
-        if series is not None and series.topic is not None and series.partition is not None:
-            yield Partition(series.topic, series.partition)
-
-
-def _expression(attribute: str, which: str) -> Any:
-    query = java("javax.management.Query")
-    compare = query.gt if which == "above zero" else query.eq
-    return compare(query.attr(attribute), query.value(jpype.JInt(0)))
-
-
-def _gone() -> tuple[type[Exception], ...]:
-    return (
-        java("javax.management.InstanceNotFoundException"),
-        java("javax.management.AttributeNotFoundException"),
-    )
-
-
-def _failed() -> tuple[type[Exception], ...]:
-    return (
-        java("javax.management.MBeanException"),
-        java("javax.management.ReflectionException"),
-        java("javax.management.JMRuntimeException"),
-    )
+def _by_bean(metrics: Sequence[Metric]) -> list[list[Metric]]:
+    """Metrics that are attributes of the same beans, together."""
+    groups: dict[object, list[Metric]] = {}
+    for metric in metrics:
+        key = (metric.patterns, tuple(metric.labels.items()), metric.led, metric.url_encoded)
+        groups.setdefault(key, []).append(metric)
+    return list(groups.values())

@@ -17,7 +17,14 @@ _LANG: Final = (
     *("ClassCastException", "ArithmeticException", "UnsupportedOperationException"),
 )
 _MANAGEMENT: Final = (
-    *("ObjectName", "OperationsException", "JMException", "JMRuntimeException"),
+    *(
+        "ObjectName",
+        "Attribute",
+        "AttributeList",
+        "OperationsException",
+        "JMException",
+        "JMRuntimeException",
+    ),
     *("InstanceNotFoundException", "AttributeNotFoundException", "MBeanException"),
     *("ReflectionException", "RuntimeMBeanException", "RuntimeErrorException"),
     "RuntimeOperationsException",
@@ -26,6 +33,10 @@ _LIMITS: Final = ("maxdepth=30", "maxarray=2000000", "maxrefs=20000000", "maxbyt
 _ACCEPTED: Final = (
     *(f"java.lang.{name}" for name in _LANG),
     *(f"javax.management.{name}" for name in _MANAGEMENT),
+    # What comes and goes is told as notifications.
+    *("javax.management.remote.NotificationResult", "javax.management.remote.TargetedNotification"),
+    *("javax.management.Notification", "javax.management.MBeanServerNotification"),
+    "java.util.EventObject",
     *("javax.management.remote.rmi.*", "javax.rmi.ssl.SslRMIClientSocketFactory"),
     *("java.rmi.**", "sun.rmi.**", "javax.security.auth.login.*"),
     *("java.security.GeneralSecurityException", "java.net.SocketException"),

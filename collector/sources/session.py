@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from collector.errors import IdentityError
+from collector.errors import IdentityError, SourceDataError, SourceError
 from collector.samples import Identity
-from collector.sources.cap import DEFAULT_CAP
+from collector.sources.backoff import Backoff
+from collector.sources.expected import BROKER_INFO, CLIENT_INFO, CLUSTER_ID, LATEST_MS, RUNTIME
 from collector.sources.java_errors import source_error
-from collector.sources.jvm import java, within
+from collector.sources.jvm import java
+from collector.sources.mbean_server import MBeanServer
 from collector.sources.mbeans import MBeanReader
+from collector.sources.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.catalogue import Family
     from collector.samples import Answer
+    from collector.sources.expected import Expected
 
 _Result = TypeVar("_Result")
 
-_BROKER_INFO: Final = "kafka.server:type=app-info,id=*"
-_CLIENT_INFO: Final = "kafka.*:type=app-info,id=*"
-_CLUSTER_ID: Final = (
-    "kafka.server:type=KafkaServer,name=ClusterId",
-    "kafka.server:type=ControllerServer,name=ClusterId",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """Who should answer.
-
-    Attributes:
-        role: ``broker``, ``controller`` or ``client``.
-        node: Node id, or the name given to a client JVM; None: whoever answers (not for clients).
-        cluster: Cluster id; None: whoever answers. Needed where the JVM does not tell its own.
-    """
-
-    role: Literal["broker", "controller", "client"]
-    node: str | None = None
-    cluster: str | None = None
+_IDLE_SECONDS: Final = 100.0
+"""A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    connector: Any
+    connection: Any
     reader: MBeanReader
     identity: Identity
 
@@ -59,21 +46,20 @@ class MBeanSource(ABC):
         where: What is read, for messages; never holds a credential.
         expected: Who should answer.
         timeout_seconds: How long connecting, and how long one read, may take.
-        cap: Most series per family.
     """
 
-    def __init__(
-        self, where: str, expected: Expected, timeout_seconds: float, cap: int = DEFAULT_CAP
-    ) -> None:
+    def __init__(self, where: str, expected: Expected, timeout_seconds: float) -> None:
         self._where = where
         self._expected = expected
         self._timeout_seconds = timeout_seconds
-        self._cap = cap
+        self._worker = Worker()
+        self._backoff = Backoff()
         self._session: _Session | None = None
+        self._used_at = time.monotonic()
 
     @abstractmethod
     def _connect(self) -> Any:
-        """Open a javax.management.remote.JMXConnector; may raise what Java raises."""
+        """Open a javax.management.remote.rmi.RMIConnection; may raise what Java raises."""
 
     def identify(self) -> Identity:
         """Connect if needed and say who answers; costs nothing while connected.
@@ -94,87 +80,85 @@ class MBeanSource(ABC):
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
+        self._worker.close()
         session, self._session = self._session, None
         if session is not None:
-            _close(session.connector)
+            _close(session.connection)
 
     def _opened(self) -> _Session:
+        now = time.monotonic()
+        if now - self._used_at > _IDLE_SECONDS:
+            self.close()
+        self._used_at = now
         if self._session is None:
-            self._session = self._guarded(self._open)
+            self._backoff.check()
+            try:
+                self._session = self._guarded(self._open)
+            except SourceError as error:
+                self._backoff.failed(error)
+                raise
+            self._backoff.succeeded()
         return self._session
 
     def _guarded(self, call: Callable[[], _Result]) -> _Result:
         try:
-            return within(self._timeout_seconds, self._where, call)
+            return self._worker.within(self._timeout_seconds, self._where, call)
+        except SourceDataError:
+            raise  # the connection works, and its census was dear
         except Exception as error:  # noqa: BLE001 - Java's are all told apart in source_error
             self.close()
             raise source_error(self._where, error) from None
 
     def _open(self) -> _Session:
-        connector = self._connect()
+        connection = self._connect()
         try:
-            connection = connector.getMBeanServerConnection()
-            identity = self._identity(connection)
-            self._check(identity)
+            server = MBeanServer(connection)
+            identity = self._identity(server)
+            self._expected.check(self._where, identity)
+            with suppress(java("java.lang.SecurityException")):  # then all is asked at every scrape
+                server.watch()
         except BaseException:
-            _close(connector)
+            _close(connection)
             raise
-        reader = MBeanReader(connection, self._where, identity.kafka_version, self._cap)
-        return _Session(connector, reader, identity)
+        return _Session(
+            connection, MBeanReader(server, self._where, identity.kafka_version), identity
+        )
 
-    def _identity(self, connection: Any) -> Identity:
+    def _identity(self, server: MBeanServer) -> Identity:
         expected = self._expected
-        started_ms = int(_attribute(connection, "java.lang:type=Runtime", "StartTime"))
+        started_ms = int(server.value(RUNTIME, "StartTime"))
+        if not 0 <= started_ms < LATEST_MS:
+            raise IdentityError(f"{self._where}: it says that it started at {started_ms} ms")
         if expected.role == "client":
-            names = _names(connection, _CLIENT_INFO)
+            names = list(server.names(CLIENT_INFO))  # one for each client: of the same jar
+            if not names:
+                raise IdentityError(f"{self._where}: this JVM has no Kafka client, or not yet")
             node = expected.node or self._where
         else:
-            names = _names(connection, _BROKER_INFO)
+            names = list(server.names(BROKER_INFO))
             if len(names) != 1:
                 raise IdentityError(f"{self._where}: this JVM is no Kafka broker or controller")
             node = str(names[0].getKeyProperty("id"))
-        version = str(connection.getAttribute(names[0], "Version")) if names else None
-        cluster = self._cluster(connection) or expected.cluster
+        version = str(server.value(names[0], "Version"))
+        cluster = _cluster(server) or expected.cluster
         if cluster is None:
             raise IdentityError(f"{self._where}: it does not tell its cluster id: configure it")
         return Identity(cluster, node, version, started_ms * 1000)
 
-    def _cluster(self, connection: Any) -> str | None:
-        for pattern in _CLUSTER_ID:
-            if _names(connection, pattern):
-                return str(_attribute(connection, pattern, "Value"))
-        return None
 
-    def _check(self, identity: Identity) -> None:
-        expected = self._expected
-        for what, wanted, found in (
-            ("cluster", expected.cluster, identity.cluster),
-            ("node", expected.node, identity.node),
-        ):
-            if wanted is not None and wanted != found:
-                raise IdentityError(
-                    f"{self._where}: {what} {found} answers, not {wanted}: mend the address"
-                    f" or the {what} id in the configuration"
-                )
+def _cluster(server: MBeanServer) -> str | None:
+    for name in CLUSTER_ID:
+        if server.names(name):
+            return str(server.value(name, "Value"))
+    return None
 
 
-def _names(connection: Any, pattern: str) -> list[Any]:
-    return list(connection.queryNames(java("javax.management.ObjectName")(pattern), None))
-
-
-def _attribute(connection: Any, name: str, attribute: str) -> Any:
-    return connection.getAttribute(java("javax.management.ObjectName")(name), attribute)
-
-
-def _close(connector: Any) -> None:
+def _close(connection: Any) -> None:
     # Closing asks the other side, who may be dead: nobody waits for that, yet a broker that lives
     # must be told, or it keeps a thread for every connection we ever had.
     def close() -> None:
-        try:
-            connector.close()
-        except java("java.io.IOException"):
-            return
-        finally:
-            java("java.lang.Thread").detach()
+        with suppress(Exception):  # whatever it is, nobody needs the connection any longer
+            connection.close()
+        java("java.lang.Thread").detach()
 
     threading.Thread(target=close, name="close", daemon=True).start()

@@ -1,0 +1,165 @@
+"""A JVM with a Jolokia agent, read over HTTP: one POST brings a whole family. No JVM starts here.
+
+What one must know of Jolokia (2.5.1): NaN, infinity and null all arrive as null, and count as NaN;
+a server-side limit on collections cuts an answer short without a word, so it is refused.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+from collector.errors import ConfigError, SourceError, SourceRefusedError
+from collector.secret import Secret
+from collector.sources.bounded_http import BoundedTransport, Deadline, body_of
+from collector.sources.bulk_source import BulkSource
+from collector.sources.http_errors import http_error
+from collector.sources.jolokia_answers import Answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from collector.sources.bulk import Asked, Told
+    from collector.sources.expected import Expected
+
+_OPTIONS: Final = {
+    "ignoreErrors": "true",  # an attribute that fails is told as such, in its place
+    "includeRequest": "false",
+    "maxDepth": "3",  # bean, attribute, what failed: no attribute that we read is a tree
+}
+
+
+class JolokiaSource(BulkSource):
+    """A broker, controller or client JVM that is read by its Jolokia agent.
+
+    Args:
+        expected: Who should answer.
+        url: The agent's own address, such as ``http://127.0.0.1:8778/jolokia/``.
+        user: User of Jolokia, if it asks for one.
+        secret: Its password, read anew whenever we ask who answers.
+        ca_file: Certificates to trust, as PEM; None: those that the system trusts.
+        timeout_seconds: How long one question may take, from connecting to the last byte.
+
+    Raises:
+        ConfigError: The URL is none of http or https, or there are no certificates in the file.
+    """
+
+    def __init__(
+        self,
+        expected: Expected,
+        url: str,
+        *,
+        user: str | None = None,
+        secret: Secret = Secret(),  # noqa: B008 - frozen
+        ca_file: Path | None = None,
+        timeout_seconds: float = 5,
+    ) -> None:
+        self._url = _checked(url)
+        super().__init__(f"Jolokia of {self._url.netloc.decode('ascii')}", expected)
+        self._user = user
+        self._secret = secret
+        self._context = _context(self._url, ca_file)
+        self._timeout_seconds = timeout_seconds
+        self._deadline = Deadline()
+        self._client: httpx.Client | None = None
+
+    def close(self) -> None:
+        """Give up the connection; the source may be used again."""
+        super().close()
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _fetch(self, asked: Sequence[Asked]) -> Told:
+        requests = _requests(asked)
+        first = self._client is None
+        posted = [*requests, {"type": "version"}] if first else requests
+        answers = Answers(self._where, self._post(posted), len(posted))
+        if first:
+            answers.check_limits()
+        return answers.told(requests)
+
+    def _post(self, requests: list[dict[str, Any]]) -> bytearray:
+        client = self._client = self._client or self._opened_client()
+        self._deadline.set(self._timeout_seconds)
+        try:
+            with client.stream("POST", self._url, json=requests) as response:
+                self._check_status(response)
+                return body_of(response, self._where)
+        except httpx.HTTPError as error:
+            raise http_error(self._where, error, self._timeout_seconds) from None
+
+    def _check_status(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status == 401:
+            raise SourceRefusedError(f"{self._where}: {self._refusal()}")
+        if status == 403:
+            raise SourceRefusedError(
+                f"{self._where}: it forbids us to ask; allow this host in the agent's policy"
+            )
+        if status != 200:
+            raise SourceError(
+                f"{self._where}: it answers with status {status} and not as Jolokia does; is the"
+                " URL that of the agent itself?"
+            )
+
+    def _refusal(self) -> str:
+        if self._user is None:
+            return "it wants a user and a password; give user and password_file"
+        way = "user and password_file"
+        if self._secret.variable is not None:
+            way = f"user and the variable {self._secret.variable} (password_env)"
+        elif self._secret.file is not None:
+            way = f"user and password_file ({self._secret.file})"
+        return f"it refused the user or the password; mend {way}"
+
+    def _opened_client(self) -> httpx.Client:
+        auth = None
+        if self._user is not None:
+            auth = httpx.BasicAuth(self._user, self._secret.read(self._where, self._user))
+        return httpx.Client(
+            auth=auth,
+            params=_OPTIONS,
+            headers={"Accept-Encoding": "identity"},  # what unpacks may be endless
+            timeout=self._timeout_seconds,
+            transport=BoundedTransport(self._context, self._deadline),
+            trust_env=False,  # the password is not for a proxy
+        )
+
+
+def _requests(asked: Iterable[Asked]) -> list[dict[str, Any]]:
+    attributes: dict[str, list[str]] = {}
+    for pattern, attribute in asked:
+        attributes.setdefault(pattern, []).append(attribute)
+    return [
+        {"type": "read", "mbean": pattern, "attribute": names}
+        for pattern, names in attributes.items()
+    ]
+
+
+def _checked(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise ConfigError(
+            "source.jolokia.url: give http://HOST:PORT/jolokia/ or https://..., and the user as"
+            " user, the password by password_file"
+        )
+    return url
+
+
+def _context(url: httpx.URL, ca_file: Path | None) -> ssl.SSLContext:
+    if url.scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # is not used, and trusts nobody
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # an SSLError is one too
+        raise ConfigError(
+            f"source.jolokia.ca_file: {ca_file} holds no certificates that can be read:"
+            f" {error.strerror or error}"
+        ) from None

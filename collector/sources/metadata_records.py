@@ -1,0 +1,107 @@
+"""What the controllers' log says, as plain frozen records: as much of it as min ISR rests on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class TopicMade(NamedTuple):
+    """A topic and its id; a topic that is deleted and made anew has another id."""
+
+    id: str
+    name: str
+
+
+class TopicRemoved(NamedTuple):
+    """A topic is no more, nor are its partitions and settings."""
+
+    id: str
+
+
+class PartitionMade(NamedTuple):
+    """A partition; ``leader`` is -1 where it has none, the others are how many there are."""
+
+    topic_id: str
+    partition: int
+    leader: int
+    in_sync: int
+    replicas: int
+
+
+class PartitionChanged(NamedTuple):
+    """What changed of a partition; None: as before."""
+
+    topic_id: str
+    partition: int
+    leader: int | None
+    in_sync: int | None
+    replicas: int | None
+
+
+class MinIsrSet(NamedTuple):
+    """A setting of min.insync.replicas; None: taken away.
+
+    Exactly one of ``topic`` and ``broker`` is given; broker "" is the cluster's default.
+    """
+
+    topic: str | None
+    broker: str | None
+    value: int | None
+
+
+class BrokerSeen(NamedTuple):
+    """A broker is fenced or unfenced; fenced too: not registered any longer."""
+
+    id: int
+    fenced: bool
+
+
+class TransactionMark(NamedTuple):
+    """What lies between ``begin`` and ``end`` holds from the end on, or, on ``abort``, never."""
+
+    kind: str
+
+
+Record = (
+    TopicMade
+    | TopicRemoved
+    | PartitionMade
+    | PartitionChanged
+    | MinIsrSet
+    | BrokerSeen
+    | TransactionMark
+)
+
+
+class Place(NamedTuple):
+    """Where a batch stands in the log, and what tells it from another at the same offset.
+
+    Attributes:
+        segment: First offset of the file.
+        position: Bytes from the file's start.
+        offset: First offset of the batch.
+        epoch: Epoch of the leader that wrote it.
+        checksum: Its CRC.
+    """
+
+    segment: int
+    position: int
+    offset: int
+    epoch: int
+    checksum: int
+
+
+class Batch(NamedTuple):
+    """Records that the controller wrote as one; all of them hold, or none.
+
+    Attributes:
+        place: Where it stands.
+        next_offset: The offset after its last record.
+        at_us: When it was written, by the controller's clock.
+        records: What of it concerns us.
+    """
+
+    place: Place
+    next_offset: int
+    at_us: int
+    records: tuple[Record, ...]
