@@ -9,6 +9,7 @@ loaded and asked again.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +39,7 @@ _WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3)
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _COMMIT_RETRIES: Final = 100
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
 
 
 class Delivery:
@@ -55,6 +57,7 @@ class Delivery:
         self._spool = spool
         self._tables: dict[str, DeltaTable] = {}
         self._checked = False
+        self._made = 0
         spool.bind("lake", self._lake)
 
     def deliver_next(self) -> bool:
@@ -76,8 +79,11 @@ class Delivery:
         self._spool.acknowledge(waiting.number)
         return True
 
-    def check(self) -> None:
+    def check(self) -> int:
         """Load or make every table, and see whether this spool is the newest of its agent.
+
+        Returns:
+            How many tables had to be made.
 
         Raises:
             LakeError: A table cannot be loaded, made or written by this version.
@@ -88,6 +94,7 @@ class Delivery:
             self._spool.renew_agent()  # restored from an old copy: its numbers are taken
         self._spool.bind("members", str(self._tables[tables.MEMBERS.name].metadata().id))
         self._checked = True
+        return self._made
 
     def _commit(self, table: tables.Table, rows: Sequence[tuple[Any, ...]], number: int) -> None:
         delta = self._load(table)
@@ -145,6 +152,7 @@ class Delivery:
                     storage_options=self._options,
                     raise_if_key_not_exists=False,
                 )
+                self._made += 1
             return DeltaTable(url, storage_options=self._options)
 
     def _last_number(self, table: tables.Table, delta: DeltaTable) -> int:
@@ -174,4 +182,4 @@ def _check_schema(table: tables.Table, delta: DeltaTable, where: str) -> None:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500]
+    return " ".join(_COLOURS.sub("", str(error)).split())[:500]

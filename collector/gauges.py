@@ -36,6 +36,7 @@ class GaugeTrack(msgspec.Struct):
     Attributes:
         memory_us: How long the bean goes on showing a value after its cause has ended.
         confirmed_us: When the last successful scrape was asked; None while nothing vouches.
+        exact: Its readings hold from their very instant on and to the next: no run has an edge.
     """
 
     memory_us: int = 0
@@ -45,6 +46,7 @@ class GaugeTrack(msgspec.Struct):
     open: dict[Series, OpenRun] = msgspec.field(default_factory=dict)
     scrapes: int = 0
     confirmed_us: int | None = None
+    exact: bool = False
 
     def observe(self, reading: Reading, asked_us: int, answered_us: int, ledger: Ledger) -> None:
         """Take in one successful reading."""
@@ -54,6 +56,7 @@ class GaugeTrack(msgspec.Struct):
             and reading.values == self.values
             and reading.flags == self.flags
         )
+        self.exact = self.exact or reading.exact
         if not quiet:
             self._change(reading, answered_us, ledger)
         self.scrapes += 1
@@ -70,14 +73,14 @@ class GaugeTrack(msgspec.Struct):
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
         """Nothing vouches any longer: end every run, the time since the last scrape as its tail."""
-        edge = end_us - self.confirmed_us if self.confirmed_us is not None else 0
+        edge = self._edge(end_us)
         for series, run in self.open.items():
             self._end(series, run, end_us, edge, ledger)
         self.open.clear()
         self.zeros, self.values, self.confirmed_us = frozenset(), {}, None
 
     def _change(self, reading: Reading, answered_us: int, ledger: Ledger) -> None:
-        edge = answered_us - self.confirmed_us if self.confirmed_us is not None else 0
+        edge = self._edge(answered_us)
         reflagged = reading.flags != self.flags
         for series, run in list(self.open.items()):
             value = _value(reading, series)
@@ -92,6 +95,10 @@ class GaugeTrack(msgspec.Struct):
             if series not in self.open:
                 self.open[series] = OpenRun(value, answered_us, edge, self.scrapes, reading.flags)
         self.zeros, self.values, self.flags = reading.zeros, dict(reading.values), reading.flags
+
+    def _edge(self, at_us: int) -> int:
+        """How long before an instant a change may have happened already."""
+        return 0 if self.exact or self.confirmed_us is None else at_us - self.confirmed_us
 
     def _follow(
         self,

@@ -19,27 +19,37 @@ if TYPE_CHECKING:
     from collector.runs import Encoder
 
 
+class Delta(msgspec.Struct, array_like=True):
+    """How a reading differs from the one before of its metric."""
+
+    zeros: frozenset[Series] = frozenset()
+    no_zeros: frozenset[Series] = frozenset()
+    values: dict[Series, float | None] = msgspec.field(default_factory=dict)
+    no_values: list[Series] = msgspec.field(default_factory=list)
+
+
 class Entry(msgspec.Struct, array_like=True):
-    """A scrape without its readings, and what changed in them; None: as the time before."""
+    """A scrape without its readings, and how these differ from those before.
+
+    Attributes:
+        changes: What earlier versions wrote: all zeros and all values; None: as the time before.
+        deltas: One for each reading; None: nothing changed.
+    """
 
     scrape: Scrape
     changes: list[tuple[frozenset[Series] | None, dict[Series, float | None] | None]]
+    deltas: list[Delta | None] = msgspec.field(default_factory=list)
 
 
 def encode(scrape: Scrape, encoder: Encoder) -> bytes:
     """One journal entry; to be called before the encoder records the scrape."""
     if scrape.answer is None:
         return msgspec.msgpack.encode(Entry(scrape, []))
-    changes = []
-    bare = []
-    for reading in scrape.answer.readings:
-        track = _track(encoder, scrape.family, reading)
-        zeros = None if reading.zeros is track.zeros else reading.zeros
-        values = None if reading.values == track.values else dict(reading.values)
-        changes.append((zeros, values))
-        bare.append(dataclasses.replace(reading, zeros=frozenset(), values={}))
-    answer = dataclasses.replace(scrape.answer, readings=tuple(bare))
-    return msgspec.msgpack.encode(Entry(dataclasses.replace(scrape, answer=answer), changes))
+    readings = scrape.answer.readings
+    deltas = [_delta(reading, _track(encoder, scrape.family, reading)) for reading in readings]
+    bare = tuple(dataclasses.replace(one, zeros=frozenset(), values={}) for one in readings)
+    answer = dataclasses.replace(scrape.answer, readings=bare, moments=())
+    return msgspec.msgpack.encode(Entry(dataclasses.replace(scrape, answer=answer), [], deltas))
 
 
 def decode(entry: bytes, encoder: Encoder) -> Scrape:
@@ -47,14 +57,45 @@ def decode(entry: bytes, encoder: Encoder) -> Scrape:
     decoded = msgspec.msgpack.decode(entry, type=Entry)
     if decoded.scrape.answer is None:
         return decoded.scrape
+    told = decoded.deltas or decoded.changes
     readings = []
-    for reading, change in zip(decoded.scrape.answer.readings, decoded.changes, strict=True):
+    for reading, change in zip(decoded.scrape.answer.readings, told, strict=True):
         track = _track(encoder, decoded.scrape.family, reading)
-        zeros = track.zeros if change[0] is None else change[0]
-        values = dict(track.values) if change[1] is None else change[1]
+        zeros, values = _applied(change, track)
         readings.append(dataclasses.replace(reading, zeros=zeros, values=values))
     answer = dataclasses.replace(decoded.scrape.answer, readings=tuple(readings))
     return dataclasses.replace(decoded.scrape, answer=answer)
+
+
+def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:
+    same = reading.zeros is track.zeros or reading.zeros == track.zeros
+    if same and reading.values == track.values:
+        return None
+    before, values = track.values, reading.values
+    return Delta(
+        frozenset() if same else reading.zeros - track.zeros,
+        frozenset() if same else track.zeros - reading.zeros,
+        {
+            series: value
+            for series, value in values.items()
+            if series not in before or before[series] != value
+        },
+        [series for series in before if series not in values],
+    )
+
+
+def _applied(
+    change: Delta | tuple[frozenset[Series] | None, dict[Series, float | None] | None] | None,
+    track: GaugeTrack | CounterTrack,
+) -> tuple[frozenset[Series], dict[Series, float | None]]:
+    if change is None:
+        return track.zeros, dict(track.values)
+    if isinstance(change, Delta):
+        gone = set(change.no_values)
+        values = {series: value for series, value in track.values.items() if series not in gone}
+        return (track.zeros - change.no_zeros) | change.zeros, {**values, **change.values}
+    zeros = track.zeros if change[0] is None else change[0]
+    return zeros, dict(track.values) if change[1] is None else change[1]
 
 
 def _track(encoder: Encoder, family: str, reading: Reading) -> GaugeTrack | CounterTrack:

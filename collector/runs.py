@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from collector import non_consumed
-from collector.accounts import Account, AccountTrack
+from collector.accounts import Account
 from collector.counters import CounterTrack
+from collector.families import FamilyTrack
 from collector.folding import Run, fold
 from collector.gauges import GaugeTrack
-from collector.ledger import Ledger
+from collector.ledger import Ledger, Piece
 from collector.non_consumed import NonConsumed
 from collector.samples import Answer, Identity, Notice, Reading, Scrape, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from collector.samples import Kind
+
 MAX_GAP_INTERVALS: Final = 2.5
+_HELD_WINDOWS: Final = 12  # of an exact history that is told at once, before some are sealed
 _TOLD: Final = 16  # spans between jumps of the clock that are remembered
 
 
@@ -50,59 +54,7 @@ class Sealed(NamedTuple):
         return bool(self.runs or self.accounts or self.events)
 
 
-class FamilyTrack(msgspec.Struct):
-    """What is known of one family on one source; times in microseconds.
-
-    Attributes:
-        answered_us: When the last successful scrape was answered; None while nothing vouches.
-        attempted_us: When the last attempt was asked.
-        cut_us: Start of the window that is open.
-    """
-
-    max_gap_us: int
-    gauges: dict[str, GaugeTrack] = msgspec.field(default_factory=dict)
-    counters: dict[str, CounterTrack] = msgspec.field(default_factory=dict)
-    account: AccountTrack = msgspec.field(default_factory=AccountTrack)
-    answered_us: int | None = None
-    attempted_us: int | None = None
-    cut_us: int = 0
-
-    @property
-    def last_us(self) -> int:
-        """When the last attempt was asked or answered, 0 before the first."""
-        return max(self.attempted_us or 0, self.answered_us or 0)
-
-    def tracks(self) -> Iterator[GaugeTrack | CounterTrack]:
-        """The tracks of all metrics."""
-        yield from self.gauges.values()
-        yield from self.counters.values()
-
-    def stop(self, end_us: int, ledger: Ledger) -> None:
-        """End vouching."""
-        if self.answered_us is not None:
-            for track in self.tracks():
-                track.stop(end_us, ledger)
-            self.answered_us = None
-
-    def cut(self, until_us: int, window_us: int, ledger: Ledger) -> None:
-        """Cut at every window's start up to an instant."""
-        last = until_us - until_us % window_us
-        first = self.cut_us + window_us if self.cut_us else last
-        for cut_us in range(first, last + 1, window_us) if self.account.open else ():
-            for track in self.tracks():
-                track.cut(cut_us, ledger)
-            self.account.cut(cut_us)
-        self.cut_us = max(self.cut_us, last)
-
-    def elapse(self, now_us: int, window_us: int, ledger: Ledger) -> None:
-        """Let time pass without an attempt: cut, and stop where vouching has run out."""
-        if self.attempted_us is not None:
-            limit_us = self.last_us + self.max_gap_us
-            if limit_us < now_us:
-                self.cut(limit_us, window_us, ledger)
-                self.stop(limit_us, ledger)
-                self.account.stop(limit_us)
-        self.cut(now_us, window_us, ledger)
+Told = tuple[list[Piece], list[Account]]
 
 
 class Encoder(msgspec.Struct):
@@ -130,28 +82,38 @@ class Encoder(msgspec.Struct):
     def accepts(self, scrape: Scrape) -> bool:
         """Whether an attempt is to be recorded: in order, and of a time that was not told yet."""
         family = self.families.get(scrape.family)
+        if family is not None and family.exact:
+            return not scrape.exact or scrape.asked_us >= max(family.last_us, family.sealed_us)
         last_us = family.last_us if family else 0
+        if scrape.exact:
+            return scrape.asked_us >= last_us
         told = any(start <= scrape.answered_us < end for start, end in self.told)
         in_order = scrape.answered_us >= self.sealed_us and scrape.asked_us >= last_us
         return in_order and not told and scrape.answered_us >= scrape.asked_us
 
     def record(self, scrape: Scrape) -> None:
         """Take in one attempt that is accepted."""
+        known = self.families.get(scrape.family)
+        if scrape.exact or (known is not None and known.exact):
+            self._record_exact(scrape)
+            return
         floor_us = max([self.sealed_us, *(e for s, e in self.told if s <= scrape.asked_us < e)])
         if scrape.asked_us < floor_us:
             scrape = dataclasses.replace(scrape, asked_us=floor_us)
         self.began_us = self.began_us or scrape.asked_us
-        family = self.families.setdefault(scrape.family, FamilyTrack(0))
-        family.max_gap_us = round(scrape.interval_us * MAX_GAP_INTERVALS)
+        max_gap_us = round(scrape.interval_us * MAX_GAP_INTERVALS)
+        family = self.families.setdefault(scrape.family, FamilyTrack(max_gap_us))
         if scrape.outcome == "skipped":
-            family.account.skip(scrape, self.window_us, family.max_gap_us)
+            family.account.skip(scrape, self.window_us, max_gap_us)
             return
+        # A shorter cadence must not take back what the scrape before still vouches for.
         family.elapse(scrape.asked_us, self.window_us, self.ledger)
+        family.max_gap_us = max_gap_us
         if scrape.identity is not None:
             self._meet(scrape.identity, scrape.answered_us)
         if scrape.answer is not None and scrape.identity is not None:
             family.cut(scrape.answered_us, self.window_us, self.ledger)
-            self._observe(family, scrape, scrape.answer, scrape.identity)
+            self._observe(family, scrape, scrape.answer, scrape.identity, self.ledger)
             family.answered_us = scrape.answered_us
         else:
             family.stop(scrape.asked_us, self.ledger)
@@ -161,33 +123,75 @@ class Encoder(msgspec.Struct):
     def seal(self, now_us: int) -> Sealed:
         """Take out the windows that nothing can change any longer."""
         end_us = self.sealable_us(now_us)
-        for family in self.families.values():
+        for family in self._families(exact=False):
             family.elapse(end_us, self.window_us, self.ledger)
-        return self._take(end_us)
+        told = [
+            family.take_told(family.settle(now_us, end_us, self.window_us))
+            for family in self._families(exact=True)
+        ]
+        return self._take(end_us, told)
+
+    def seal_told(self) -> Sealed:
+        """Take out the windows that exact families have told wholly."""
+        told = [
+            family.take_told(family.told_windows_us(self.window_us))
+            for family in self._families(exact=True)
+        ]
+        return self._take(self.sealed_us, told)
+
+    def has_sealable(self, now_us: int) -> bool:
+        """Whether there are windows that nothing can change any longer."""
+        end_us = self.sealable_us(now_us)
+        return end_us > self.sealed_us or any(
+            family.sealed_us < min(end_us, family.told_windows_us(self.window_us))
+            for family in self._families(exact=True)
+        )
+
+    def holds_much(self) -> bool:
+        """Whether an exact family has told so much that some should be sealed at once."""
+        return any(
+            family.last_us - family.sealed_us > _HELD_WINDOWS * self.window_us
+            for family in self._families(exact=True)
+        )
+
+    def begin(self, now_us: int) -> None:
+        """An agent starts: what exact families missed is waited for from now on."""
+        for family in self._families(exact=True):
+            family.heard_us = max(family.heard_us, now_us)
+
+    def told_us(self, name: str) -> int:
+        """Up to when a family was told; of one that is new, up to when all the others were."""
+        family = self.families.get(name)
+        return max(family.last_us, family.sealed_us) if family else self.last_attempt_us()
 
     def sealable_us(self, now_us: int) -> int:
         """The start of the oldest window that may still change; at least ``sealed_us``."""
-        gaps = [family.max_gap_us for family in self.families.values()]
+        gaps = [family.max_gap_us for family in self._families(exact=False)]
         past_us = now_us - max([*self.memory_us.values(), 0]) - max([*gaps, 0])
         return max(past_us - past_us % self.window_us, self.sealed_us)
 
     def flush(self, now_us: int) -> Sealed:
-        """End everything at an orderly stop and take out all there is."""
-        for family in self.families.values():
-            family.elapse(now_us, self.window_us, self.ledger)
-            family.stop(now_us, self.ledger)
-            family.account.stop(now_us)
-        return self._take(now_us)
+        """End everything at an orderly stop and take out all there is.
+
+        An exact family ends where its history does: what follows can be told after the next start.
+        """
+        told = []
+        for family in self._families(exact=True):
+            family.end_exact()
+            told.append(family.take_told(max(family.last_us, family.sealed_us)))
+        return self._end(now_us, told)
 
     def step_clock(self, from_us: int, to_us: int) -> Sealed:
         """The wall clock jumped: end everything where the old clock stood, and take it out.
 
         What was told under the old clock is remembered, so that the new one does not tell it again
-        when it comes by there.
+        when it comes by there. Exact families go by another clock.
         """
-        sealed = self.flush(from_us)
-        for family in self.families.values():
+        sealed = self._end(from_us, [])
+        for family in self._families(exact=False):
             family.attempted_us, family.cut_us = None, 0
+        for family in self._families(exact=True):
+            family.heard_us += to_us - from_us
         self.told = [*self.told, (self.began_us or from_us, from_us)][-_TOLD:]
         self.began_us = to_us
         self.sealed_us = 0
@@ -195,22 +199,50 @@ class Encoder(msgspec.Struct):
         return sealed._replace(events=[*sealed.events, event])
 
     def last_attempt_us(self) -> int:
-        """When the last attempt was made, 0 before the first."""
-        return max((family.last_us for family in self.families.values()), default=0)
+        """When the last attempt was made by our own clock, 0 before the first."""
+        return max((family.last_us for family in self._families(exact=False)), default=0)
+
+    def _families(self, *, exact: bool) -> list[FamilyTrack]:
+        return [family for family in self.families.values() if family.exact == exact]
+
+    def _record_exact(self, scrape: Scrape) -> None:
+        """A moment of a history; a failed attempt to read it, which may be told later after all."""
+        max_gap_us = round(scrape.interval_us * MAX_GAP_INTERVALS)
+        family = self.families.setdefault(scrape.family, FamilyTrack(max_gap_us))
+        family.max_gap_us = max_gap_us
+        if not scrape.exact:
+            family.failure = None if scrape.outcome == "skipped" else scrape
+            return
+        at_us = scrape.asked_us
+        family.begin_exact(scrape, self.window_us)
+        family.cut(at_us, self.window_us, family.told)
+        if scrape.answer is not None and scrape.identity is not None:
+            self._meet(scrape.identity, at_us)
+            self._observe(family, scrape, scrape.answer, scrape.identity, family.told)
+            family.answered_us = at_us
+        else:
+            family.stop(at_us, family.told)
+        family.account.attempt(scrape, max_gap_us)
+        family.attempted_us = at_us
 
     def _observe(
-        self, family: FamilyTrack, scrape: Scrape, answer: Answer, identity: Identity
+        self,
+        family: FamilyTrack,
+        scrape: Scrape,
+        answer: Answer,
+        identity: Identity,
+        ledger: Ledger,
     ) -> None:
         asked, answered = scrape.asked_us, scrape.answered_us
-        read = {reading.metric for reading in answer.readings}
+        read = {(reading.metric, reading.kind) for reading in answer.readings}
         for reading in self._with_vanished(family, answer.readings, read):
             if reading.kind == "gauge":
                 memory_us = self.memory_us.get(reading.metric, 0)
                 track = family.gauges.setdefault(reading.metric, GaugeTrack(memory_us))
-                track.observe(reading, asked, answered, self.ledger)
+                track.observe(reading, asked, answered, ledger)
             else:
                 counter = family.counters.setdefault(reading.metric, CounterTrack())
-                counter.observe(reading, identity.started_us, asked, answered, self.ledger)
+                counter.observe(reading, identity.started_us, asked, answered, ledger)
         if answer.offsets is not None:
             low, high = non_consumed.increases(self.non_consumed.advance(answer.offsets))
             self._add(family, non_consumed.LOW, low, scrape)
@@ -218,15 +250,18 @@ class Encoder(msgspec.Struct):
         self.events.extend(_event(answered, notice) for notice in answer.notices)
 
     def _with_vanished(
-        self, family: FamilyTrack, readings: tuple[Reading, ...], read: set[str]
+        self, family: FamilyTrack, readings: tuple[Reading, ...], read: set[tuple[str, Kind]]
     ) -> Iterator[Reading]:
         """The readings, and an empty one for each metric of which no bean is left."""
         yield from readings
         for metric in family.gauges:
-            if metric not in read:
+            if (metric, "gauge") not in read:
                 yield Reading(metric, "gauge")
         for metric in family.counters:
-            if metric not in read and metric not in (non_consumed.LOW, non_consumed.HIGH):
+            if (metric, "counter") not in read and metric not in (
+                non_consumed.LOW,
+                non_consumed.HIGH,
+            ):
                 yield Reading(metric, "counter")
 
     def _add(
@@ -253,16 +288,21 @@ class Encoder(msgspec.Struct):
             old_version, new_version = known.kafka_version, identity.kafka_version
             self.events.append(Event(at_us, "version_change", Series(""), old_version, new_version))
 
-    def _take(self, end_us: int) -> Sealed:
-        runs = fold(self.ledger.take_before(end_us))
-        accounts = [
-            account
-            for family in self.families.values()
-            for account in family.account.take_before(end_us)
-        ]
+    def _end(self, now_us: int, told: list[Told]) -> Sealed:
+        for family in self._families(exact=False):
+            family.elapse(now_us, self.window_us, self.ledger)
+            family.stop(now_us, self.ledger)
+            family.account.stop(now_us)
+        return self._take(now_us, told)
+
+    def _take(self, end_us: int, told: list[Told]) -> Sealed:
+        taken = [(self.ledger.take_before(end_us), list[Account]()), *told]
+        taken += [([], one.account.take_before(end_us)) for one in self._families(exact=False)]
+        pieces = [piece for some, _ in taken for piece in some]
+        accounts = [account for _, some in taken for account in some]
         events, self.events = self.events, []
         self.sealed_us = max(self.sealed_us, end_us)
-        return Sealed(runs, accounts, events)
+        return Sealed(fold(pieces), accounts, events)
 
 
 def _event(at_us: int, notice: Notice) -> Event:

@@ -149,6 +149,12 @@ class Spool:
             return None
         return Sealed(row[0], _unpack(row[1]))
 
+    def oldest_number(self) -> int | None:
+        """The number of the batch to deliver next, without unpacking it."""
+        with self._guarded():
+            row = self._db.execute("SELECT MIN(number) FROM batches").fetchone()
+        return int(row[0]) if row[0] is not None else None
+
     def acknowledge(self, number: int) -> None:
         """The batch is in the lake; forget it."""
         with self._transaction() as db:

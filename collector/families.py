@@ -1,0 +1,129 @@
+"""What is known of one family on one source: its tracks, its account, and since when it vouches."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from collector.accounts import AccountTrack
+from collector.counters import CounterTrack
+from collector.gauges import GaugeTrack
+from collector.ledger import Ledger
+from collector.samples import Scrape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.accounts import Account
+    from collector.ledger import Piece
+
+HOLD_US: Final = 3_600_000_000
+"""How long an exact family that is silent keeps its windows open, for what may still be told."""
+
+
+class FamilyTrack(msgspec.Struct):
+    """What is known of one family on one source; times in microseconds.
+
+    Attributes:
+        answered_us: When the last successful scrape was answered; None while nothing vouches.
+        attempted_us: When the last attempt was asked.
+        cut_us: Start of the window that is open.
+        exact: Its scrapes are moments of an exact history: the time between two is known, whatever
+            its length, and that after the last is not. Instants are those of another clock.
+        told: Pieces of an exact family, which has its own time to be sealed.
+        sealed_us: Of an exact family: what starts before this instant is final.
+        heard_us: When an exact family told something last, by our own clock.
+        failure: The last attempt at an exact family, if it failed.
+    """
+
+    max_gap_us: int
+    gauges: dict[str, GaugeTrack] = msgspec.field(default_factory=dict)
+    counters: dict[str, CounterTrack] = msgspec.field(default_factory=dict)
+    account: AccountTrack = msgspec.field(default_factory=AccountTrack)
+    answered_us: int | None = None
+    attempted_us: int | None = None
+    cut_us: int = 0
+    exact: bool = False
+    told: Ledger = msgspec.field(default_factory=Ledger)
+    sealed_us: int = 0
+    heard_us: int = 0
+    failure: Scrape | None = None
+
+    @property
+    def last_us(self) -> int:
+        """When the last attempt was asked or answered, 0 before the first."""
+        return max(self.attempted_us or 0, self.answered_us or 0)
+
+    def tracks(self) -> Iterator[GaugeTrack | CounterTrack]:
+        """The tracks of all metrics."""
+        yield from self.gauges.values()
+        yield from self.counters.values()
+
+    def stop(self, end_us: int, ledger: Ledger) -> None:
+        """End vouching."""
+        if self.answered_us is not None:
+            for track in self.tracks():
+                track.stop(end_us, ledger)
+            self.answered_us = None
+
+    def cut(self, until_us: int, window_us: int, ledger: Ledger) -> None:
+        """Cut at every window's start up to an instant."""
+        last = until_us - until_us % window_us
+        first = self.cut_us + window_us if self.cut_us else last
+        for cut_us in range(first, last + 1, window_us) if self.account.open else ():
+            for track in self.tracks():
+                track.cut(cut_us, ledger)
+            self.account.cut(cut_us)
+        self.cut_us = max(self.cut_us, last)
+
+    def elapse(self, now_us: int, window_us: int, ledger: Ledger) -> None:
+        """Let time pass without an attempt: cut, and stop where vouching has run out."""
+        if self.attempted_us is not None:
+            limit_us = self.last_us + self.max_gap_us
+            if limit_us < now_us:
+                self.cut(limit_us, window_us, ledger)
+                self.stop(limit_us, ledger)
+                self.account.stop(limit_us)
+        self.cut(now_us, window_us, ledger)
+
+    def begin_exact(self, moment: Scrape, window_us: int) -> None:
+        """A moment is told: from now on it is an exact family, if it was none yet."""
+        if not self.exact:
+            self.account.stop(moment.asked_us)
+            self.sealed_us = moment.asked_us - moment.asked_us % window_us
+            self.exact = True
+        self.heard_us, self.failure = moment.tick_us, None
+
+    def end_exact(self) -> None:
+        """End vouching where the history ends that was told."""
+        if self.answered_us is not None:
+            last_us = self.last_us
+            self.stop(last_us, self.told)
+            self.account.stop(last_us)
+
+    def give_up(self, until_us: int, window_us: int) -> None:
+        """Wait no longer for what may still be told: up to an instant it is not known."""
+        last_us = self.last_us
+        self.end_exact()
+        if self.failure is not None:
+            failed = dataclasses.replace(self.failure, asked_us=last_us, answered_us=last_us)
+            self.account.attempt(failed, self.max_gap_us)
+        self.cut(until_us, window_us, self.told)
+        self.attempted_us = until_us
+
+    def settle(self, now_us: int, end_us: int, window_us: int) -> int:
+        """Up to when an exact family can be sealed, where others are up to ``end_us``."""
+        if now_us - self.heard_us > HOLD_US and self.last_us < end_us:
+            self.give_up(end_us, window_us)
+        return min(end_us, self.told_windows_us(window_us))
+
+    def told_windows_us(self, window_us: int) -> int:
+        """The end of the windows that an exact family has told wholly."""
+        return max(self.last_us - self.last_us % window_us, self.sealed_us)
+
+    def take_told(self, end_us: int) -> tuple[list[Piece], list[Account]]:
+        """Take out what an exact family tells of the time before an instant."""
+        self.sealed_us = max(self.sealed_us, end_us)
+        return self.told.take_before(end_us), self.account.take_before(end_us)
