@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED
 
-from collector.catalogue import Family
+from collector import footprint
 from collector.clock import StepDetector
-from collector.errors import JmxlakeError
+from collector.complaints import Complaints
+from collector.courier import Courier
+from collector.errors import JmxlakeError, SpoolError
+from collector.moments import expand
+from collector.plan import Plan, Task, changes
 from collector.runs import Event
 from collector.samples import Series
 from collector.schedule import Schedule
-from collector.scraper import Scraper, skipped
+from collector.scraper import skipped
+from collector.sd_notify import Service
+from collector.vitals import Vitals
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from apscheduler.events import JobEvent
 
     from collector.clock import Clock
     from collector.delivery import Delivery
     from collector.recorder import Recorder
+    from collector.reload import Reload
 
-_KEEPER_INTERVAL_US: Final = 1_000_000
-_CLOCK_SECONDS: Final = 1.0
-_BACKOFF_LIMIT: Final = 64  # commit intervals: about ten minutes at ten seconds
-_FAREWELL_US: Final = 30_000_000
+_LOOKS_PER_WINDOW: Final = 60  # how often the keeper looks whether one is final
+_KEEPER_INTERVAL_US: Final = 1_000_000  # at least
+_LONGEST_LOOK_US: Final = 10_000_000
+_BEAT_SECONDS: Final = 1.0
 
-
-class Task(NamedTuple):
-    """A family that is read from one source at one cadence."""
-
-    family: Family
-    interval_us: int
-    scraper: Scraper
+__all__ = ["Agent", "Plan", "Task"]
 
 
 class Agent:
@@ -53,6 +53,7 @@ class Agent:
         delivery: How it gets into the lake.
         commit_interval_us: How often delivery looks for batches.
         clock: Gives the instants.
+        vitals: Where the agent counts what it does.
     """
 
     def __init__(
@@ -62,28 +63,50 @@ class Agent:
         delivery: Delivery,
         commit_interval_us: int,
         clock: Clock,
+        vitals: Vitals | None = None,
     ) -> None:
+        self.vitals = vitals or Vitals()
         self._tasks = {task.family.name: task for task in tasks}
-        self._recorder, self._delivery = recorder, delivery
-        self._commit_interval_us = commit_interval_us
+        self._recorder = recorder
+        self._courier = Courier(delivery, commit_interval_us, clock, self.vitals)
         self._clock = clock
         self._log = structlog.get_logger()
-        self._failures = 0
-        self._not_before_us = 0
-        self._said: dict[str, str | None] = {}
+        self._complaints = Complaints()
+        self._service = Service(self.vitals)
 
-    def run(self, stop: threading.Event) -> None:
+    def run(
+        self,
+        stop: threading.Event,
+        reload: Reload | None = None,
+        about: Mapping[str, str] | None = None,
+    ) -> None:
         """Work until ``stop`` is set; then seal everything and try once more to deliver it.
+
+        Args:
+            stop: Ends the agent.
+            reload: Asked about every second whether there is a new plan.
+            about: What the first line of the log says of this agent.
 
         Raises:
             SpoolError: What is left could not be kept.
         """
+        footprint.settle()
+        self._expect()
         self._recorder.begin(self._clock.wall_us())
-        self._recorder.note(Event(self._clock.wall_us(), "agent_start", Series("")))
+        self._note("agent_start")
+        self._catch_up()
         schedule = self._schedule(stop)
         schedule.scheduler.start()
-        self._log.info("agent started", families=sorted(self._tasks))
-        self._watch_clock(stop, schedule)
+        self._log.info("agent started", **(about or {}), families=sorted(self._tasks))
+        self.vitals.begin()
+        steps = StepDetector(self._clock)
+        while not stop.wait(_BEAT_SECONDS):
+            self.vitals.tick("main")
+            self._check_clock(steps, schedule)
+            if reload is not None and reload.wanted():
+                self._reload(reload, schedule)
+            self._service.beat()
+        self._service.stopping()
         schedule.scheduler.shutdown(wait=True)
         self._recorder.flush(self._clock.wall_us())
         self._say_farewell()
@@ -91,83 +114,121 @@ class Agent:
             scraper.close()
 
     def _schedule(self, stop: threading.Event) -> Schedule:
-        scrapers = list({id(task.scraper): task.scraper for task in self._tasks.values()}.values())
-        thread = {id(scraper): f"source-{index}" for index, scraper in enumerate(scrapers)}
-        schedule = Schedule([*thread.values(), "keeper", "lake"])
-        for name, task in self._tasks.items():
-            work = partial(self._guard, name, partial(self._scrape, task))
-            schedule.every(task.interval_us, f"scrape {name}", thread[id(task.scraper)], work)
-        seal = partial(self._guard, "seal", self._seal)
-        deliver = partial(self._guard, "delivery", partial(self._deliver, stop))
-        schedule.every(_KEEPER_INTERVAL_US, "seal", "keeper", seal)
-        schedule.every(self._commit_interval_us, "deliver", "lake", deliver)
+        schedule = Schedule(["keeper", "lake"])
+        for task in self._tasks.values():
+            self._begin(task, schedule)
+        deliver = partial(self._guard, "delivery", partial(self._courier.deliver, stop))
+        look_us = max(self._recorder.window_us // _LOOKS_PER_WINDOW, _KEEPER_INTERVAL_US)
+        schedule.every(min(look_us, _LONGEST_LOOK_US), "seal", "keeper", self._keep_windows)
+        schedule.every(self._courier.interval_us, "deliver", "lake", deliver)
         schedule.scheduler.add_listener(self._missed, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
         return schedule
 
+    def _begin(self, task: Task, schedule: Schedule) -> None:
+        work = partial(self._guard, task.family.name, partial(self._scrape, task))
+        thread = f"source-{task.source}"
+        schedule.every(task.interval_us, f"scrape {task.family.name}", thread, work)
+
+    def _catch_up(self) -> None:
+        """Before anything is sealed: record what a log tells of the time without an agent."""
+        for name, task in self._tasks.items():
+            if task.family.via == "metadata_log":
+                self._guard(name, partial(self._scrape, task))
+
     def _scrape(self, task: Task) -> None:
         """Read one family and keep what came."""
-        scrape = task.scraper.attempt(task.family, task.interval_us)
-        self._recorder.record(scrape)
-        self._say(task.family.name, scrape.error)
+        more = True
+        while more:
+            scrape = task.scraper.attempt(task.family, task.interval_us)
+            self.vitals.scraped(scrape)
+            for moment in expand(scrape):
+                self._recorder.record(moment)
+            more = scrape.answer is not None and scrape.answer.more
+        self.vitals.spool_writable = True
+        self._complaints.say(task.family.name, scrape.error)
 
-    def _seal(self) -> None:
+    def _keep_windows(self) -> None:
         """Move windows that are final into a batch."""
-        self._recorder.seal(self._clock.wall_us())
+        self.vitals.tick("keeper")
+        self._guard("seal", lambda: self._recorder.seal(self._clock.wall_us()))
 
-    def _deliver(self, stop: threading.Event) -> None:
-        """Deliver what waits; after a failure wait longer and longer, with jitter."""
-        if self._clock.steady_us() < self._not_before_us:
-            return
-        self._failures += 1
-        wait = min(2**self._failures, _BACKOFF_LIMIT) * self._commit_interval_us
-        jitter = random.uniform(0.5, 1)  # noqa: S311 - only to spread agents over time
-        self._not_before_us = self._clock.steady_us() + round(wait * jitter)
-        while not stop.is_set() and self._delivery.deliver_next():
-            pass
-        self._failures = self._not_before_us = 0
-
-    def _guard(self, name: str, work: Callable[[], None]) -> None:
+    def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; what goes wrong is one line, once, and the job is tried at its next tick."""
         try:
             work()
         except JmxlakeError as error:
-            self._say(name, str(error))
+            if isinstance(error, SpoolError):
+                self.vitals.spool_writable = False
+            self._complaints.say(name, str(error))
         except Exception as error:  # noqa: BLE001 - a job that raises would print and be forgotten
-            self._say(name, f"unexpected {type(error).__name__}: {error}")
+            self._complaints.say(name, f"unexpected {type(error).__name__}: {error}")
         else:
             if name not in self._tasks:  # a scrape that went wrong is no exception: see _scrape
-                self._say(name, None)
-
-    def _say(self, name: str, error: str | None) -> None:
-        if self._said.get(name) != error:
-            self._said[name] = error
-            if error is None:
-                self._log.info("works again", what=name)
-            else:
-                self._log.warning("failed", what=name, error=" ".join(error.split()))
+                self._complaints.say(name, None)
 
     def _missed(self, event: JobEvent) -> None:
         task = self._tasks.get(event.job_id.removeprefix("scrape "))
         if task is not None:
+            self.vitals.missed(task.family.name)
             now_us = self._clock.wall_us()
             scrape = skipped(task.family, task.interval_us, now_us - now_us % task.interval_us)
             self._guard(task.family.name, partial(self._recorder.record, scrape))
 
-    def _watch_clock(self, stop: threading.Event, schedule: Schedule) -> None:
-        steps = StepDetector(self._clock)
-        while not stop.wait(_CLOCK_SECONDS):
-            step = steps.check()
-            if step is not None:
-                self._log.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
-                record = partial(self._recorder.step_clock, step.from_us, step.to_us)
-                self._guard("clock", record)
-                schedule.realign()
+    def _check_clock(self, steps: StepDetector, schedule: Schedule) -> None:
+        step = steps.check()
+        if step is not None:
+            self.vitals.clock_stepped()
+            self._log.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
+            record = partial(self._recorder.step_clock, step.from_us, step.to_us)
+            self._guard("clock", record)
+            schedule.realign()
+
+    def _reload(self, reload: Reload, schedule: Schedule) -> None:
+        """Take a new plan; one that is wrong is one line, and the old one stays in force."""
+        self._service.reloading()
+        try:
+            plan = reload.plan()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
+            self.vitals.reloaded(well=False)
+            reason = " ".join(str(error).split())
+            self._log.error("reload refused, the old configuration stays", error=reason)
+        else:
+            before, old = self._tasks, self._recorder.catalogue
+            self._adopt(plan, schedule)
+            self.vitals.reloaded(well=True)
+            changed: dict[str, object] = {**changes(before, self._tasks)}
+            if old != plan.catalogue:
+                changed["catalogue"] = [plan.catalogue]
+            self._log.info("reloaded", **(changed or {"changed": "nothing that is read"}))
+        self._service.reloaded()
+
+    def _adopt(self, plan: Plan, schedule: Schedule) -> None:
+        before, self._tasks = self._tasks, {task.family.name: task for task in plan.tasks}
+        self._expect()
+        old, new = self._recorder.catalogue, plan.catalogue
+        self._recorder.reconfigure(plan.memory_us, new)
+        if old != new:
+            self._guard("reload", partial(self._note, "catalogue_change", old, new))
+        for name in before.keys() - self._tasks.keys():
+            schedule.cancel(f"scrape {name}")
+        kept = {id(task.scraper) for task in self._tasks.values()}
+        for task in {id(task.scraper): task for task in before.values()}.values():
+            if id(task.scraper) not in kept:  # after what it is at now, and before its successor
+                schedule.once(f"source-{task.source}", task.scraper.close)
+        for name, task in self._tasks.items():
+            if before.get(name) != task:
+                self._begin(task, schedule)
+
+    def _expect(self) -> None:
+        families = self._tasks.items()
+        self.vitals.expect({name: (task.source, task.interval_us) for name, task in families})
+
+    def _note(self, kind: str, old: str | None = None, new: str | None = None) -> None:
+        self._recorder.note(Event(self._clock.wall_us(), kind, Series(""), old, new))
 
     def _say_farewell(self) -> None:
-        until_us = self._clock.steady_us() + _FAREWELL_US
         try:
-            while self._clock.steady_us() < until_us and self._delivery.deliver_next():
-                pass
+            self._courier.farewell()
         except JmxlakeError as error:
             self._log.warning(
                 "agent stopped; the rest waits in the spool for its next start", error=str(error)

@@ -42,23 +42,37 @@ class Schedule:
     """
 
     def __init__(self, threads: Iterable[str]) -> None:
+        self._threads = set(threads)
         self.scheduler = BackgroundScheduler(
-            executors={name: ThreadPoolExecutor(1) for name in threads},
+            executors={name: ThreadPoolExecutor(1) for name in self._threads},
             timezone=UTC,
             job_defaults={"coalesce": True, "max_instances": 1},
         )
 
     def every(self, interval_us: int, name: str, thread: str, work: Callable[[], None]) -> None:
-        """Do something at every tick, and once at the start."""
-        grace_seconds = max(1, interval_us // 1_000_000)
-        self.scheduler.add_job(work, executor=thread, misfire_grace_time=None)
+        """Do something at every tick, and once at the start; a job of that name is replaced."""
+        self.once(thread, work)
         self.scheduler.add_job(
             work,
             EpochTrigger(interval_us),
             id=name,
             executor=thread,
-            misfire_grace_time=grace_seconds,
+            # Late is better than never: behind one that hangs for as long as its interval, others
+            # would miss every tick, and nothing would say why.
+            misfire_grace_time=None,
+            replace_existing=True,
         )
+
+    def once(self, thread: str, work: Callable[[], None]) -> None:
+        """Do something as soon as what the thread is at has ended; the thread may be new."""
+        if thread not in self._threads:
+            self._threads.add(thread)
+            self.scheduler.add_executor(ThreadPoolExecutor(1), thread)
+        self.scheduler.add_job(work, executor=thread, misfire_grace_time=None)
+
+    def cancel(self, name: str) -> None:
+        """Do it no longer; what is under way goes on to its end."""
+        self.scheduler.remove_job(name)
 
     def realign(self) -> None:
         """After the clock was set: wait for the next tick of the new time, not of the old."""

@@ -41,11 +41,15 @@ class Scraper:
                 answer = self._source.read(family)
             except SourceError as failure:
                 outcome, error = failure.outcome, _line(failure)
+            except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
+                outcome, error = "error", f"unexpected {type(failure).__name__}: {_line(failure)}"
+                self._source.close()
             answered_us = self._clock.wall_us()
-        if answer is not None and answered_us - asked_us > interval_us:
+        exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
+        if answer is not None and not exact and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None
             error = f"{family.name}: the answer took longer than the interval and is too old to use"
-        if answered_us < asked_us:
+        if answered_us < asked_us and not exact:
             outcome, answer, answered_us = "clock_step", None, asked_us
             error = f"{family.name}: the clock was set back meanwhile"
         return Scrape(
@@ -79,4 +83,5 @@ def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_ERROR_LENGTH]
+    line = " ".join(str(error).split())[:_ERROR_LENGTH]
+    return line.encode(errors="backslashreplace").decode()  # other people's text may be in it

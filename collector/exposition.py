@@ -1,0 +1,163 @@
+"""The agent's numbers as Prometheus metrics: ``jmxlake_agent_*``, of itself and not of Kafka.
+
+Labels are families and outcomes only: no topic, no user, no client, no secret.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from collector.errors import SpoolError
+from collector.vitals import BUCKETS, FamilyVitals, Vitals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from collector.backlog import Backlog
+
+_PREFIX: Final = "jmxlake_agent_"
+
+
+class AgentCollector(Collector):
+    """Makes the metrics anew at every request.
+
+    Args:
+        vitals: What the agent counts.
+        backlog: What waits, asked at every request.
+        catalogue: Hash of the catalogue in force, asked at every request.
+        started: When the agent started, in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        vitals: Vitals,
+        backlog: Callable[[], Backlog],
+        catalogue: Callable[[], str],
+        started: float,
+    ) -> None:
+        self._vitals, self._backlog, self._catalogue = vitals, backlog, catalogue
+        self._started = started
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        yield InfoMetricFamily(
+            f"{_PREFIX}build",
+            "Version of the agent, and hash of the catalogue in force.",
+            {"version": version("jmxlake"), "catalogue": self._catalogue()},
+        )
+        yield from _families(self._vitals.families())
+        yield from self._delivery()
+        yield from self._counts()
+        yield from _process(self._started)
+
+    def _delivery(self) -> Iterator[Metric]:
+        try:
+            backlog, now = self._backlog(), time.time()
+        except SpoolError:
+            return  # unknown is told by absence; /readyz says what is wrong
+        yield _gauge("spool_batches", "Batches that are not in the lake yet.", backlog.batches)
+        yield _gauge("spool_bytes", "Size of those batches on disk.", backlog.bytes)
+        yield _gauge("spool_limit_bytes", "Size from which the oldest goes.", backlog.limit_bytes)
+        oldest = max(0.0, now - backlog.oldest_us / 1e6) if backlog.oldest_us else 0.0
+        yield _gauge(
+            "oldest_undelivered_seconds", "Age of the oldest that waits in a batch, if any.", oldest
+        )
+        if backlog.delivered_us is not None:
+            lag = max(0.0, now - backlog.delivered_us / 1e6)
+            yield _gauge(
+                "commit_lag_seconds",
+                "Age of the end of the last window that is wholly in the lake; in good times up to"
+                " a window, its sealing and the commit interval.",
+                lag,
+            )
+        yield _counter("dropped_batches", "Batches dropped from a full spool.", backlog.dropped)
+
+    def _counts(self) -> Iterator[Metric]:
+        vitals = self._vitals
+        yield _counter("commits", "Batches that reached the lake.", vitals.commits)
+        yield _counter(
+            "commit_failures", "Deliveries that went wrong; tried again.", vitals.commit_failures
+        )
+        yield _counter("clock_steps", "Times the wall clock was set.", vitals.clock_steps)
+        yield _counter("reloads", "Times the configuration was read anew.", vitals.reloads)
+        yield _counter(
+            "reload_failures", "Of these, how many were refused.", vitals.reload_failures
+        )
+
+
+def registry(collector: Collector) -> CollectorRegistry:
+    """A registry of our own: without what libraries put into the global one."""
+    made = CollectorRegistry()
+    made.register(collector)
+    return made
+
+
+def _families(families: dict[str, FamilyVitals]) -> Iterable[Metric]:
+    seconds = HistogramMetricFamily(
+        f"{_PREFIX}scrape_duration_seconds", "Duration of attempts to read.", labels=["family"]
+    )
+    scrapes = CounterMetricFamily(
+        f"{_PREFIX}scrapes", "Attempts to read, by how they ended.", labels=["family", "outcome"]
+    )
+    missed = CounterMetricFamily(
+        f"{_PREFIX}missed_ticks", "Ticks while the attempt before was under way.", labels=["family"]
+    )
+    dropped = CounterMetricFamily(
+        f"{_PREFIX}dropped_series", "Series beyond the family's cap.", labels=["family"]
+    )
+    interval = GaugeMetricFamily(
+        f"{_PREFIX}interval_seconds", "Cadence of the family.", labels=["family"]
+    )
+    beans = GaugeMetricFamily(f"{_PREFIX}beans", "Beans in the last answer.", labels=["family"])
+    for name, family in families.items():
+        seconds.add_metric([name], _cumulative(family.buckets), family.seconds)
+        for outcome, count in sorted(family.outcomes.items()):
+            scrapes.add_metric([name, outcome], count)
+        missed.add_metric([name], family.missed)
+        dropped.add_metric([name], family.dropped_series)
+        interval.add_metric([name], family.interval_seconds)
+        if family.beans is not None:
+            beans.add_metric([name], family.beans)
+    return seconds, scrapes, missed, dropped, interval, beans
+
+
+def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
+    total, found = 0, []
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
+        total += count
+        found.append((bound, float(total)))
+    return found
+
+
+def _process(started: float) -> Iterator[Metric]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    yield _gauge(
+        "resident_memory_bytes", "Memory of the process.", pages * os.sysconf("SC_PAGE_SIZE")
+    )
+    yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
+    yield _gauge("start_time_seconds", "When the agent started, since the epoch.", started)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{_PREFIX}{name}", text, value)
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(f"{_PREFIX}{name}", text, value)

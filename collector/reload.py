@@ -1,0 +1,117 @@
+"""Reload: reads configuration and catalogue anew, and keeps every connection that need not go."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from collector import config as configs
+from collector import wiring
+from collector.errors import SettingError
+from collector.sources.factory import SLOW_ADMIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from collector.catalogue import Catalogue
+    from collector.plan import Plan
+    from collector.scraper import Scraper
+    from collector.sections import Config
+
+_FIXED: Final = (
+    "source.node", "source.role", "source.cluster", "source.jmx.tls", "source.jmx.timeout",
+    "source.attach.timeout", "lake.path",
+    "lake.options_file", "lake.commit_interval", "spool.path", "spool.max_size", "health.host",
+    "health.port", "window", "admin.libs", "metadata_log.libs",
+)  # fmt: skip
+"""What the agent is, what it holds open, and what its one JVM was started with."""
+_ADMIN: Final = ("admin", *SLOW_ADMIN)
+
+
+class Reload:
+    """What was configured last, and what makes the plan of what is configured now.
+
+    Args:
+        path: The configuration file.
+        config: What it said when the agent started.
+        catalogue: The catalogue that it named.
+        scrapers: The scrapers in use, by source.
+        told: Up to when a family was recorded, for sources that go on from there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        catalogue: Catalogue,
+        scrapers: dict[str, Scraper],
+        told: Callable[[str], int] = lambda _: 0,
+    ) -> None:
+        self._path, self._told = path, told
+        self._config, self._catalogue, self._scrapers = config, catalogue, scrapers
+        self._wanted = threading.Event()
+
+    def want(self, *_: object) -> None:
+        """Ask for a reload; a signal handler."""
+        self._wanted.set()
+
+    def wanted(self) -> bool:
+        """Whether one was asked for since the last call."""
+        wanted = self._wanted.is_set()
+        self._wanted.clear()
+        return wanted
+
+    def plan(self) -> Plan:
+        """The plan for what is configured now.
+
+        Raises:
+            ConfigError: It is wrong, or changes what only a restart can; nothing has changed.
+        """
+        config = configs.load(self._path)
+        try:
+            return self._plan(config)
+        except SettingError as error:
+            raise configs.located(error, str(self._path)) from error
+
+    def _plan(self, config: Config) -> Plan:
+        _refuse_fixed(self._config, config)
+        catalogue = wiring.catalogue(config)
+        scrapers = {
+            source: self._scrapers[source] if self._stays(source, config, catalogue) else new
+            for source, new in wiring.scrapers(config, self._told).items()
+        }
+        plan = wiring.plan(config, catalogue, scrapers)
+        self._config, self._catalogue, self._scrapers = config, catalogue, scrapers
+        return plan
+
+    def _stays(self, source: str, config: Config, catalogue: Catalogue) -> bool:
+        if source not in self._scrapers:
+            return False
+        section = _section(source)
+        unchanged: bool = getattr(self._config, section) == getattr(config, section)
+        # Readers remember what a metric's beans are: one that means others now needs a new reader.
+        before = self._catalogue.metrics
+        return unchanged and all(
+            before.get(name, metric) == metric for name, metric in catalogue.metrics.items()
+        )
+
+
+def _section(source: str) -> str:
+    """The section of the configuration that says how a source is reached."""
+    if source in _ADMIN:
+        return "admin"
+    return source if source == "metadata_log" else "source"
+
+
+def _refuse_fixed(before: Config, after: Config) -> None:
+    for key in _FIXED:
+        if _value(before, key) != _value(after, key):
+            raise SettingError(key, "it has changed, which takes a restart")
+
+
+def _value(config: Config, key: str) -> Any:
+    value: Any = config
+    for name in key.split("."):
+        value = getattr(value, name, None)
+    return value
