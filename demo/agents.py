@@ -25,12 +25,14 @@ INTERVALS = {
     "min_isr": "2s",
     "controller": "2s",
     "quotas": "2s",
+    "client_rates": "2s",
     "tiered": "2s",
     "leaders": "2s",
     "remote_reads": "5s",
     "offsets": "5s",
     "tiered_offsets": "10s",
     "log": "10s",
+    "log_offsets": "10s",
     "quota_limits": "10s",
     "topology": "10s",
 }
@@ -113,9 +115,11 @@ def agent_config(cluster: Cluster, node: Node, lake: Path, folder: Path) -> dict
         },
         "lake": {"path": str(lake), "commit_interval": "10s"},
         "spool": {"path": str(folder / "spool.db")},
+        "health": {"port": 0},  # agents side by side would take each other's port
         "window": WINDOW,
         "families": {name: {"interval": interval} for name, interval in INTERVALS.items()},
     }
+    config["families"]["log_offsets"]["enabled"] = True
     config["families"]["quotas"]["memory"] = f"{THROTTLE_MEMORY_SECONDS}s"
     if node.plan.role == "broker":
         config["admin"] = {"bootstrap": cluster.bootstrap, "libs": str(cluster.libs)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import KafkaException
@@ -26,7 +27,7 @@ from demo.properties import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -43,11 +44,11 @@ class Cluster:
         libs: The folder of Kafka's jars.
     """
 
-    def __init__(self, folder: Path, plans: list[NodePlan]) -> None:
+    def __init__(self, folder: Path, plans: list[NodePlan], libs: Path | None = None) -> None:
         self.id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.folder = folder.resolve()
         self.remote_folder = self.folder / "remote"
-        self.libs = kafka_libs()
+        self.libs = libs or kafka_libs()
         self.launcher = Launcher()
         self.nodes = {plan.id: Node(plan, self.libs, self.launcher) for plan in plans}
 
@@ -58,7 +59,10 @@ class Cluster:
         brokers: int = 3,
         *,
         jmx: bool = True,
+        jolokia: bool = False,
         extra: Mapping[str, str] | None = None,
+        jvm_options: Callable[[NodePlan], Sequence[str]] | None = None,
+        libs: Path | None = None,
     ) -> Self:
         """Start a cluster in a folder that is empty or not there yet; returns when it is ready.
 
@@ -66,12 +70,19 @@ class Cluster:
             folder: Where it lives.
             brokers: How many brokers, numbered from 1.
             jmx: Whether the nodes have a JMX port.
+            jolokia: Whether the nodes have a Jolokia agent.
             extra: Settings for every broker's server.properties, over the demo's own.
+            jvm_options: Further options of each node's JVM, such as a javaagent; they win over the
+                demo's own. The node's folder may be used in them, and is there when it starts.
+            libs: Folder with the jars of another Kafka than the demo's.
 
         Raises:
             DemoError: A node ended, or was not ready within 90 s; the end of its log is told.
         """
-        cluster = cls(folder, _plans(folder.resolve(), brokers, jmx=jmx, extra=extra or {}))
+        plans = _plans(folder.resolve(), brokers, jmx=jmx, jolokia=jolokia, extra=extra or {})
+        if jvm_options is not None:
+            plans = [replace(plan, jvm_options=tuple(jvm_options(plan))) for plan in plans]
+        cluster = cls(folder, plans, libs)
         try:
             cluster._format()
             for node in cluster.nodes.values():
@@ -191,7 +202,8 @@ def _admin(bootstrap: str) -> AdminClient:
 
 
 def _is_ready(node: Node, admins: Mapping[int, AdminClient]) -> bool:
-    if node.jmx_port is not None and not is_listening(node.jmx_port):
+    ports = (node.jmx_port, node.plan.jolokia_port)
+    if not all(is_listening(port) for port in ports if port is not None):
         return False
     if node.plan.role == "controller":
         return True  # no broker registers before it works
@@ -202,10 +214,12 @@ def _is_ready(node: Node, admins: Mapping[int, AdminClient]) -> bool:
         return False
 
 
-def _plans(folder: Path, brokers: int, *, jmx: bool, extra: Mapping[str, str]) -> list[NodePlan]:
+def _plans(
+    folder: Path, brokers: int, *, jmx: bool, jolokia: bool, extra: Mapping[str, str]
+) -> list[NodePlan]:
     if folder.exists() and any(folder.iterdir()):
         raise DemoError(f"{folder} is not empty: remove it or name another folder.")
-    ports = iter(free_ports(2 + 3 * brokers))
+    ports = iter(free_ports(3 + 4 * brokers))
     controller = NodePlan(
         id=CONTROLLER_ID,
         role="controller",
@@ -213,6 +227,7 @@ def _plans(folder: Path, brokers: int, *, jmx: bool, extra: Mapping[str, str]) -
         port=next(ports),
         sasl_port=None,
         jmx_port=next(ports) if jmx else None,
+        jolokia_port=next(ports) if jolokia else None,
     )
     return [
         controller,
@@ -224,6 +239,7 @@ def _plans(folder: Path, brokers: int, *, jmx: bool, extra: Mapping[str, str]) -
                 port=next(ports),
                 sasl_port=next(ports),
                 jmx_port=next(ports) if jmx else None,
+                jolokia_port=next(ports) if jolokia else None,
                 rack=RACKS[(number - 1) % len(RACKS)],
                 extra=extra,
             )

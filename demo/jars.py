@@ -41,6 +41,15 @@ def kafka_libs() -> Path:
     return _folder("kafka", "Kafka 4.3.1")
 
 
+def older_kafka_libs() -> Path:
+    """The same of the last Kafka before 4, which tests read too.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    return _folder("kafka-3.9", "Kafka 3.9.1")
+
+
 def delta_jars() -> list[Path]:
     """The jars that Spark needs for Delta, fetched if they are not there yet.
 
@@ -48,6 +57,24 @@ def delta_jars() -> list[Path]:
         DemoError: They could not be fetched.
     """
     return sorted(_folder("delta", "Delta Lake 4.4.0").glob("*.jar"))
+
+
+def jolokia_jar() -> Path:
+    """The Jolokia javaagent, for a node's JVM, fetched when needed.
+
+    Raises:
+        DemoError: It could not be fetched.
+    """
+    return next(_folder("jolokia", "Jolokia 2.5.1").glob("jolokia-agent-jvm-*.jar"))
+
+
+def exporter_jars() -> Path:
+    """The folder with Prometheus's jmx_exporter, a peer of the benchmarks, fetched when needed.
+
+    Raises:
+        DemoError: It could not be fetched.
+    """
+    return _folder("jmx-exporter", "jmx_exporter 1.0.1")
 
 
 def cache_folder() -> Path:

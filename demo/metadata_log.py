@@ -39,6 +39,7 @@ class _Partition:
     replicas: list[int]
     isr: list[int]
     leader: int
+    removed: bool = False
     since: dict[str, float] = field(default_factory=dict)
     spans: defaultdict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
 
@@ -120,10 +121,11 @@ class _History:
     def settle(self, at: float, *, closing: bool = True) -> None:
         """Open and close spans by the state that holds from ``at`` on."""
         for partition in self.partitions.values():
-            leaderless = partition.leader == _NO_LEADER
+            leaderless = partition.leader == _NO_LEADER and not partition.removed
             wanted = self._min_isr.get(partition.topic, self._min_isr.get("", _DEFAULT_MIN_ISR))
             under = len(partition.isr) < min(wanted, len(partition.replicas))
-            state = {"leaderless": leaderless, "under_min_isr": under and not leaderless}
+            led = partition.leader != _NO_LEADER and not partition.removed
+            state = {"leaderless": leaderless, "under_min_isr": under and led}
             for kind, holds in state.items():
                 if holds and not closing:
                     partition.since.setdefault(kind, at)
@@ -134,8 +136,9 @@ class _History:
         self._topics[data["topicId"]] = data["name"]
 
     def _removed(self, data: dict[str, Any]) -> None:
-        for key in [key for key in self.partitions if key[0] == data["topicId"]]:
-            del self.partitions[key]
+        for (topic, _), partition in self.partitions.items():
+            partition.removed |= topic == data["topicId"]
+        self._min_isr.pop(self._topics[data["topicId"]], None)
 
     def _config(self, data: dict[str, Any]) -> None:
         of_topic, of_brokers = data["resourceType"] == 2, data["resourceType"] == 4

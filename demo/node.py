@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.jars import TEST_JARS
+from demo.jars import TEST_JARS, jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, end, kill
 from demo.properties import NodePlan, as_text
@@ -29,6 +29,7 @@ class Node:
         self._launcher = launcher
         self._process: subprocess.Popen[bytes] | None = None
         self.password_file = plan.folder / "jmx.password"
+        self.jolokia_file = plan.folder / "jolokia.properties"
         self.log = plan.folder / "node.log"
 
     @property
@@ -40,6 +41,12 @@ class Node:
     def jmx_password(self) -> str:
         """The password of the role ``monitor``, which may read only."""
         return self.password_file.read_text().split()[1]
+
+    @property
+    def jolokia_url(self) -> str | None:
+        """Where Jolokia answers, if the node has it; role and password are those of JMX."""
+        port = self.plan.jolokia_port
+        return None if port is None else f"http://127.0.0.1:{port}/jolokia/"
 
     @property
     def pid(self) -> int | None:
@@ -70,7 +77,9 @@ class Node:
         """Start the process; it is not ready yet when this returns."""
         config = str(self.plan.folder / "server.properties")
         heap = _HEAPS[self.plan.role]
-        command = self._java(heap, self._jmx_options(), "kafka.Kafka", config)
+        # The plan's own come last: of two that say otherwise, Java takes the later.
+        options = [*self._jmx_options(), *self._jolokia_options(), *self.plan.jvm_options]
+        command = self._java(heap, options, "kafka.Kafka", config)
         self._process = self._launcher.start(command, self.log)
 
     def kill(self) -> None:
@@ -141,8 +150,25 @@ class Node:
             f"{jmx}.ssl=false",
         ]
 
+    def _jolokia_options(self) -> list[str]:
+        if self.plan.jolokia_port is None:
+            return []
+        return [f"-javaagent:{jolokia_jar()}=config={self.jolokia_file}"]
+
     def _write_jmx_files(self) -> None:
         # The JVM refuses a password file that others may read.
         self.password_file.touch(mode=0o600)
         self.password_file.write_text(f"{JMX_ROLE} {secrets.token_hex(16)}\n")
         self.password_file.with_suffix(".access").write_text(f"{JMX_ROLE} readonly\n")
+        if self.plan.jolokia_port is not None:
+            self.jolokia_file.touch(mode=0o600)
+            self.jolokia_file.write_text(as_text(self._jolokia_properties()))
+
+    def _jolokia_properties(self) -> dict[str, str]:
+        return {
+            "host": "127.0.0.1",
+            "port": str(self.plan.jolokia_port),
+            "user": JMX_ROLE,
+            "password": self.jmx_password,
+            "discoveryEnabled": "false",
+        }

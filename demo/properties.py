@@ -27,6 +27,8 @@ class NodePlan:
     jmx_port: int | None
     rack: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    jvm_options: tuple[str, ...] = ()
+    jolokia_port: int | None = None
 
     @property
     def name(self) -> str:
