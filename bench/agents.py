@@ -1,0 +1,134 @@
+"""Real agents beside the broker: how much memory and processor they take."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import psutil
+import yaml
+from deltalake import DeltaTable
+
+from collector import catalogue
+from demo.agents import script
+from demo.launcher import end, last_lines
+from demo.node import JMX_ROLE
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.broker import LoadedBroker
+
+_FASTER = 100
+_GRACE_SECONDS = 60
+
+
+@dataclass
+class Memory:
+    """The resident set over time: scrapes done so far, megabytes."""
+
+    series: list[float] = field(default_factory=list)
+
+    @property
+    def last_mb(self) -> float:
+        """The highest of the last tenth."""
+        return max(self.series[-max(1, len(self.series) // 10) :])
+
+    @property
+    def growth_mb(self) -> float:
+        """By how much the last quarter lies above the second: what never stops growing."""
+        quarter = max(1, len(self.series) // 4)
+        second, last = self.series[quarter : 2 * quarter], self.series[-quarter:]
+        return sum(last) / len(last) - sum(second) / len(second) if second else 0.0
+
+
+class AgentProcess:
+    """``jmxlake-agent run`` with a spool and a lake of its own.
+
+    Args:
+        broker: What it reads.
+        folder: Where its files go.
+        admin: Whether it has the Admin client too.
+        fast: Whether every cadence, and the window, is a hundredth of what it would be.
+    """
+
+    def __init__(self, broker: LoadedBroker, folder: Path, *, admin: bool, fast: bool) -> None:
+        folder.mkdir(parents=True)
+        self._lake = folder / "lake"
+        self._log = folder / "agent.log"
+        config = folder / "agent.yaml"
+        config.write_text(yaml.safe_dump(_config(broker, folder, admin=admin, fast=fast)))
+        command = [sys.executable, "-m", "bench.fast_agent"] if fast else [script("jmxlake-agent")]
+        command += ["run", "--config", str(config)]
+        self._process = broker.cluster.launcher.start(command, self._log)
+        self._watched = psutil.Process(self._process.pid)
+        self.memory = Memory()
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far."""
+        times = self._watched.cpu_times()
+        return times.user + times.system
+
+    def look(self) -> None:
+        """Note its resident set.
+
+        Raises:
+            RuntimeError: It has ended.
+        """
+        if self._process.poll() is not None:
+            raise RuntimeError(f"the agent ended:\n{last_lines(self._log)}")
+        self.memory.series.append(self._watched.memory_info().rss / 1e6)
+
+    def scrapes(self) -> int:
+        """How many scrapes went well, as far as they are in the lake."""
+        table = self._lake / "bronze" / "scrapes"
+        if not DeltaTable.is_deltatable(str(table)):
+            return 0
+        files = DeltaTable(str(table)).file_uris()
+        if not files:
+            return 0
+        counted = duckdb.execute(
+            "SELECT sum(scrapes)::INT FROM read_parquet(?) WHERE outcome = 'ok'", [files]
+        ).fetchone()
+        return int(counted[0] or 0) if counted else 0
+
+    def close(self) -> None:
+        """Let it deliver what it has and end."""
+        end(self._process, _GRACE_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _config(broker: LoadedBroker, folder: Path, *, admin: bool, fast: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "source": {
+            "node": broker.node.plan.id,
+            "jmx": {
+                "port": broker.node.jmx_port,
+                "user": JMX_ROLE,
+                "password_file": str(broker.node.password_file),
+            },
+        },
+        "lake": {"path": str(folder / "lake")},
+        "spool": {"path": str(folder / "spool.db")},
+        "health": {"port": 0},
+    }
+    if admin:
+        libs = str(broker.cluster.libs)
+        config["admin"] = {"bootstrap": broker.cluster.bootstrap, "libs": libs}
+    if fast:
+        config["window"] = f"{DEFAULT_WINDOW_SECONDS // _FASTER}s"
+        config["lake"]["commit_interval"] = "100ms"
+        config["families"] = {
+            family.name: {"interval": f"{family.cadence_seconds * 1000 // _FASTER}ms"}
+            for family in catalogue.load().families
+        }
+        config["families"]["quotas"]["memory"] = f"{60_000 // _FASTER}ms"
+    return config

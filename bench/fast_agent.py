@@ -1,0 +1,14 @@
+"""The agent's command without its lower limit for cadences: ``python -m bench.fast_agent``.
+
+Ten thousand scrapes at the shortest cadence that a person may configure would take an hour.
+"""
+
+from __future__ import annotations
+
+from collector import limits
+from collector.cli import main
+
+limits._SHORTEST_US = 1  # type: ignore[misc]  # noqa: SLF001
+
+if __name__ == "__main__":
+    main()

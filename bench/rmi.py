@@ -1,0 +1,42 @@
+"""A bare RMI connection to a broker's MBeans, with nothing of ours in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jpype
+
+from demo.node import JMX_ROLE
+
+if TYPE_CHECKING:
+    from demo.node import Node
+
+_SYSTEM = "java.lang:type=OperatingSystem"
+
+
+class BareRmi:
+    """One attribute a call, as JMX has it; the process's JVM must run."""
+
+    def __init__(self, node: Node) -> None:
+        registry = jpype.JClass("java.rmi.registry.LocateRegistry")
+        strings = jpype.JArray(jpype.JClass("java.lang.String"))
+        login = strings([JMX_ROLE, node.jmx_password])
+        server = registry.getRegistry("127.0.0.1", node.jmx_port).lookup("jmxrmi")
+        self._connection = server.newClient(login)
+        self._name = jpype.JClass("javax.management.ObjectName")
+
+    def names(self, pattern: str) -> list[Any]:
+        """The beans that match."""
+        return list(self._connection.queryNames(self._name(pattern), None, None))
+
+    def attribute(self, name: Any, attribute: str) -> float:
+        """One value."""
+        return float(self._connection.getAttribute(name, attribute, None))
+
+    def cpu_seconds(self) -> float:
+        """What the broker has used of the processors since it was started."""
+        return self.attribute(self._name(_SYSTEM), "ProcessCpuTime") / 1e9
+
+    def close(self) -> None:
+        """Tell the broker that nobody will come again."""
+        self._connection.close()

@@ -1,0 +1,108 @@
+"""What reading a broker costs, against the tools that people use: ``make bench-scrape``.
+
+One broker of a real cluster, and every tool reads the same beans of it. docs/performance.md says
+what is measured how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from bench import cost, offsets, table
+from bench.broker import LoadedBroker
+from bench.curve import curve
+from bench.extent import FULL, QUICK, Extent
+from bench.findings import Findings
+from bench.peers.ours import Jmxlake
+from bench.rmi import BareRmi
+from bench.tools import Tools
+from bench.weight import Scale
+from demo.errors import DemoError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_FEW, _MANY = 1_000, 5_000
+_OFFSET_ROUNDS = 5
+_WIDTH = 130  # of tables in a file
+
+
+class Teller:
+    """Tells people what goes on, and what it brought."""
+
+    def __init__(self) -> None:
+        self._notes = Console(stderr=True)
+        self._tables = Console(width=None if sys.stdout.isatty() else _WIDTH)
+        self._began = time.monotonic()
+
+    def say(self, what: str) -> None:
+        """What goes on now, and since when."""
+        self._notes.print(f"[dim]{time.monotonic() - self._began:5.0f} s[/]  {what}")
+
+    def show(self, found: Table) -> None:
+        """What it brought."""
+        self._tables.print(found)
+
+
+def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
+    """Everything, step by step."""
+    findings, tools = Findings(), Tools(folder)
+    teller.say("starting a cluster of three brokers")
+    with LoadedBroker(folder / "kafka", tools.jvm_options) as broker:
+        teller.say(f"{_FEW:,} partitions, and clients with quotas")
+        broker.grow(_FEW)
+        broker.start_clients()
+        ours, bare = Jmxlake(broker.node, broker.cluster.libs), BareRmi(broker.node)
+        cost.settle(bare)
+        with Scale(broker, folder, extent) as scale:
+            teller.say("the same beans: each tool in turn")
+            findings.same = tools.same_beans(ours, broker, bare, extent)
+            teller.show(table.tools(f"The same beans of {_FEW:,} partitions", findings.same))
+            scale.tare()
+            teller.say("all beans: jmx_exporter and ours in turn")
+            findings.everything = tools.all_beans(ours, bare, extent)
+            teller.show(table.tools("Beside jmx_exporter with all beans", findings.everything))
+            teller.say("log offsets: batched and bean by bean")
+            findings.offsets = offsets.compare(broker, bare, _OFFSET_ROUNDS)
+            teller.show(table.offsets(findings.offsets))
+            teller.say("0, 1, 10 and 100 % of the partitions under min ISR")
+            findings.points = curve(broker, ours, bare, extent)
+            teller.say(f"agents without and with Admin: {extent.agent_scrapes:,} scrapes each")
+            findings.weights = scale.weigh()
+            teller.show(table.weights(findings.weights))
+        teller.say(f"{_MANY:,} partitions")
+        broker.grow(_MANY)
+        cost.settle(bare)
+        teller.say("0, 1, 10 and 100 % of them under min ISR")
+        findings.points += curve(broker, ours, bare, extent)
+        teller.show(table.curve(findings.points))
+        bare.close()
+        ours.close()
+    return findings
+
+
+def main() -> int:
+    """Measure, tell, and print the one line that machines read."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a short look, in four minutes")
+    extent = QUICK if parser.parse_args().quick else FULL
+    try:
+        with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as folder:
+            findings = measure(Path(folder), extent, Teller())
+    except DemoError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(findings.as_json()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
