@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import pty
+import re
+import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyte
 import pytest
 import yaml
 from deltalake import DeltaTable, Schema
@@ -16,6 +25,7 @@ from deltalake.schema import Field, PrimitiveType
 
 from demo.agents import agent_config, script
 from demo.ports import free_ports
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +43,13 @@ def settings(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
     return agent_config(cluster, cluster.brokers[0], tmp_path / "lake", tmp_path)
 
 
-def call(settings: dict[str, Any], folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+def call(
+    settings: dict[str, Any], folder: Path, command: str, *options: str
+) -> subprocess.CompletedProcess[str]:
     path = folder / "agent.yaml"
     path.write_text(yaml.safe_dump(settings))
     return subprocess.run(
-        [_AGENT, command, "--config", str(path)],
+        [_AGENT, command, "--config", str(path), *options],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
@@ -54,13 +66,53 @@ def test_check_says_what_works(settings: dict[str, Any], tmp_path: Path, cluster
     ran = call(settings, tmp_path, "check")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"jmx: node 1 of cluster {cluster.id}, Kafka 4.3.1" in ran.stdout
-    assert "lake:" in ran.stdout
+    assert f"admin: cluster {cluster.id}, with broker 1" in ran.stdout
+    assert f"spool: {tmp_path / 'spool.db'}, " in ran.stdout
+    assert re.search(r"ok +lake: .+ \(4 tables made\)", ran.stdout)
+    assert re.search(r"kafka\.broker\.led_partitions +1\n", ran.stdout)
+    assert re.search(r"kafka\.partition\.upload_tier_lag +absent +a draft", ran.stdout)
+    assert "MISSING" not in ran.stdout
+
+
+def test_check_of_a_controller_misses_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    settings = agent_config(cluster, cluster.controller, tmp_path / "lake", tmp_path)
+    ran = call(settings, tmp_path, "check", "--json")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert all(row["ok"] for row in rows)
+    found = {row["metric"] for row in rows if row["check"] == "metric" and row["beans"]}
+    assert "kafka.controller.offline_partitions" in found
+
+
+def test_check_says_which_bean_is_missing(settings: dict[str, Any], tmp_path: Path) -> None:
+    own = tmp_path / "catalogue"
+    own.mkdir()
+    (own / "own.yaml").write_text(
+        "{family: own, via: jmx, cadence_seconds: 10, roles: [broker], metrics: {"
+        "own.mistyped: {description: x, object: 'kafka.server:type=ReplicaManger', unit: '1'},"
+        " own.of_the_future: {description: x, first: '9.0.0', object: 'a:b=c', unit: '1'}}}"
+    )
+    settings["catalogue"] = str(own)
+    ran = call(settings, tmp_path, "check")
+    assert_one_line(ran, "own.mistyped", "MISSING", "it should be there")
+    assert_one_line(ran, "own.of_the_future", "absent", "needs Kafka 9.0.0 or later; this is 4.3.1")
+    assert "1 check failed" in ran.stderr
+
+
+def test_a_spool_folder_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:
+    settings["spool"] = {"path": str(tmp_path / "spool.db"), "max_size": "1000000GiB"}
+    assert_one_line(call(settings, tmp_path, "check"), "FAILED  spool", "lower it")
 
 
 def test_an_unreachable_broker(settings: dict[str, Any], tmp_path: Path) -> None:
     port = free_ports(1)[0]
     settings["source"]["jmx"]["port"] = port
-    assert_one_line(call(settings, tmp_path, "check"), f"127.0.0.1:{port}", "nobody listens there")
+    ran = call(settings, tmp_path, "check")
+    assert_one_line(ran, f"127.0.0.1:{port}", "nobody listens there")
+    assert ran.stdout.count("FAILED") == 1
+    assert_one_line(ran, "log_offsets", "unknown", "jmx did not answer")
+    assert "ok      admin" in ran.stdout
+    assert "1 check failed" in ran.stderr
 
 
 def test_a_wrong_password_is_never_shown(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -75,6 +127,8 @@ def test_a_wrong_password_is_never_shown(settings: dict[str, Any], tmp_path: Pat
 def test_another_broker_than_expected(settings: dict[str, Any], tmp_path: Path) -> None:
     settings["source"]["node"] = 2
     assert_one_line(call(settings, tmp_path, "check"), "jmx:", "2")
+    settings["source"]["node"] = 9
+    assert_one_line(call(settings, tmp_path, "check"), "FAILED  admin:", "has no broker 9")
 
 
 def test_a_lake_that_cannot_be_written(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -94,12 +148,87 @@ def test_an_unknown_key(settings: dict[str, Any], tmp_path: Path) -> None:
     assert_one_line(call(settings, tmp_path, "run"), "unknown key 'spol'; did you mean 'spool'?")
 
 
-def test_once_prints_what_is_above_zero(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_once_prints_what_is_not_zero(settings: dict[str, Any], tmp_path: Path) -> None:
     ran = call(settings, tmp_path, "once")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "min_isr  ok" in ran.stdout
-    assert "kafka.log.end_offset  topic=" in ran.stdout
+    assert re.search(r"^min_isr +ok, ", ran.stdout, re.MULTILINE)
+    assert re.search(r"^ +kafka\.log\.segments +\S+-\d+ +\d+ segment", ran.stdout, re.MULTILINE)
     assert not (tmp_path / "spool.db").exists()
+
+
+def test_once_as_json_is_a_line_for_every_value(settings: dict[str, Any], tmp_path: Path) -> None:
+    ran = call(settings, tmp_path, "once", "--json")
+    rows = [json.loads(line) for line in ran.stdout.splitlines()]
+    families = {row["family"]: row for row in rows if "outcome" in row}
+    assert families["log"] == {**families["log"], "outcome": "ok", "error": None}
+    assert families["log"]["beans"] > 0
+    assert families["log"]["seconds"] > 0
+    segments = [row for row in rows if row.get("metric") == "kafka.log.segments"]
+    log = next(row for row in segments if row["topic"] == "__cluster_metadata")
+    assert log == {**log, "family": "log", "partition": 0}
+    assert log["value"] >= 1
+
+
+def test_once_as_json_says_which_family_could_not_be_read_and_why(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    settings["source"]["jmx"]["port"] = free_ports(1)[0]
+    ran = call(settings, tmp_path, "once", "--json")
+    rows = [json.loads(line) for line in ran.stdout.splitlines()]
+    (row,) = (row for row in rows if row["family"] == "min_isr")
+    assert (row["outcome"], row["beans"]) == ("refused", None)
+    assert "nobody listens there" in row["error"]
+    failed = sum(row.get("outcome", "ok") != "ok" for row in rows)
+    assert_one_line(ran, f"{failed} families could not be read; see above")
+
+
+def test_top_prints_once_to_a_pipe(
+    settings: dict[str, Any], tmp_path: Path, cluster: Cluster
+) -> None:
+    ran = call(settings, tmp_path, "top")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0].startswith(f"broker-1, cluster {cluster.id}, Kafka 4.3.1")
+    assert re.match(r"no leader \d+   under min ISR \d+   fenced \d+   throttled \d+", lines[1])
+    assert "\x1b" not in ran.stdout
+    settings["source"]["jmx"]["port"] = free_ports(1)[0]
+    del settings["admin"]
+    ran = call(settings, tmp_path, "top")
+    assert_one_line(ran, "nothing could be read; see above")
+    assert ran.stdout.count("unknown ") == 1
+
+
+def test_top_on_a_terminal_fits_it_and_ends_with_q(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    settings["source"]["jmx"]["port"] = free_ports(1)[0]
+    path = tmp_path / "agent.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    screen = pyte.Screen(60, 12)
+    stream = pyte.ByteStream(screen)
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 60, 0, 0))
+    environ = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(
+        [_AGENT, "top", "--config", str(path)], stdin=its, stdout=its, stderr=its, env=environ
+    ) as top:
+        os.close(its)
+
+        def shows(text: str) -> bool:
+            if select.select([ours], [], [], 0.2)[0]:
+                stream.feed(os.read(ours, 65536))
+            return any(text in line for line in screen.display)
+
+        try:
+            # It shows that before any answer: threads are inside Java when we leave.
+            wait_for(lambda: shows("unknown min_isr, quotas, tiered for"), 60)
+            assert "under min ISR ?" in "\n".join(screen.display)
+            assert screen.display[0].startswith("broker-1")
+            os.write(ours, b"q")
+            assert top.wait(10) == 0
+        finally:
+            top.kill()
+    os.close(ours)
 
 
 def test_after_kill_9_the_next_start_delivers_everything(

@@ -86,7 +86,10 @@ class Stage:
         self.recorder = Recorder(spool, "broker-1", 300 * S, {}, "hash", None)
         self.spool, self.stop = spool, threading.Event()
         self.sources = [FakeSource() for _ in range(families)]
-        tasks = [Task(_family(n), S, Scraper(s, self.clock)) for n, s in enumerate(self.sources)]
+        tasks = [
+            Task(_family(number), S, Scraper(source, self.clock), f"source-{number}")
+            for number, source in enumerate(self.sources)
+        ]
         self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock)  # type: ignore[arg-type]
         self._thread = threading.Thread(target=self.agent.run, args=(self.stop,))
 

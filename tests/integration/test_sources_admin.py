@@ -16,6 +16,7 @@ from collector.sources.admin import AdminSource
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
+from demo.properties import RACKS
 from demo.topics import configure, create_assigned
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ def test_an_assigned_group_counts_before_its_first_commit(
 
 def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:
     answer = admin.read(CATALOGUE.family("topology"))
+    ((node, alive),) = values_of(answer, "kafka.cluster.node.fenced").items()
+    assert (dict(node.labels), alive) == ({"node": "broker-1", "rack": RACKS[0]}, 0)
     assert (
         values_of(answer, "kafka.topic.partitions")[Series("kafka.topic.partitions", "plain")] == 2
     )

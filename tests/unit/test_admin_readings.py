@@ -107,6 +107,12 @@ def test_topology_tells_what_a_topic_is(policy: str, compacted: float) -> None:
     }
 
 
+def test_a_broker_with_a_rack_is_told_with_it() -> None:
+    told = readings.fenced(CLUSTER._replace(racks={4: "eu-1a"}))
+    labels = {dict(series.labels)["node"]: dict(series.labels).get("rack") for series in told}
+    assert labels == {"broker-1": None, "broker-2": None, "broker-3": None, "broker-4": "eu-1a"}
+
+
 def test_a_fenced_broker_is_named() -> None:
     told = {series.labels: value for series, value in readings.fenced(CLUSTER).items()}
     assert told[(("node", "broker-4"),)] == 1

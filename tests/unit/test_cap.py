@@ -43,3 +43,17 @@ def test_the_same_series_are_kept_from_scrape_to_scrape() -> None:
         return capped((Reading("m", "gauge", frozenset(), values),), 4)[0]
 
     assert scrape(range(9)) == scrape(range(8, -1, -1))
+
+
+def test_counters_beyond_the_cap_are_left_out_by_name_and_counted() -> None:
+    def scrape(counts: dict[str, float]) -> tuple[Reading, int]:
+        zeros = frozenset(Series("m", name) for name, count in counts.items() if not count)
+        values = {Series("m", name): count for name, count in counts.items() if count}
+        (reading,), dropped = capped((Reading("m", "counter", zeros, values),), 2)
+        return reading, dropped
+
+    before, dropped = scrape({"a": 0, "b": 1000, "c": 7, "d": 0})
+    after, _ = scrape({"a": 1, "b": 1000, "c": 7, "d": 9})
+    assert dropped == 2
+    for reading in (before, after):
+        assert {one.topic for one in reading.zeros | reading.values.keys()} == {"a", "b"}

@@ -81,9 +81,37 @@ def test_every_bean_that_a_proposal_rests_on_is_read(proposal: str) -> None:
 
 def test_the_families_have_the_cadences_of_the_design() -> None:
     cadences = {family.name: family.cadence_seconds for family in catalogue.load().families}
-    fast = dict.fromkeys(("client", "controller", "leaders", "min_isr", "quotas", "tiered"), 10)
-    middle = dict.fromkeys(("offsets", "remote_reads", "tiered_offsets"), 30)
-    assert cadences == {**fast, **middle, "log": 60, "quota_limits": 60, "topology": 60}
+    fast = dict.fromkeys(
+        ("client", "client_statistics", "controller", "leaders", "metadata_log", "min_isr"), 10
+    )
+    fast |= dict.fromkeys(("quotas", "tiered"), 10)
+    middle = dict.fromkeys(("client_rates", "offsets", "remote_reads", "tiered_offsets"), 30)
+    assert cadences == {
+        **fast,
+        **middle,
+        "log": 60,
+        "log_offsets": 60,
+        "quota_limits": 60,
+        "topology": 60,
+    }
+
+
+def test_where_the_metadata_log_is_read_it_takes_the_names_and_the_rest_are_cross_checks() -> None:
+    plain = catalogue.load()
+    preferring = plain.preferring("metadata_log")
+    names = {
+        family: {metric.name for metric in preferring.family(family).metrics}
+        for family in ("metadata_log", "min_isr", "leaders")
+    }
+    assert names["metadata_log"] == {
+        f"kafka.partition.{name}" for name in ("under_min_isr", "at_min_isr", "leaderless")
+    }
+    assert {"kafka.partition.under_min_isr.jmx", "kafka.partition.at_min_isr.jmx"} < names[
+        "min_isr"
+    ]
+    assert names["leaders"] == {"kafka.partition.leaderless.admin"}
+    assert names["min_isr"].isdisjoint(names["metadata_log"])
+    assert preferring.hash != plain.hash
 
 
 def test_a_throttle_time_has_a_memory_and_a_distribution() -> None:

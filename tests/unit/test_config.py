@@ -7,13 +7,23 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+import yaml
+from click.testing import CliRunner
 
-from collector import config
-from collector.errors import ConfigError
+from collector import config, limits, strict_yaml, wiring
+from collector.cli import main
+from collector.errors import ConfigError, SettingError
+from collector.quantities import Duration
+from collector.sections import WAYS, Config, Lake, Section
+from collector.sources import jvm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+REFERENCE = DEPLOY / "agent.yaml"
 
 MINIMAL: dict[str, Any] = {
     "source": {"node": 1, "jmx": {"port": 9999}},
@@ -30,17 +40,229 @@ def test_a_minimal_file_has_good_defaults() -> None:
 
 
 def test_the_reference_file_shows_the_defaults() -> None:
-    reference = config.load(Path(__file__).parents[2] / "deploy" / "agent.yaml")
+    reference = config.load(REFERENCE, {})
     bare = copy.deepcopy(MINIMAL)
     bare["lake"]["path"] = reference.lake.path
     bare["spool"]["path"] = str(reference.spool.path)
     assert reference == config.parse(bare, "agent.yaml")
 
 
-def test_the_reference_file_names_every_key() -> None:
-    text = (Path(__file__).parents[2] / "deploy" / "agent.yaml").read_text()
-    for key in config.known_keys():
-        assert re.search(rf"\b{key}:", text), key
+def uncommented_text() -> Any:
+    """The reference file with every key that stands there in a comment, as YAML has it."""
+    text = re.sub(r"^( *)# ((?:  )*\w+:( |$))", r"\1\2", REFERENCE.read_text(), flags=re.MULTILINE)
+    return yaml.safe_load(text)  # takes the latter of two keys: `families` stands there twice
+
+
+def uncommented() -> Config:
+    """The same, as the agent reads it."""
+    return msgspec.convert(uncommented_text(), Config, dec_hook=config._hook)
+
+
+def sections(value: object, path: str = "") -> Iterator[tuple[str, Section]]:
+    """Every section within a section, by its path."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from sections(below, f"{path}.{key}")
+    if isinstance(value, Section):
+        yield path, value
+        for name in value.__struct_fields__:
+            yield from sections(getattr(value, name), f"{path}.{name}")
+
+
+def test_the_reference_file_shows_every_key_at_its_place() -> None:
+    found = dict(sections(uncommented()))
+    assert {type(section) for section in found.values()} == set(Section.__subclasses__())
+    for path, section in found.items():
+        written = uncommented_text()
+        for name in path.split(".")[1:]:
+            written = written[name]
+        for name in section.__struct_fields__:
+            assert name in written, f"{path}.{name}"
+            assert getattr(section, name) is not None, f"{path}.{name}"
+
+
+def test_what_the_reference_file_shows_in_comments_are_the_defaults() -> None:
+    shown = 0
+    for path, section in sections(uncommented()):
+        for field in msgspec.structs.fields(section):
+            default = field.default
+            if field.default_factory is not msgspec.NODEFAULT:
+                default = field.default_factory()
+            if default in (None, msgspec.NODEFAULT) or isinstance(default, dict):
+                continue
+            assert getattr(section, field.name) == default, f"{path}.{field.name}"
+            shown += 1
+    assert shown > 15
+
+
+def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
+    text = re.sub(r"^( *)# ((?:  )*\w+:( |$))", r"\1\2", REFERENCE.read_text(), flags=re.MULTILINE)
+    for way in WAYS:
+        raw = yaml.safe_load(text)
+        for other in set(WAYS) - {way}:
+            del raw["source"][other]
+        raw["source"][way].pop("password_env", None)
+        raw["source"]["role"] = "client" if way == "statistics" else "broker"
+        assert config.parse(raw, "agent.yaml").source.ways == [way]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "key", "expected"),
+    [
+        ("SOURCE__JMX__PORT", "1234", "source.jmx.port", 1234),
+        ("WINDOW", "1m", "window", Duration("1m")),
+        ("SOURCE__CLUSTER", "'123'", "source.cluster", "123"),
+        ("HEALTH__PORT", "0", "health.port", 0),
+        ("SOURCE__CLUSTER", "", "source.cluster", None),
+    ],
+)
+def test_the_environment_goes_before_the_file(
+    variable: str, value: str, key: str, expected: object
+) -> None:
+    environ = {f"JMXLAKE_AGENT__{variable}": value, "JMXLAKE_SPARK": "large"}
+    parsed: Any = config.parse(MINIMAL, "agent.yaml", environ)
+    for name in key.split("."):
+        parsed = getattr(parsed, name)
+    assert parsed == expected
+    assert MINIMAL["source"]["jmx"]["port"] == 9999
+
+
+def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> None:
+    parsed = config.parse(
+        {"lake": {"path": "/lake"}, "spool": {"path": "/spool"}},
+        "agent.yaml",
+        {
+            "JMXLAKE_AGENT__SOURCE__NODE": "7",
+            "JMXLAKE_AGENT__SOURCE__ATTACH__UNIT": "kafka.service",
+            "JMXLAKE_AGENT__FAMILIES__MIN_ISR__INTERVAL": "2s",
+        },
+    )
+    assert parsed.source.node == 7
+    assert parsed.source.ways == ["attach"]
+    assert parsed.families["min_isr"].interval == Duration("2s")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("SORCE__NODE", "1", "unknown key sorce; did you mean JMXLAKE_AGENT__SOURCE?"),
+        ("SOURCE__JMX__PROT", "1",
+         "unknown key source.jmx.prot; did you mean JMXLAKE_AGENT__SOURCE__JMX__PORT?"),
+        ("FAMILIES__MIN_ISR__INTERVALL", "2s",
+         "unknown key families.min_isr.intervall; "
+         "did you mean JMXLAKE_AGENT__FAMILIES__MIN_ISR__INTERVAL?"),
+        ("SOURCE__JMX__PORT", "abc", "source.jmx.port: Expected `int`, got `str`"),
+        ("FAMILIES__MIN_ISR__INTERVAL", "2x",
+         "families.min_isr.interval: expected a duration such as 10s or 5m, got '2x'"),
+        ("WINDOW", "7s", "window: must divide 5m or be a multiple of it, "
+         "and be longer than 2.5 intervals of every family; 5m suits most"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_environment_names_the_variable(
+    variable: str, value: str, message: str
+) -> None:
+    name = f"JMXLAKE_AGENT__{variable}"
+    with pytest.raises(ConfigError) as caught:
+        config.parse(MINIMAL, "agent.yaml", {name: value})
+    assert str(caught.value) == f"{name}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"SOURCE__ATTACH__UNIT": "kafka", "SOURCE__JMX__HOST": "h", "SOURCE__NODE": "1"},
+         "agent.yaml, JMXLAKE_AGENT__SOURCE__ATTACH__UNIT, JMXLAKE_AGENT__SOURCE__JMX__HOST: "
+         "source: give one of jmx, attach, jolokia, jmxquery, statistics, not jmx and attach"),
+        ({"SOURCE__ROLE": "client", "SOURCE__JMX__PASSWORD_ENV": "P",
+          "SOURCE__JMX__PASSWORD_FILE": "/p"},
+         "agent.yaml, JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_ENV, "
+         "JMXLAKE_AGENT__SOURCE__JMX__PASSWORD_FILE: "
+         "source.jmx: give password_file or password_env, not both"),
+        ({"ADMIN__BOOTSTRAP": "localhost:9092"},
+         "agent.yaml, JMXLAKE_AGENT__ADMIN__BOOTSTRAP: "
+         "admin: Object missing required field `libs`"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_does_not_go_with_the_file_is_named(
+    variables: dict[str, str], message: str
+) -> None:
+    environ = {f"JMXLAKE_AGENT__{name}": value for name, value in variables.items()}
+    with pytest.raises(ConfigError) as caught:
+        config.parse(MINIMAL, "agent.yaml", environ)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "addresses", ["localhost:9092", "a.example:1, b-2:65535", "[::1]:9092", "SASL_SSL://k:9093"]
+)
+def test_addresses_that_kafka_takes_are_taken(addresses: str) -> None:
+    admin = {"bootstrap": addresses, "libs": "/libs"}
+    parsed = config.parse({**MINIMAL, "admin": admin}, "agent.yaml")
+    assert parsed.admin is not None
+    assert parsed.admin.bootstrap == addresses
+
+
+@pytest.mark.parametrize(
+    "addresses", ["", "localhost", "::1:9092", "a:0", "a:65536", "a:1,", "a:1 b:2"]
+)
+def test_addresses_that_kafka_refuses_are_refused(addresses: str) -> None:
+    admin = {"bootstrap": addresses, "libs": "/libs"}
+    with pytest.raises(ConfigError, match=r"^agent.yaml: admin.bootstrap: expected HOST:PORT"):
+        config.parse({**MINIMAL, "admin": admin}, "agent.yaml")
+
+
+@pytest.mark.parametrize(
+    ("needed", "shortest"),
+    [(25_000_000, "30s"), (30_000_000, "50s"), (61_000_000, "75s"), (150_000_000, "5m"),
+     (299_000_000, "5m"), (300_000_000, "10m"), (601_000_000, "15m")],
+)  # fmt: skip
+def test_the_shortest_window_that_is_long_enough_is_one_that_is_allowed(
+    needed: int, shortest: str
+) -> None:
+    assert limits.shortest_window(needed) == shortest
+    assert config.parse({**MINIMAL, "window": shortest}, "agent.yaml").window.us > needed
+
+
+def test_a_window_too_short_for_a_family_says_what_to_do_and_where(tmp_path: Path) -> None:
+    parsed = config.parse({**MINIMAL, "window": "1m"}, "agent.yaml")
+    scraper: Any = object()  # is handed on, and not called
+    with pytest.raises(SettingError) as caught:
+        wiring.tasks(parsed, wiring.catalogue(parsed), {"jmx": scraper, "log": scraper})
+    rules = (
+        "window: must divide 5m or be a multiple of it, and be longer than 2.5 intervals of every"
+        " family (log has 60 s): at least 5m here, or lower families.log.interval"
+    )
+    where = str(tmp_path / "agent.yaml")
+    assert str(config.located(caught.value, where, {})) == f"{where}: {rules}"
+    lowered = {"JMXLAKE_AGENT__FAMILIES__LOG__INTERVAL": "60s"}
+    assert str(config.located(caught.value, where, lowered)).startswith(
+        f"{where}, JMXLAKE_AGENT__F"
+    )
+
+
+@pytest.mark.parametrize("value", ["{hunter2: 1}", "[hunter2]", "hunter2: 1: 2", "'hunter2"])
+def test_a_variable_that_holds_no_single_value_is_refused_and_not_shown(value: str) -> None:
+    with pytest.raises(ConfigError, match="environment: JMXLAKE_AGENT__WINDOW") as caught:
+        config.parse(MINIMAL, "agent.yaml", {"JMXLAKE_AGENT__WINDOW": value})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_two_variables_for_one_key_are_refused() -> None:
+    environ = {"JMXLAKE_AGENT__WINDOW": "1m", "JMXLAKE_AGENT__window": "5m"}
+    with pytest.raises(ConfigError, match="mean the same key"):
+        config.parse(MINIMAL, "agent.yaml", environ)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    doubled = tmp_path / "agent.yaml"
+    doubled.write_text("window: 5m\nhealth: {port: 1, host: a, port: 2}\n")
+    with pytest.raises(ConfigError, match=r"'port' stands there twice.* line 2"):
+        config.load(doubled)
+
+
+def test_a_key_may_override_what_was_merged_in() -> None:
+    text = "a: {b: &x {<<: {k: 1}, k: 2}}\nc: {<<: *x, k: 3}\n"
+    assert strict_yaml.load(text) == {"a": {"b": {"k": 2}}, "c": {"k": 3}}
 
 
 @pytest.mark.parametrize(
@@ -50,10 +272,24 @@ def test_the_reference_file_names_every_key() -> None:
         (lambda c: c["source"]["jmx"].update(prot=1),
          "source.jmx: unknown key 'prot'; "
          "did you mean 'port'?"),
-        (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it"),
-        (lambda c: c.update(window=300), "window: expected text with a unit, got 300"),
-        (lambda c: c["source"].update(node="one"), "source: node id 'one' is no number"),
-        (lambda c: c["source"].pop("jmx"), "source: give either jmx or attach"),
+        (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "
+         "and be longer than 2.5 intervals of every family; 5m suits most"),
+        (lambda c: c.update(window=300), "window: expected a duration such as 10s or 5m, got 300"),
+        (lambda c: c["source"].update(node="one"), "source.node: node id 'one' is no number"),
+        (lambda c: c["source"].pop("jmx"),
+         "source: give one of jmx, attach, jolokia, "
+         "jmxquery, statistics"),
+        (lambda c: c["source"].update(attach={}),
+         "source: give one of jmx, attach, jolokia, "
+         "jmxquery, statistics, not jmx and attach"),
+        (lambda c: c["source"]["jmx"].update(port=0),
+         "source.jmx.port: must be a port, 1 to 65535, not 0"),
+        (lambda c: c.update(health={"port": 65536}),
+         "health.port: must be a port, 0 to 65535 (0 turns it off), not 65536"),
+        (lambda c: c.update(admin={"bootstrap": "a:1,b", "libs": "/libs"}),
+         "admin.bootstrap: expected HOST:PORT, or several with commas between, got 'b' "
+         "(an IPv6 address stands in brackets: [::1]:9092)"),
+        (lambda c: c.update(catalogue=1), "catalogue: expected a path, got 1"),
         (lambda c: c.pop("lake"), "top level: Object missing required field `lake`"),
         (lambda c: c["lake"].update(commit_interval="soon"),
          "lake.commit_interval: "
@@ -84,9 +320,24 @@ def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:
     secrets = tmp_path / "options.yaml"
     secrets.write_text("AWS_SECRET_ACCESS_KEY: {nested: hunter2}\n")
     with pytest.raises(ConfigError) as caught:
-        config.storage_options(config.Lake("/lake", options_file=secrets))
+        config.storage_options(Lake("/lake", options_file=secrets))
     assert "hunter2" not in str(caught.value)
     secrets.write_text("AWS_SECRET_ACCESS_KEY: hunter2\n")
-    assert config.storage_options(config.Lake("/lake", options_file=secrets)) == {
+    assert config.storage_options(Lake("/lake", options_file=secrets)) == {
         "AWS_SECRET_ACCESS_KEY": "hunter2"
     }
+
+
+@pytest.mark.parametrize("key", ["admin.libs", "metadata_log.libs"])
+def test_a_folder_without_the_broker_s_jars_is_told_by_its_key(key: str, tmp_path: Path) -> None:
+    folders = (tmp_path, None) if key == "admin.libs" else (None, tmp_path)
+    with pytest.raises(SettingError, match=rf"^{key}: no kafka-clients-\*.jar in {tmp_path}: name"):
+        jvm._jars(*folders)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("config", "agent.yaml"), ("unit", "systemd/jmxlake-agent.service")]
+)
+def test_what_is_needed_to_begin_with_is_printed_as_it_is(command: str, name: str) -> None:
+    ran = CliRunner().invoke(main, [command])
+    assert (ran.exit_code, ran.output) == (0, (DEPLOY / name).read_text("utf-8"))

@@ -163,6 +163,11 @@ def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -
     assert spool.known_sets() == set()
 
 
+def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
+    assert Delivery(str(lake), {}, spool).check() == 4
+    assert Delivery(str(lake), {}, spool).check() == 0
+
+
 def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) -> None:
     other = tables.Table("bronze", "events", "of another tool", (tables.Column("x", "string", ""),))
     deltalake.DeltaTable.create(f"{lake}/bronze/events", schema=delivery_module.arrow.schema(other))

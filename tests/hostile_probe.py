@@ -1,0 +1,60 @@
+"""Reads hostile JMX ports as an agent would, in a process of its own, and says what it cost.
+
+Standard input holds ``[port, bean]`` pairs; for each a line of JSON says the error, the seconds and
+the peak of this process's memory in MiB. A bean that is null: only who answers is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from collector.catalogue import Family, Metric
+from collector.errors import SourceError
+from collector.sources import jvm
+from collector.sources.expected import Expected
+from collector.sources.jmx import JmxSource
+
+TIMEOUT = 3.0
+
+
+def main() -> None:
+    jvm.start(timeout_seconds=TIMEOUT)
+    sources: dict[int, JmxSource] = {}
+    for port, bean in json.load(sys.stdin):
+        source = sources.get(port)
+        if source is None:
+            source = sources[port] = JmxSource(
+                Expected("broker"), "127.0.0.1", port, timeout_seconds=TIMEOUT
+            )
+        started = time.monotonic()
+        told: dict[str, object] = {"error": None, "outcome": "ok"}
+        try:
+            source.identify()
+            if bean is not None:
+                source.read(_family(bean))
+        except SourceError as error:
+            told = {"error": str(error), "outcome": error.outcome}
+        told |= {"port": port, "bean": bean, "seconds": time.monotonic() - started, "peak": _peak()}
+        print(json.dumps(told), flush=True)  # noqa: T201 - that is what it is for
+    for source in sources.values():
+        source.close()
+
+
+def _family(bean: str) -> Family:
+    metric = Metric(name="hostile.value", unit="1", description="", object=bean)
+    return Family(
+        name="hostile", via="jmx", cadence_seconds=10, roles=("broker",), metrics=(metric,)
+    )
+
+
+def _peak() -> int:
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))
+    return int(found[1]) // 1024 if found else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""The agent as a service beside a real broker: its health, systemd, reload, its end."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import psutil
+import pytest
+from deltalake import DeltaTable
+from prometheus_client.parser import text_string_to_metric_families
+
+from demo.agents import agent_config
+from demo.ports import free_ports
+from tests.running import RunningAgent
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from demo.cluster import Cluster
+
+pytestmark = pytest.mark.kafka
+
+_OWN_FAMILY = """
+family: own
+via: jmx
+cadence_seconds: 1
+roles: [broker]
+metrics:
+  own.threads:
+    object: java.lang:type=Threading
+    attribute: ThreadCount
+    unit: "{thread}"
+    description: Threads of the broker.
+"""
+
+
+@pytest.fixture
+def settings(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
+    """A configuration that works, for the first broker, with health."""
+    made = agent_config(cluster, cluster.brokers[0], tmp_path / "lake", tmp_path)
+    return {**made, "health": {"port": free_ports(1)[0]}}
+
+
+def log_of(agent: RunningAgent) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in agent.log.read_text().splitlines()]
+
+
+def events_of(agent: RunningAgent, event: str) -> list[dict[str, Any]]:
+    return [line for line in log_of(agent) if line["event"] == event]
+
+
+def value(agent: RunningAgent, name: str, **labels: str) -> float | None:
+    for family in text_string_to_metric_families(agent.ask("/metrics")[1]):
+        for sample in family.samples:
+            if sample.name == name and sample.labels == labels:
+                return sample.value
+    return None
+
+
+def scrapes(agent: RunningAgent, family: str) -> float:
+    return value(agent, "jmxlake_agent_scrapes_total", family=family, outcome="ok") or 0
+
+
+def jmx_connections(agent: RunningAgent) -> set[int]:
+    port = agent.settings["source"]["jmx"]["port"]
+    return {
+        connection.laddr.port
+        for connection in psutil.Process(agent.process.pid).net_connections("tcp")
+        if connection.raddr and connection.raddr.port == port and connection.status == "ESTABLISHED"
+    }
+
+
+def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    settings["families"]["min_isr"]["interval"] = "4s"
+    own = tmp_path / "catalogue"
+    own.mkdir()
+    (own / "own.yaml").write_text(_OWN_FAMILY)
+    with RunningAgent(settings, tmp_path, WATCHDOG_USEC="4000000") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 60)
+        wait_for(lambda: scrapes(agent, "min_isr") >= 2, 30)
+        connections = jmx_connections(agent)
+        assert connections
+
+        # Broken, or beyond what a reload may change: one line each, and the old one stays.
+        agent.config.write_text("window: [")
+        agent.reload()
+        wait_for(lambda: len(events_of(agent, REFUSED)) == 1, 10)
+        agent.configure({**settings, "lake": {"path": str(tmp_path / "other")}})
+        agent.reload()
+        wait_for(lambda: len(events_of(agent, REFUSED)) == 2, 10)
+        assert "not YAML" in events_of(agent, REFUSED)[0]["error"]
+        assert events_of(agent, REFUSED)[1]["error"] == (
+            f"{agent.config}: lake.path: it has changed, which takes a restart"
+        )
+        assert value(agent, "jmxlake_agent_interval_seconds", family="min_isr") == 4
+
+        # Other cadences, a family less and one more.
+        settings["families"]["min_isr"]["interval"] = "1s"
+        settings["families"]["tiered"]["enabled"] = False
+        agent.configure({**settings, "catalogue": str(own)})
+        before = scrapes(agent, "quotas")
+        agent.reload()
+        wait_for(lambda: scrapes(agent, "own") >= 3, 20)
+        assert value(agent, "jmxlake_agent_interval_seconds", family="min_isr") == 1
+        assert value(agent, "jmxlake_agent_interval_seconds", family="tiered") is None
+        assert scrapes(agent, "quotas") >= before
+        assert jmx_connections(agent) == connections
+        assert agent.stop() == 0
+        wait_for(lambda: "STOPPING=1" in agent.told(), 5)
+        told = agent.told()
+    assert told.count("RELOADING=1") == 3
+    assert told.count("READY=1") == 4
+    assert told.count("WATCHDOG=1") >= 5
+    assert_lines_are_whole(log_of(agent))
+    assert_time_is_whole(tmp_path / "lake")
+
+
+REFUSED = "reload refused, the old configuration stays"
+
+
+def assert_lines_are_whole(lines: list[dict[str, Any]]) -> None:
+    assert all({"event", "level", "time"} <= line.keys() for line in lines)
+    assert lines[-1]["event"] == "agent stopped"
+
+
+def assert_time_is_whole(lake: Path) -> None:
+    """min_isr was read at two cadences, without a gap and without an overlap between them."""
+    rows = duckdb.sql(
+        'SELECT epoch_us("start"), epoch_us("end"), interval_us FROM read_parquet($files) '
+        "WHERE family = 'min_isr' ORDER BY 1",
+        params={"files": DeltaTable(f"{lake}/bronze/scrapes").file_uris()},
+    ).fetchall()
+    assert {interval for _, _, interval in rows} == {4_000_000, 1_000_000}
+    for (_, end, _), (start, _, _) in pairwise(rows):
+        assert end == start
+    files = DeltaTable(f"{lake}/bronze/events").file_uris()
+    kinds = duckdb.sql("SELECT kind FROM read_parquet($files)", params={"files": files}).fetchall()
+    assert kinds.count(("catalogue_change",)) == 1
+    runs = duckdb.sql(
+        'SELECT epoch_us("start"), epoch_us("end") FROM read_parquet($files) '
+        "WHERE metric = 'kafka.broker.led_partitions' ORDER BY 1",
+        params={"files": DeltaTable(f"{lake}/bronze/runs").file_uris()},
+    ).fetchall()
+    assert (runs[0][0], runs[-1][1]) == pytest.approx((rows[0][0], rows[-1][1]), abs=1)
+    assert sum(end - start for start, end in runs) == runs[-1][1] - runs[0][0]
+
+
+def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    settings["source"]["jmx"]["port"] = free_ports(1)[0]
+    del settings["admin"]
+    settings["lake"]["path"] = str(tmp_path / "file")
+    (tmp_path / "file").write_text("no folder")
+    with RunningAgent(settings, tmp_path) as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 60)
+        wait_for(lambda: bool(value(agent, "jmxlake_agent_commit_failures_total")), 20)
+        status, body = agent.ask("/readyz")
+        assert status == 503
+        missing = json.loads(body)["missing"]
+        assert missing.pop("lake") == "not reached yet"
+        assert set(missing.values()) == {"no answer yet"}
+        assert "source jmx" in missing
+        assert agent.ask("/healthz") == (200, "ok\n")
+        assert agent.stop() == 0
+
+
+def test_a_health_port_that_is_taken_ends_the_agent_with_one_line(
+    settings: dict[str, Any], tmp_path: Path, cluster: Cluster
+) -> None:
+    settings["health"]["port"] = cluster.brokers[0].jmx_port
+    with RunningAgent(settings, tmp_path) as agent:
+        assert agent.process.wait(30) == 1
+    (line,) = log_of(agent)
+    assert "health.port" in line["error"]
+    assert line["level"] == "error"

@@ -1,0 +1,182 @@
+"""What a JMX port that means no good can cost: bounded time and memory, and one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pytest
+
+from collector.catalogue import Family, Metric
+from collector.errors import SourceError, SourceTimeoutError
+from collector.sources.expected import Expected
+from collector.sources.jmxquery import JmxquerySource
+from collector.sources.jolokia import JolokiaSource
+from demo.jars import jolokia_jar
+from demo.java import java_command
+from demo.launcher import Launcher, kill, last_lines
+from demo.ports import free_ports
+from demo.properties import as_text
+from tests.hostile_rmi import HostileRmi, say_garbage, say_nothing, tell_an_endless_text
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.samples import Source
+
+TIMEOUT: Final = 3.0
+MOST_MEBIBYTES: Final = 256  # twice the Java heap of an agent
+ROOT: Final = Path(__file__).parents[2]
+GOOD: Final = "hostile:type=Good"
+REFUSED_CLASS: Final = "InvalidClassException"
+BEANS: Final = {
+    "Gadget": REFUSED_CLASS,
+    "Queue": REFUSED_CLASS,
+    "Lookup": REFUSED_CLASS,
+    "Array": REFUSED_CLASS,
+    "Huge": "OutOfMemoryError",
+    "Slow": "no answer within 3 s",
+    "Thrower": "OwnException",
+    "Quotes": "not a number",
+}
+
+
+class Ports(NamedTuple):
+    """Where the hostile JVM listens."""
+
+    jmx: int
+    jolokia: int
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
+    folder = tmp_path_factory.mktemp("hostile")
+    ports = Ports(*free_ports(2))
+    config = {"host": "127.0.0.1", "port": str(ports.jolokia), "discoveryEnabled": "false"}
+    (folder / "jolokia.properties").write_text(as_text(config))
+    option = "-Dcom.sun.management.jmxremote"
+    command = java_command(
+        *("-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *(f"{option}.port={ports.jmx}", f"{option}.rmi.port={ports.jmx}"),
+        *(f"{option}.authenticate=false", f"{option}.ssl=false", f"{option}.host=127.0.0.1"),
+        "-Djava.rmi.server.hostname=127.0.0.1",
+        f"-javaagent:{jolokia_jar()}=config={folder / 'jolokia.properties'}",
+        str(Path(__file__).with_name("java") / "HostileJmx.java"),
+    )
+    launcher, log = Launcher(), folder / "log"
+    process = launcher.start(command, log)
+    try:
+        wait_for(lambda: "ready" in last_lines(log) or process.poll() is not None, 30)
+        assert process.poll() is None, last_lines(log)
+        yield ports
+    finally:
+        kill(process)
+        launcher.close()
+
+
+def test_hostile_jmx_ports_cost_bounded_time_and_memory_and_one_line(hostile: Ports) -> None:
+    cases: list[tuple[int, str | None]] = [(hostile.jmx, GOOD)]
+    for name in BEANS:
+        cases += [(hostile.jmx, f"hostile:type={name}"), (hostile.jmx, GOOD)]
+    with ExitStack() as fakes:
+        silent, noisy, endless = (
+            fakes.enter_context(HostileRmi(how)).port
+            for how in (say_nothing, say_garbage, tell_an_endless_text)
+        )
+        cases += [(silent, None), (noisy, None), (endless, None), (hostile.jmx, GOOD)]
+        told = {(one["port"], one["bean"]): one for one in _probe(cases)}
+    for name, reason in BEANS.items():
+        assert reason in told[hostile.jmx, f"hostile:type={name}"]["error"]
+    assert told[silent, None]["outcome"] == "timeout"
+    assert told[noisy, None]["outcome"] == "refused"
+    assert "OutOfMemoryError" in told[endless, None]["error"]
+
+
+def _probe(cases: list[tuple[int, str | None]]) -> list[dict[str, Any]]:
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "hostile_probe.py")],
+        input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=90,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert len(told) == len(cases)
+    for one in told:
+        assert one["seconds"] < TIMEOUT + 0.5, one
+        assert one["peak"] < MOST_MEBIBYTES, one
+        assert (one["outcome"] == "ok") == (one["bean"] == GOOD), one
+        assert len(one["error"] or "") < 400
+    return told
+
+
+def _family(*names: str) -> Family:
+    metrics = tuple(
+        Metric(name=f"hostile.{name}", unit="1", description="", object=f"hostile:type={name}")
+        for name in names
+    )
+    return Family(name="h", via="jmx", cadence_seconds=10, roles=("broker",), metrics=metrics)
+
+
+def _source(way: str, ports: Ports) -> Source:
+    expected = Expected("broker", "1", "c")
+    if way == "jolokia":
+        url = f"http://127.0.0.1:{ports.jolokia}/jolokia/"
+        return JolokiaSource(expected, url, timeout_seconds=TIMEOUT)
+    return JmxquerySource(expected, "127.0.0.1", ports.jmx, timeout_seconds=TIMEOUT)
+
+
+@pytest.mark.parametrize("way", ["jolokia", "jmxquery"])
+def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: str) -> None:
+    told = {
+        "jolokia": {
+            "Gadget": "hostile:type=Gadget Value failed in the broker|not a number",
+            "Huge": "longer than 64 MiB|no answer within|is not Jolokia's",
+            "Thrower": "hostile:type=Thrower Value failed in the broker: .*MBeanException",
+            "Quotes": 'hostile:type=Quotes Value is a", "attribute" : "b c, not a number',
+        },
+        "jmxquery": {
+            "Gadget": "hostile:type=Gadget Value failed in the broker",
+            "Huge": "jmxquery failed|longer than 64 MiB|no answer within|failed in the broker",
+            "Thrower": "hostile:type=Thrower Value failed in the broker",
+            "Quotes": "printed what cannot be told apart",
+            "Shy": "jmxquery failed: ",
+        },
+    }[way]
+    source = _source(way, hostile)
+    assert source.read(_family("Good")).readings[0].values
+    for name, reason in told.items():
+        started = time.monotonic()
+        with pytest.raises(SourceError, match=reason) as refused:
+            source.read(_family("Good", name))
+        assert time.monotonic() - started < TIMEOUT + 0.5
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 400
+    assert source.read(_family("Good")).readings[0].values
+    source.close()
+
+
+@pytest.mark.parametrize("way", ["jolokia", "jmxquery"])
+def test_a_slow_attribute_is_a_timeout_and_leaves_nobody_behind(hostile: Ports, way: str) -> None:
+    source = _source(way, hostile)
+    threads = threading.active_count()
+    started = time.monotonic()
+    with pytest.raises(SourceTimeoutError, match="no answer within 3 s"):
+        source.read(_family("Good", "Slow"))
+    assert time.monotonic() - started < TIMEOUT * 2  # who answers was asked first
+    assert threading.active_count() == threads
+    assert not _children()
+    source.close()
+
+
+def _children() -> list[str]:
+    tasks = Path("/proc/self/task").iterdir()
+    children = [pid for task in tasks for pid in (task / "children").read_text().split()]
+    return [pid for pid in children if "jmxquery" in Path(f"/proc/{pid}/cmdline").read_text()]

@@ -1,0 +1,209 @@
+"""What is Jolokia's alone, against a real controller: TLS, a crippled agent, no JVM of our own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pytest
+
+from collector import catalogue
+from collector.errors import ConfigError, SourceError, SourceRefusedError
+from collector.secret import Secret
+from collector.sources.expected import Expected
+from collector.sources.jolokia import JolokiaSource
+from demo.cluster import Cluster
+from demo.jars import jolokia_jar
+from demo.ports import free_ports
+from demo.properties import as_text
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+pytestmark = pytest.mark.kafka
+
+PASSWORD: Final = "agent-secret-1"
+FAMILY: Final = catalogue.load().family("controller")
+CONTROLLER: Final = Expected("controller", "3000")
+
+
+class Agents(NamedTuple):
+    """Further Jolokia agents in the controller: over TLS, and with a limit on collections."""
+
+    cluster: Cluster
+    folder: Path
+    tls_port: int
+    short_ports: dict[int, int]
+
+    @property
+    def secret(self) -> Secret:
+        return Secret(self.folder / "password")
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    folder = tmp_path_factory.mktemp("jolokia")
+    (folder / "password").write_text(f"{PASSWORD}\n")
+    ports = free_ports(3)
+    short = dict(zip((2, 500), ports[1:], strict=True))
+    _make_keys(folder)
+    tls = {
+        "protocol": "https",
+        "keystore": str(folder / "server.p12"),
+        "keyStoreType": "PKCS12",
+        "keystorePassword": PASSWORD,
+    }
+    options = [
+        _javaagent(folder / "tls.properties", ports[0], tls),
+        *(
+            _javaagent(folder / f"short{most}.properties", port, {"maxCollectionSize": str(most)})
+            for most, port in short.items()
+        ),
+    ]
+
+    with Cluster.start(folder / "kafka", 0, jolokia=True, jvm_options=lambda _: options) as cluster:
+        agents = Agents(cluster, folder, ports[0], short)
+        wait_for(lambda: _is_active(agents), 30)
+        yield agents
+
+
+def _javaagent(file: Path, port: int, settings: dict[str, str]) -> str:
+    login = {"user": "monitor", "password": PASSWORD, "discoveryEnabled": "false"}
+    file.write_text(as_text({"host": "127.0.0.1", "port": str(port), **login, **settings}))
+    return f"-javaagent:{jolokia_jar()}=config={file}"
+
+
+def _make_keys(folder: Path) -> None:
+    def keytool(*arguments: str) -> None:
+        subprocess.run(
+            ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"],
+            cwd=folder, capture_output=True, check=True,
+        )  # fmt: skip
+
+    for name in ("server", "stranger"):
+        store = ("-keystore", f"{name}.p12", "-alias", name)
+        keytool("-genkeypair", *store, "-keyalg", "EC", "-dname", f"CN={name}",
+                "-ext", "san=ip:127.0.0.1")  # fmt: skip
+        keytool("-exportcert", "-rfc", *store, "-file", f"{name}.pem")
+
+
+def _source(agents: Agents, url: str, **changed: Any) -> JolokiaSource:
+    settings = {"user": "monitor", "secret": agents.secret, "timeout_seconds": 3, **changed}
+    return JolokiaSource(CONTROLLER, url, **settings)
+
+
+def _over_tls(agents: Agents) -> JolokiaSource:
+    url = f"https://127.0.0.1:{agents.tls_port}/jolokia/"
+    return _source(agents, url, ca_file=agents.folder / "server.pem")
+
+
+def _is_active(agents: Agents) -> bool:
+    source = _over_tls(agents)
+    try:
+        answer = source.read(FAMILY)
+    except SourceError:
+        return False
+    finally:
+        source.close()
+    told = {one.metric: set(one.values.values()) for one in answer.readings}
+    return told["kafka.controller.active"] == {1.0}
+
+
+def test_a_controller_is_read_over_tls(agents: Agents) -> None:
+    with closing(_over_tls(agents)) as source:
+        identity = source.identify()
+        assert (identity.cluster, identity.node) == (agents.cluster.id, "3000")
+        assert source.read(FAMILY).beans > 2
+        source.close()
+        assert source.identify() == identity
+
+
+@pytest.mark.parametrize(
+    ("host", "ca_file", "told"),
+    [
+        ("127.0.0.1", "stranger.pem", "self-signed certificate"),
+        ("127.0.0.1", None, "self-signed certificate"),
+        ("localhost", "server.pem", "Hostname mismatch"),
+    ],
+)
+def test_a_certificate_that_does_not_fit_is_refused(
+    agents: Agents, host: str, ca_file: str | None, told: str
+) -> None:
+    file = agents.folder / ca_file if ca_file else None
+    with pytest.raises(SourceRefusedError, match=rf"TLS handshake failed \(.*{told}"):
+        _source(agents, f"https://{host}:{agents.tls_port}/jolokia/", ca_file=file).identify()
+
+
+def test_a_wrong_password_over_tls_and_plain_http_to_tls_are_told(agents: Agents) -> None:
+    good = {"ca_file": agents.folder / "server.pem"}
+    url = f"https://127.0.0.1:{agents.tls_port}/jolokia/"
+    wrong = agents.folder / "wrong"
+    wrong.write_text("not-the-password\n")
+    with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
+        _source(agents, url, secret=Secret(wrong), **good).identify()
+    assert "not-the-password" not in str(refused.value)
+    with pytest.raises(SourceError, match="does not speak HTTP"):
+        _source(agents, url.replace("https", "http")).identify()
+    with pytest.raises(SourceError, match="status 404"):
+        _source(agents, url.replace("jolokia", "other"), **good).identify()
+
+
+@pytest.mark.parametrize(("most", "told"), [(500, "500"), (2, "not told")])
+def test_an_agent_that_may_leave_out_beans_without_a_word_is_refused(
+    agents: Agents, most: int, told: str
+) -> None:
+    url = f"http://127.0.0.1:{agents.short_ports[most]}/jolokia/"
+    with pytest.raises(SourceError, match=f"maxCollectionSize is {told}, so it may leave out"):
+        _source(agents, url).identify()
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "nonsense", "http://a:b@host/"])
+def test_an_address_that_is_none_is_refused_by_its_key(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"source\.jolokia\.url: give http"):
+        JolokiaSource(CONTROLLER, url)
+
+
+def test_a_file_without_certificates_is_refused_by_its_key(tmp_path: Path) -> None:
+    (tmp_path / "none.pem").write_text("nothing")
+    for name in ("none.pem", "not-there.pem"):
+        with pytest.raises(ConfigError, match=rf"source\.jolokia\.ca_file: .*{name} holds no"):
+            JolokiaSource(CONTROLLER, "https://127.0.0.1/", ca_file=tmp_path / name)
+
+
+_NO_JVM: Final = """
+import json, sys
+from collector import catalogue, config
+from collector.sources import factory
+loaded = config.parse(json.load(sys.stdin), "probe")
+found = factory.sources(loaded)
+beans = found["jmx"].read(catalogue.load().family("controller")).beans
+jvm = "jpype" in sys.modules and __import__("jpype").isJVMStarted()
+print(json.dumps({"beans": beans, "jvm": jvm, "java": "libjvm" in open("/proc/self/maps").read()}))
+"""
+
+
+def test_an_agent_that_reads_by_jolokia_starts_no_jvm(agents: Agents) -> None:
+    node = agents.cluster.controller
+    section = {"url": node.jolokia_url, "user": "monitor", "password_file": str(node.password_file)}
+    told = subprocess.run(
+        [sys.executable, "-c", _NO_JVM],
+        input=json.dumps(
+            {
+                "source": {"node": 3000, "role": "controller", "jolokia": section},
+                "lake": {"path": "none"},
+                "spool": {"path": "none"},
+            }
+        ),
+        capture_output=True, text=True, check=False, timeout=30,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    assert found["beans"] > 2
+    assert not found["jvm"]
+    assert not found["java"]

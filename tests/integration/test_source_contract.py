@@ -1,0 +1,309 @@
+"""What all ways to read a JVM must have in common, tried on the same real broker."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from confluent_kafka import Producer
+
+from collector import catalogue
+from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
+from collector.samples import Series
+from collector.secret import Secret
+from collector.sources import jvm
+from collector.sources.attach import AttachSource
+from collector.sources.expected import Expected
+from collector.sources.jmx import JmxSource
+from collector.sources.jmxquery import JmxquerySource
+from collector.sources.jolokia import JolokiaSource
+from demo.cluster import Cluster
+from demo.java_admin import Quota, set_quotas
+from demo.ports import free_ports
+from demo.topics import create_assigned
+from lakehouse.tables import OTHER
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from collector.samples import Answer, Source
+    from demo.node import Node
+
+    Opener = Callable[..., Source]
+
+pytestmark = pytest.mark.kafka
+
+TIMEOUT: Final = 3.0
+WAYS: Final = ("jmx", "attach", "jolokia", "jmxquery")
+REMOTE: Final = ("jmx", "jolokia", "jmxquery")
+ODD_USER: Final = "a b/c"
+ODD_CLIENTS: Final = ("app:one,x", 'q"uo\\te*?', "é\t%41")
+LOGIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+CATALOGUE: Final = catalogue.load()
+MIN_ISR: Final = CATALOGUE.family("min_isr")
+BEANS: Final = [family for family in CATALOGUE.families if family.via == "jmx"]
+# As one family: jmxquery starts a JVM for every question.
+EVERYTHING: Final = replace(
+    BEANS[0], name="everything", metrics=tuple(one for family in BEANS for one in family.metrics)
+)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster that has lost a broker: the one that is left leads what is under min ISR."""
+    users = {
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            f'{LOGIN} "user_{ODD_USER}"="odd-secret";'
+        )
+    }
+    folder = tmp_path_factory.mktemp("contract") / "kafka"
+    with Cluster.start(folder, 2, jolokia=True, extra=users) as cluster:
+        jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
+        create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
+        create_assigned(cluster, "alone", [[1], [1]])
+        create_assigned(cluster, "tiered", [[1]], remote_storage_enable="true")
+        quotas = [Quota("producer_byte_rate", 2000, client_id=one) for one in ODD_CLIENTS]
+        set_quotas(cluster, [*quotas, Quota("producer_byte_rate", 1e9, user=ODD_USER)])
+        for client in ODD_CLIENTS:
+            _produce({"bootstrap.servers": cluster.bootstrap, "client.id": client})
+        _produce(
+            {
+                "bootstrap.servers": cluster.sasl_bootstrap,
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": ODD_USER,
+                "sasl.password": "odd-secret",
+            }
+        )
+        cluster.nodes[2].kill()
+        yield cluster
+
+
+@pytest.fixture
+def opened(kafka: Cluster) -> Iterator[Opener]:
+    sources: list[Source] = []
+
+    def open_source(way: str, **changed: Any) -> Source:
+        sources.append(_source(way, kafka.nodes[1], **changed))
+        return sources[-1]
+
+    yield open_source
+    for source in sources:
+        source.close()
+
+
+def _source(
+    way: str,
+    node: Node,
+    expected: Expected = Expected("broker", "1"),  # noqa: B008 - frozen
+    password: Path | None = None,
+    port: int | None = None,
+) -> Source:
+    if way == "attach":
+        return AttachSource(expected, node.pid, timeout_seconds=TIMEOUT)
+    login: dict[str, Any] = {
+        "user": "monitor",
+        "secret": Secret(password or node.password_file),
+        "timeout_seconds": TIMEOUT,
+    }
+    if way == "jolokia":
+        url = f"http://127.0.0.1:{port or node.plan.jolokia_port}/jolokia/"
+        return JolokiaSource(expected, url, **login)
+    address = "127.0.0.1", port or node.jmx_port or 0
+    if way == "jmx":
+        return JmxSource(expected, *address, **login)
+    return JmxquerySource(expected, *address, **login, allow_password_in_argv=True)
+
+
+def values_of(answer: Answer) -> dict[Series, float | None]:
+    found: dict[Series, float | None] = {}
+    for one in answer.readings:
+        assert not one.zeros & one.values.keys()
+        assert 0 not in one.values.values()
+        found.update(dict.fromkeys(one.zeros, 0.0))
+        found.update(one.values)
+    return found
+
+
+def test_every_way_reads_the_same_to_the_last_bean(opened: Opener) -> None:
+    told = {way: opened(way) for way in WAYS}
+    last = [  # what appears late
+        Series("kafka.log.local_retention_size_percent", "tiered", 0),
+        Series("kafka.broker.under_min_isr_partitions"),
+    ]
+
+    def settled() -> bool:
+        found = values_of(told["jmx"].read(EVERYTHING))
+        return last[0] in found and (found[last[1]] or 0) >= 3
+
+    wait_for(settled, 30)
+    first = told["jmx"].read(EVERYTHING)
+    answers = {way: told[way].read(EVERYTHING) for way in WAYS}
+    again = values_of(told["jmx"].read(EVERYTHING))
+    before = values_of(first)
+    still = {series for series, value in before.items() if again[series] == value}
+    assert len(still) > 100
+    for way, answer in answers.items():
+        found = values_of(answer)
+        assert found.keys() == before.keys(), way
+        assert {one: found[one] for one in still} == {one: before[one] for one in still}, way
+        assert answer.beans == first.beans == len(found)
+        for one, other in zip(answer.readings, first.readings, strict=True):
+            assert (one.metric, one.kind, one.flags) == (other.metric, other.kind, other.flags)
+    _has_all_that_is_odd(before)
+
+
+def _has_all_that_is_odd(found: dict[Series, float | None]) -> None:
+    throttle = "kafka.client.produce.throttle_time"
+    names = {(one.client_id, one.user) for one in found if one.metric == throttle}
+    assert names == {*((client, None) for client in ODD_CLIENTS), (None, ODD_USER)}
+    assert found[Series(throttle, user=ODD_USER)] is None
+    under = "kafka.partition.under_min_isr"
+    assert {one[1:3]: value for one, value in found.items() if one.metric == under} | {
+        ("both", 0): 1.0, ("both", 1): 1.0, ("both", 2): 1.0, ("alone", 0): 0.0, ("alone", 1): 0.0,
+        ("tiered", 0): 0.0,
+    } == {one[1:3]: value for one, value in found.items() if one.metric == under}  # fmt: skip
+
+
+def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> None:
+    told = {opened(way).identify() for way in WAYS}
+    assert len(told) == 1
+    identity = told.pop()
+    assert (identity.cluster, identity.node, identity.kafka_version) == (kafka.id, "1", "4.3.1")
+    assert abs(identity.started_us / 1e6 - time.time()) < 600
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        (Expected("broker", "7"), "node 1 answers, not 7"),
+        (Expected("broker", "1", "another"), "answers, not another"),
+    ],
+)
+def test_another_node_or_cluster_than_expected_is_refused(
+    opened: Opener, way: str, expected: Expected, told: str
+) -> None:
+    with pytest.raises(IdentityError, match=told):
+        opened(way, expected=expected).read(MIN_ISR)
+
+
+@pytest.mark.parametrize("way", REMOTE)
+def test_a_wrong_password_is_refused_and_not_told(opened: Opener, way: str, tmp_path: Path) -> None:
+    wrong = tmp_path / "password"
+    wrong.write_text("not-the-password\n")
+    with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
+        opened(way, password=wrong).identify()
+    assert "not-the-password" not in str(refused.value)
+    assert "127.0.0.1:" in str(refused.value)
+
+
+@pytest.mark.parametrize("way", REMOTE)
+def test_nobody_listening_is_refused_at_once(opened: Opener, way: str) -> None:
+    (port,) = free_ports(1)
+    started = time.monotonic()
+    with pytest.raises(SourceRefusedError, match=f"127.0.0.1:{port}: nobody listens there"):
+        opened(way, port=port).identify()
+    assert time.monotonic() - started < TIMEOUT
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_quiet_scrape_hands_over_the_same_objects(opened: Opener, way: str) -> None:
+    source = opened(way)
+    first, second = source.read(MIN_ISR), source.read(MIN_ISR)
+    assert any(one.zeros for one in first.readings)
+    for one, other in zip(first.readings, second.readings, strict=True):
+        assert one.zeros is other.zeros, one.metric
+
+
+def test_beyond_the_cap_every_way_folds_and_counts_the_same(opened: Opener) -> None:
+    answers = [opened(way).read(replace(MIN_ISR, cap=5)) for way in WAYS]
+    assert answers[0].dropped_series == answers[0].beans - 5
+    assert any(one.topic == OTHER for one in values_of(answers[0]))
+    for answer in answers[1:]:
+        assert (answer.beans, answer.dropped_series) == (
+            answers[0].beans,
+            answers[0].dropped_series,
+        )
+        assert values_of(answer) == values_of(answers[0])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_absent_is_absent_and_what_is_no_number_is_refused_by_name(
+    opened: Opener, way: str, tmp_path: Path
+) -> None:
+    source = opened(way)
+    absent = _own(tmp_path, "java.lang:type=Runtime", "None1", "kafka.nothing:type=A", "Value")
+    answer = source.read(absent)
+    assert (values_of(answer), answer.beans) == ({}, 0)
+    with pytest.raises(SourceError, match=r"java\.lang:type=Runtime VmName is OpenJDK"):
+        source.read(_own(tmp_path, "java.lang:type=Runtime", "VmName"))
+    truth = _own(tmp_path, "java.lang:type=Memory", "Verbose", "java.lang:type=Threading",
+                 "ThreadCpuTimeEnabled")  # fmt: skip
+    assert list(values_of(source.read(truth)).values()) == [0, 1]
+
+
+def _own(folder: Path, *pairs: str) -> catalogue.Family:
+    metrics = "".join(
+        f"  own.metric{at}:\n    {{unit: '1', description: d, object: '{name}',"
+        f" attribute: {attribute}}}\n"
+        for at, (name, attribute) in enumerate(zip(pairs[::2], pairs[1::2], strict=True))
+    )
+    (folder / "own.yaml").write_text(f"family: own\nvia: jmx\nroles: [broker]\nmetrics:\n{metrics}")
+    return catalogue.load(folder).family("own")
+
+
+def test_a_stopped_broker_is_a_timeout_in_time_and_read_again_when_it_goes_on(
+    kafka: Cluster, opened: Opener
+) -> None:
+    sources = [opened(way) for way in WAYS]
+    assert all(source.read(MIN_ISR).beans for source in sources)
+
+    def twice_in_time(source: Source) -> None:
+        for _ in range(2):  # connected, then connecting
+            started = time.monotonic()
+            with pytest.raises(SourceTimeoutError, match="no answer"):
+                source.read(MIN_ISR)
+            assert time.monotonic() - started < TIMEOUT + 1
+
+    kafka.nodes[1].pause()
+    try:
+        with ThreadPoolExecutor(len(sources)) as pool:
+            list(pool.map(twice_in_time, sources))
+    finally:
+        kafka.nodes[1].resume()
+    wait_for(lambda: all(_is_read(source) for source in sources), 20)
+
+
+def test_after_a_restart_every_way_works_again_and_tells_it(kafka: Cluster, opened: Opener) -> None:
+    sources = {way: opened(way) for way in WAYS}
+    before = {way: source.identify() for way, source in sources.items()}
+    kafka.nodes[1].restart()
+    kafka.nodes[2].start()
+    kafka.wait_ready()
+    for way, source in sources.items():
+        with pytest.raises(SourceError):  # never passes for the one that answered before
+            source.read(MIN_ISR)
+        again = opened(way) if way == "attach" else source  # another process, another pid
+        wait_for(lambda again=again: _is_read(again), 20)
+        identity = again.identify()
+        assert identity.started_us > before[way].started_us, way
+
+
+def _is_read(source: Source) -> bool:
+    try:
+        return source.read(MIN_ISR).beans > 0
+    except SourceError:  # it is left alone for a while after a failure
+        return False
+
+
+def _produce(settings: dict[str, str]) -> None:
+    producer = Producer({**settings, "linger.ms": 0, "log_level": 0})
+    for partition in (0, 1):
+        producer.produce("alone", b"x" * 1000, partition=partition)
+    assert producer.flush(30) == 0

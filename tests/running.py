@@ -1,0 +1,101 @@
+"""A real agent process for tests: started, listened to, asked and stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any, Self
+
+import psutil
+import yaml
+
+from demo.agents import script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+_END = b"the test has ended"
+
+
+class RunningAgent:
+    """``jmxlake-agent run --json`` with its configuration, log, and a socket like systemd's.
+
+    Args:
+        settings: The configuration.
+        folder: Where configuration, log and socket go.
+        environ: Further variables of its environment.
+    """
+
+    def __init__(self, settings: dict[str, Any], folder: Path, **environ: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.settings, self.config, self.log = settings, folder / "agent.yaml", folder / "agent.log"
+        self.configure(settings)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(folder / "notify"))
+        self._told: list[str] = []
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        self._environ = {**os.environ, "NOTIFY_SOCKET": str(folder / "notify"), **environ}
+
+    def __enter__(self) -> Self:
+        command = [script("jmxlake-agent"), "run", "--config", str(self.config), "--json"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self._environ)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
+            ours.sendto(_END, str(self.config.parent / "notify"))
+        self._listener.join(10)
+        self._socket.close()
+
+    def configure(self, settings: dict[str, Any]) -> None:
+        """Write its configuration anew."""
+        self.config.write_text(yaml.safe_dump(settings))
+
+    def reload(self) -> None:
+        """SIGHUP."""
+        self.process.send_signal(signal.SIGHUP)
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def told(self) -> list[str]:
+        """What it told systemd so far."""
+        return [*self._told]
+
+    def ask(self, path: str) -> tuple[int, str]:
+        """Status and body of its health server."""
+        url = f"http://127.0.0.1:{self.settings['health']['port']}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def family(self) -> list[psutil.Process]:
+        """The process and its children, of all generations."""
+        process = psutil.Process(self.process.pid)
+        return [process, *process.children(recursive=True)]
+
+    def _listen(self) -> None:
+        # All the time, as systemd does: the socket holds ten datagrams only.
+        while (told := self._socket.recv(4096)) != _END:
+            self._told += told.decode().split("\n")

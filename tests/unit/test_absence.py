@@ -1,0 +1,124 @@
+"""Why a bean is not there: each reason that the catalogue and the broker give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from collector.absence import Facts, Finding, counts, facts, finding
+from collector.catalogue import KnownWrong, Metric, load
+from collector.samples import Answer, Identity, Reading, Scrape, Series
+
+PLAIN = Metric(name="kafka.broker.x", unit="1", description="", object="a:b=c")
+LATEST = Facts("4.3.1", frozenset(), tiering=True, leads=5)
+
+
+def reading(metric: str, **values: float | None) -> Reading:
+    zeros = frozenset(Series(metric, topic) for topic, value in values.items() if value == 0)
+    others = {Series(metric, topic): value for topic, value in values.items() if value != 0}
+    return Reading(metric, "gauge", zeros, others)
+
+
+def scrape(*readings: Reading, version: str | None = "4.3.1") -> Scrape:
+    identity = Identity("c", "1", version, 1)
+    return Scrape("f", 0, 0, 1, 1, "ok", identity, Answer(readings, len(readings)))
+
+
+def test_what_is_there_is_found_with_its_number() -> None:
+    assert finding(PLAIN, 12, LATEST) == Finding("found", 12, "")
+
+
+def test_what_this_version_reports_wrongly_is_said() -> None:
+    wrong = replace(PLAIN, known_wrong=(KnownWrong("3.7.0", "counts twice", "4.4.0"),))
+    assert finding(wrong, 1, LATEST) == Finding("wrong", 1, "counts twice")
+    assert finding(wrong, 1, LATEST._replace(version="4.4.0")).state == "found"
+    assert finding(wrong, 1, Facts()).state == "found"
+
+
+def test_what_has_no_excuse_is_missing() -> None:
+    found = finding(PLAIN, 0, LATEST)
+    assert found.state == "missing"
+    assert "metrics.jmx.exclude" in found.why
+
+
+@pytest.mark.parametrize(
+    ("change", "known", "why"),
+    [
+        ({"first": "4.4.0"}, LATEST, "needs Kafka 4.4.0 or later; this is 4.3.1"),
+        ({"last": "4.2.0"}, LATEST, "gone since Kafka 4.2.0; this is 4.3.1"),
+        ({"needs": "quota", "name": "kafka.client.produce.x"}, LATEST, "no produce quota is set"),
+        ({"needs": "quota", "name": "kafka.client.fetch.x"},
+         LATEST._replace(quotas=frozenset({"fetch"})),
+         "a fetch quota is set; no client under it was here in the last hour"),
+        ({"needs": "quota", "name": "kafka.client.fetch.x"}, Facts("4.3.1"),
+         "no fetch quota is set, or no client under one was here in the last hour"),
+        ({"needs": "quota", "name": "kafka.broker.follower_replication.byte_rate"}, LATEST,
+         "no replication throttle is set, or nothing was held back by one yet"),
+        ({"needs": "tiering"}, LATEST._replace(tiering=False),
+         "tiered storage is switched off (remote.log.storage.system.enable)"),
+        ({"needs": "tiering"}, LATEST,
+         "no topic that is led here is tiered, or nothing of the kind has happened yet"),
+        ({"needs": "tiering"}, Facts("4.3.1"),
+         "tiered storage is switched off, no topic here is tiered, or it was not used yet"),
+        ({"needs": "draft"}, LATEST,
+         "a draft that no Kafka release has; some brokers that were patched early do"),
+        ({"needs": "traffic"}, LATEST, "nothing of the kind has happened since the broker started"),
+        ({"needs": "partition"}, LATEST._replace(leads=0),
+         "the broker holds or leads no partition of which it could be told"),
+        ({"object": None, "call": "derived from two", "needs": "group"}, LATEST,
+         "derived by the agent from two readings"),
+    ],
+)  # fmt: skip
+def test_what_is_absent_for_a_reason_says_it(
+    change: dict[str, object], known: Facts, why: str
+) -> None:
+    assert finding(replace(PLAIN, **change), 0, known) == Finding("absent", 0, why)  # type: ignore[arg-type]
+
+
+def test_a_broker_that_leads_partitions_must_tell_of_them() -> None:
+    assert finding(replace(PLAIN, needs="partition"), 0, LATEST).state == "missing"
+
+
+def test_every_need_of_the_catalogue_has_its_words() -> None:
+    for metric in load().metrics.values():
+        known = Facts("99.0.0", leads=0)
+        found = finding(replace(metric, first=None, last=None), 0, known)
+        assert found.state == ("absent" if metric.needs else "missing"), metric.name
+        assert found.why
+
+
+def test_facts_come_from_what_the_broker_told() -> None:
+    known = facts(
+        [
+            scrape(reading("kafka.broker.led_partitions", a=7)),
+            scrape(reading("kafka.broker.remote_log_manager.tasks_idle", a=0)),
+            scrape(
+                reading("kafka.cluster.node.fenced", a=0, b=1),
+                reading("kafka.quota.produce.byte_rate", a=1000),
+                reading("kafka.quota.fetch.byte_rate"),
+                version=None,
+            ),
+        ]
+    )
+    assert known == Facts("4.3.1", frozenset({"produce"}), tiering=True, leads=7)
+
+
+def test_a_broker_that_reports_no_limits_says_nothing_of_quotas() -> None:
+    assert facts([scrape(reading("kafka.quota.produce.byte_rate"))]).quotas is None
+    assert facts([]) == Facts()
+    assert facts([scrape(reading("kafka.broker.remote_log_manager.tasks_idle"))]).tiering is False
+
+
+def test_idle_and_zero_series_are_there() -> None:
+    assert counts(scrape(reading("m", a=0, b=None, c=3))) == {"m": 3}
+    assert counts(Scrape("f", 0, 0, 1, 1, "timeout")) == {}
+
+
+def test_a_metadata_log_of_a_broker_that_leads_nothing_is_no_matter_of_permission() -> None:
+    family = load().family("metadata_log")
+    for metric in family.metrics:
+        nothing = finding(metric, 0, LATEST._replace(leads=0), family.via)
+        assert nothing.state == "absent"
+        assert nothing.why.startswith("the broker holds or leads no partition")
+        assert "metadata_log.folder" in finding(metric, 0, LATEST, family.via).why

@@ -1,0 +1,99 @@
+"""What a command takes for the present: a history that ended long ago is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.catalogue import load
+from collector.commands.attempts import attempt
+from collector.commands.check_sources import _read_place
+from collector.commands.common import Step
+from collector.errors import SourceError
+from collector.plan import Task
+from collector.samples import Answer, Identity, Moment
+from collector.scraper import Scraper
+
+if TYPE_CHECKING:
+    from collector.catalogue import Family
+
+NOW_US = 1_800_000_000_000_000
+S = 1_000_000
+
+
+class FakeClock:
+    def wall_us(self) -> int:
+        return NOW_US
+
+    def steady_us(self) -> int:
+        return NOW_US
+
+
+class FakeLog:
+    """Answers one after the other, each but the last with more to come."""
+
+    def __init__(self, *ages_s: int) -> None:
+        self._ages = list(ages_s)
+
+    def identify(self) -> Identity:
+        return Identity("c", "1", None, 0)
+
+    def read(self, family: Family) -> Answer:
+        del family
+        if not self._ages:
+            return Answer((), 0)
+        at_us = NOW_US - self._ages.pop(0) * S
+        return Answer((), 0, moments=(Moment(at_us, ()),), more=bool(self._ages))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def task(*ages_s: int) -> Task:
+    scraper = Scraper(FakeLog(*ages_s), FakeClock())
+    return Task(load().family("metadata_log"), 10 * S, scraper, "metadata_log")
+
+
+class FakeDeaf(FakeLog):
+    def identify(self) -> Identity:
+        raise SourceError("nobody listens there")
+
+
+def deaf(source: str) -> Task:
+    return Task(load().family("log"), 10 * S, Scraper(FakeDeaf(), FakeClock()), source)
+
+
+def test_a_log_that_ended_long_ago_is_unknown_with_its_age() -> None:
+    scrape = attempt(task(31 * 60))
+    assert (scrape.outcome, scrape.answer) == ("timeout", None)
+    assert scrape.error is not None
+    assert scrape.error.startswith("as of 2027-01-15 07:29:00 UTC, 31 min old: ")
+
+
+def test_a_log_of_now_is_known_and_read_to_its_end() -> None:
+    assert attempt(task(29)).outcome == "ok"
+    assert attempt(task(7200, 3600, 1)).outcome == "ok"
+    assert attempt(task(1, 3600)).outcome == "timeout"
+
+
+def test_a_log_that_holds_nothing_final_is_unknown() -> None:
+    assert attempt(task()).answer is None
+
+
+def test_a_place_that_does_not_answer_is_tried_and_told_once() -> None:
+    said: list[Step] = []
+    told = list(
+        _read_place("jmx", [deaf("jmx"), deaf("log"), deaf("log_offsets")], None, said.append)
+    )
+    assert said == [Step("jmx", "nobody listens there", ok=False)]
+    assert [one.unknown for one in told] == ["jmx did not answer"] * 3
+    assert [one.scrape is None for one in told] == [False, True, True]
+
+
+def test_what_a_place_does_not_tell_is_said_once_a_cause() -> None:
+    said: list[Step] = []
+    told = list(_read_place("metadata_log", [task(3600), task(3600), task(1)], None, said.append))
+    assert [(step.name, step.ok) for step in said] == [
+        ("metadata_log", True),
+        ("family metadata_log", False),
+    ]
+    assert [one.unknown is None for one in told] == [False, False, True]

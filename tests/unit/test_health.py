@@ -1,0 +1,275 @@
+"""What the agent tells of itself over HTTP, asked for real; the numbers are made up."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from contextlib import ExitStack
+from http.client import HTTPConnection, HTTPResponse
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from collector.backlog import Backlog
+from collector.errors import ConfigError, SpoolError
+from collector.exposition import AgentCollector, registry
+from collector.health import Health
+from collector.samples import Answer, Scrape
+from collector.vitals import STALE_SECONDS, Vitals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+S = 1_000_000
+NOTHING_WAITS = Backlog(0, 0, 1 << 30, 0, None, 1_700_000_000 * S)
+
+
+class FakeMonotonic:
+    """A steady clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Stage:
+    """A health server over vitals that a test may change."""
+
+    def __init__(self) -> None:
+        self.clock = FakeMonotonic()
+        self.vitals = Vitals(self.clock)
+        self.vitals.begin()
+        self.vitals.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
+        self.backlog = NOTHING_WAITS
+        self.spool_fails = False
+        metrics = AgentCollector(self.vitals, self.measure, lambda: "abc", 1_700_000_000.0)
+        self.health = Health("127.0.0.1", 0, self.vitals, registry(metrics))
+
+    def measure(self) -> Backlog:
+        if self.spool_fails:
+            raise SpoolError("away")
+        return self.backlog
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
+        connection = HTTPConnection("127.0.0.1", self.health.port, timeout=10)
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        body = response.read().decode()
+        connection.close()
+        return response, body
+
+    def metrics(self) -> dict[str, float]:
+        families = text_string_to_metric_families(self.ask("/metrics")[1])
+        return {
+            f"{sample.name}{sorted(sample.labels.items()) or ''}": sample.value
+            for family in families
+            for sample in family.samples
+        }
+
+    def open(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.health.port), timeout=10)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.health.close()
+
+
+def scrape(family: str, outcome: str = "ok", seconds: float = 0.02) -> Scrape:
+    answer = Answer((), 7, 3) if outcome == "ok" else None
+    return Scrape(family, 0, 0, round(seconds * S), 10 * S, outcome, None, answer)  # type: ignore[arg-type]
+
+
+def test_an_agent_that_has_just_started_is_alive_and_not_ready(stage: Stage) -> None:
+    response, body = stage.ask("/healthz")
+    assert (response.status, body) == (200, "ok\n")
+    response, body = stage.ask("/readyz")
+    assert response.status == 503
+    assert json.loads(body) == {
+        "ready": False,
+        "missing": {
+            "source jmx": "no answer yet",
+            "source admin": "no answer yet",
+            "lake": "not reached yet",
+        },
+    }
+
+
+def test_it_is_ready_when_each_source_answered_lately_and_the_lake_was_reached(
+    stage: Stage,
+) -> None:
+    stage.vitals.scraped(scrape("min_isr"))
+    stage.vitals.scraped(scrape("leaders"))
+    stage.vitals.lake_reached = True
+    assert stage.ask("/readyz")[0].status == 200
+    stage.clock.now += 20
+    stage.vitals.scraped(scrape("min_isr"))
+    stage.clock.now += 10
+    stage.vitals.spool_writable = False
+    assert json.loads(stage.ask("/readyz")[1])["missing"] == {
+        "source admin": "no answer for 30 s",
+        "spool": "the last write failed",
+    }
+
+
+@pytest.mark.parametrize("thread", ["main", "keeper"])
+def test_a_thread_that_does_not_tick_is_said_by_name(stage: Stage, thread: str) -> None:
+    stage.clock.now += STALE_SECONDS + 1
+    stage.vitals.tick({"main": "keeper", "keeper": "main"}[thread])
+    response, body = stage.ask("/healthz")
+    assert response.status == 503
+    assert body == f"the {thread} thread has not ticked for 31 s\n"
+
+
+def test_every_metric_has_its_type_its_help_and_our_prefix(stage: Stage) -> None:
+    stage.vitals.scraped(scrape("min_isr"))
+    families = list(text_string_to_metric_families(stage.ask("/metrics")[1]))
+    assert len(families) > 15
+    for family in families:
+        assert family.name.startswith("jmxlake_agent_")
+        assert family.documentation
+        assert family.type in ("gauge", "counter", "histogram")
+        for sample in family.samples:
+            assert sample.labels.keys() <= {"family", "outcome", "le", "version", "catalogue"}
+
+
+def test_metrics_count_what_happened(stage: Stage) -> None:
+    stage.vitals.scraped(scrape("min_isr", seconds=0.02))
+    stage.vitals.scraped(scrape("min_isr", "timeout", seconds=7))
+    stage.vitals.missed("min_isr")
+    stage.vitals.committed()
+    stage.vitals.commit_failed()
+    stage.vitals.clock_stepped()
+    now = time.time()
+    stage.backlog = Backlog(2, 5000, 1 << 30, 1, round((now - 700) * S), round((now - 700) * S))
+    found = stage.metrics()
+    of = "[('family', 'min_isr')]"
+    assert found[f"jmxlake_agent_scrape_duration_seconds_count{of}"] == 2
+    assert found[f"jmxlake_agent_scrape_duration_seconds_sum{of}"] == pytest.approx(7.02)
+    bucket = "jmxlake_agent_scrape_duration_seconds_bucket[('family', 'min_isr'), ('le', '{}')]"
+    assert [found[bucket.format(le)] for le in ("0.01", "0.025", "5.0", "10.0", "+Inf")] == [
+        0, 1, 1, 2, 2
+    ]  # fmt: skip
+    for outcome in ("ok", "timeout"):
+        name = f"jmxlake_agent_scrapes_total[('family', 'min_isr'), ('outcome', '{outcome}')]"
+        assert found[name] == 1
+    assert found[f"jmxlake_agent_missed_ticks_total{of}"] == 1
+    assert found[f"jmxlake_agent_beans{of}"] == 7
+    assert found[f"jmxlake_agent_dropped_series_total{of}"] == 3
+    assert found[f"jmxlake_agent_interval_seconds{of}"] == 10
+    assert found["jmxlake_agent_spool_batches"] == 2
+    assert found["jmxlake_agent_spool_bytes"] == 5000
+    assert found["jmxlake_agent_dropped_batches_total"] == 1
+    assert found["jmxlake_agent_oldest_undelivered_seconds"] == pytest.approx(700, abs=5)
+    assert found["jmxlake_agent_commit_lag_seconds"] == pytest.approx(700, abs=5)
+    assert found["jmxlake_agent_commits_total"] == 1
+    assert found["jmxlake_agent_commit_failures_total"] == 1
+    assert found["jmxlake_agent_clock_steps_total"] == 1
+    assert found["jmxlake_agent_resident_memory_bytes"] > 1 << 20
+    assert found["jmxlake_agent_cpu_seconds_total"] > 0
+
+
+def test_what_is_not_known_is_not_zero_but_not_there(stage: Stage) -> None:
+    assert "jmxlake_agent_beans[('family', 'min_isr')]" not in stage.metrics()
+    stage.backlog = NOTHING_WAITS._replace(delivered_us=None)
+    assert "jmxlake_agent_commit_lag_seconds" not in stage.metrics()
+    stage.spool_fails = True
+    found = stage.metrics()
+    assert not [name for name in found if "spool" in name]
+    assert found["jmxlake_agent_commits_total"] == 0
+
+
+def test_openmetrics_is_spoken_where_it_is_asked_for(stage: Stage) -> None:
+    response, body = stage.ask("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert response.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert body.endswith("# EOF\n")
+
+
+def test_head_brings_the_headers_of_get(stage: Stage) -> None:
+    response, body = stage.ask("/healthz", "HEAD")
+    assert (response.status, response.headers["Content-Length"], body) == (200, "3", "")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_only_get_and_head_are_served(stage: Stage, method: str) -> None:
+    assert stage.ask("/metrics", method)[0].status == 501
+
+
+def test_another_path_is_not_there(stage: Stage) -> None:
+    assert stage.ask("/")[0].status == 404
+    assert stage.ask("/healthz?verbose")[0].status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9464", "10.0.0.1", "x@evil", "::"])
+def test_a_name_that_is_not_of_loopback_is_refused(stage: Stage, host: str) -> None:
+    response, body = stage.ask("/metrics", Host=host)
+    assert response.status == 421
+    assert "jmxlake_agent_" not in body
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:9464", "127.8.8.8", "[::1]:1"]
+)
+def test_a_name_of_loopback_is_served(stage: Stage, host: str) -> None:
+    assert stage.ask("/healthz", Host=host)[0].status == 200
+
+
+def test_a_request_that_is_too_long_gets_no_answer(stage: Stage) -> None:
+    with stage.open() as asker:
+        asker.sendall(b"GET /healthz HTTP/1.0\r\nX: " + b"x" * 9000 + b"\r\n\r\n")
+        assert _answer(asker) == b""
+    assert stage.ask("/healthz")[0].status == 200
+
+
+def test_who_sends_drop_by_drop_is_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collector.health._REQUEST_SECONDS", 0.5)
+    began = time.monotonic()
+
+    def drip(asker: socket.socket) -> None:
+        while time.monotonic() < began + 8:
+            asker.sendall(b"G")
+            time.sleep(0.05)
+
+    with stage.open() as asker, pytest.raises(OSError):  # noqa: PT011 - a reset or a broken pipe
+        drip(asker)
+    assert time.monotonic() - began < 3
+
+
+def test_more_askers_than_a_few_are_closed_unheard(stage: Stage) -> None:
+    with ExitStack() as opened:
+        for _ in range(4):
+            opened.enter_context(stage.open())
+        time.sleep(0.3)
+        late = opened.enter_context(stage.open())
+        assert _answer(late) == b""
+        assert sum(t.name.startswith("health") for t in threading.enumerate()) <= 5
+    time.sleep(0.3)
+    assert stage.ask("/healthz")[0].status == 200
+
+
+def test_a_port_that_is_taken_is_one_line_that_says_what_to_do(stage: Stage) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Health("127.0.0.1", stage.health.port, stage.vitals, stage.health._registry)
+    assert str(caught.value) == (
+        f"health: cannot listen at 127.0.0.1:{stage.health.port}, somebody else does:"
+        " give health.port another number, or 0 for none"
+    )
+
+
+def test_an_address_that_is_not_ours_is_one_line(stage: Stage) -> None:
+    with pytest.raises(ConfigError, match=r"cannot listen at 192.0.2.1:0.*mend health.host"):
+        Health("192.0.2.1", 0, stage.vitals, stage.health._registry)
+
+
+def _answer(asker: socket.socket) -> bytes:
+    try:
+        return asker.recv(100)
+    except ConnectionResetError:
+        return b""

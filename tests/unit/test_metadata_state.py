@@ -1,0 +1,167 @@
+"""The state machine over the metadata log: after every record it tells what judging anew tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.samples import Reading, Series
+from collector.sources.metadata_records import (
+    BrokerSeen,
+    MinIsrSet,
+    PartitionChanged,
+    PartitionMade,
+    Record,
+    TopicMade,
+    TopicRemoved,
+    TransactionMark,
+)
+from collector.sources.metadata_state import AT, LEADERLESS, UNDER, MetadataState
+
+METRICS = {UNDER: "under", AT: "at", LEADERLESS: "leaderless"}
+ME = 1
+
+
+class Known(NamedTuple):
+    leader: int
+    in_sync: int
+    replicas: int
+
+
+@dataclass
+class Oracle:
+    """Keeps everything and judges everything anew: slow, and too simple to be wrong."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    partitions: dict[tuple[str, int], Known] = field(default_factory=dict)
+    of_topic: dict[str, int] = field(default_factory=dict)
+    of_broker: dict[str, int] = field(default_factory=dict)
+    live: set[int] = field(default_factory=set)
+
+    def apply(self, record: Record) -> None:
+        match record:
+            case TopicMade(id=key, name=name):
+                self.names[key] = name
+            case TopicRemoved(id=key):
+                self.of_topic.pop(self.names.pop(key), None)
+                self.partitions = {at: k for at, k in self.partitions.items() if at[0] != key}
+            case PartitionMade(key, number, leader, in_sync, replicas):
+                self.partitions[key, number] = Known(leader, in_sync, replicas)
+            case PartitionChanged(key, number, leader, in_sync, replicas):
+                old = self.partitions[key, number]
+                new = (leader, in_sync, replicas)
+                told = [o if n is None else n for o, n in zip(old, new, strict=True)]
+                self.partitions[key, number] = Known(*told)
+            case MinIsrSet(topic, broker, value):
+                known = self.of_topic if topic is not None else self.of_broker
+                known.pop(topic or broker or "", None)
+                if value is not None:
+                    known[topic or broker or ""] = value
+            case BrokerSeen(id=node, fenced=fenced):
+                (self.live.discard if fenced else self.live.add)(node)
+
+    def values(self) -> dict[Series, float]:
+        found = {}
+        reporter = ME in sorted(self.live)[:2]
+        for (key, number), known in self.partitions.items():
+            topic = self.names[key]
+            default = self.of_broker.get(str(ME), self.of_broker.get("", 2))
+            wanted = min(self.of_topic.get(topic, default), known.replicas)
+            if known.leader == ME:
+                found[Series("under", topic, number)] = float(known.in_sync < wanted)
+                found[Series("at", topic, number)] = float(known.in_sync == wanted)
+                found[Series("leaderless", topic, number)] = 0.0
+            elif known.leader == -1 and reporter:
+                found[Series("leaderless", topic, number)] = 1.0
+        return found
+
+
+def values(readings: tuple[Reading, ...]) -> dict[Series, float | None]:
+    assert all(reading.exact and reading.kind == "gauge" for reading in readings)
+    found: dict[Series, float | None] = {}
+    for reading in readings:
+        found.update(dict.fromkeys(reading.zeros, 0.0))
+        found.update(reading.values)
+    return found
+
+
+TOPICS = {"id-a": "a", "id-b": "b", "id-c": "a"}  # a is deleted and made anew with another id
+BASE: list[Record] = [
+    *(BrokerSeen(node, fenced=node != 3) for node in (1, 2, 3)),
+    *(TopicMade(key, name) for key, name in TOPICS.items() if key != "id-c"),
+    *(PartitionMade(key, n, 1, 3, 3) for key in ("id-a", "id-b") for n in range(2)),
+]
+node = st.sampled_from([-1, 1, 1, 2])
+count = st.integers(0, 3)
+changes = st.one_of(
+    st.builds(
+        PartitionChanged, st.sampled_from(["id-a", "id-b", "id-c"]), st.integers(0, 1),
+        st.none() | node, st.none() | count, st.none() | st.integers(1, 3),
+    ),
+    st.builds(MinIsrSet, st.sampled_from(["a", "b"]), st.none(), st.none() | st.integers(1, 4)),
+    st.builds(MinIsrSet, st.none(), st.sampled_from(["", "1", "2"]), st.none() | st.integers(1, 4)),
+    st.builds(BrokerSeen, st.integers(1, 3), st.booleans()),
+    st.just(TopicRemoved("id-a")),
+    st.just(TopicMade("id-c", "a")),
+    st.builds(PartitionMade, st.just("id-c"), st.integers(0, 1), node, count, st.integers(1, 3)),
+)  # fmt: skip
+
+
+def possible(record: Record, oracle: Oracle) -> bool:
+    """Whether a controller would write it."""
+    match record:
+        case PartitionChanged():
+            return (record.topic_id, record.partition) in oracle.partitions
+        case PartitionMade():
+            return record.topic_id in oracle.names
+        case TopicRemoved(id=key):
+            return key in oracle.names
+        case TopicMade(id=key):
+            return key not in oracle.names and "id-a" not in oracle.names
+    return True
+
+
+@given(st.lists(changes, max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_after_every_record_it_tells_what_judging_all_anew_tells(records: list[Record]) -> None:
+    state, oracle = MetadataState(ME, 2, METRICS), Oracle()
+    before: dict[Series, float] = {}
+    for record in [*BASE, *records]:
+        if not possible(record, oracle):
+            continue
+        state.apply([record])
+        oracle.apply(record)
+        assert values(state.readings()) == oracle.values()
+        assert state.changed == (before != oracle.values())
+        before, state.changed = oracle.values(), False
+
+
+def test_what_did_not_change_is_the_same_object() -> None:
+    state = MetadataState(ME, 2, METRICS)
+    state.apply(BASE)
+    before = state.readings()
+    state.apply([PartitionChanged("id-a", 0, None, 2, None)])  # under min ISR: still not
+    after = state.readings()
+    assert [new is old for new, old in zip(after, before, strict=True)] == [True, False, True]
+
+
+@pytest.mark.parametrize(("end", "wanted"), [("end", 1.0), ("abort", 0.0)])
+def test_a_transaction_holds_from_its_end_on_or_never(end: str, wanted: float) -> None:
+    state = MetadataState(ME, 2, METRICS)
+    state.apply(BASE)
+    state.changed = False
+    state.apply([TransactionMark("begin"), PartitionChanged("id-a", 0, None, 1, None)])
+    assert not state.changed
+    state.apply([TransactionMark(end)])
+    assert values(state.readings())[Series("under", "a", 0)] == wanted
+    state.apply([PartitionChanged("id-a", 0, None, 3, None)])
+    assert values(state.readings())[Series("under", "a", 0)] == 0.0
+
+
+def test_a_change_of_an_unknown_partition_is_no_guess() -> None:
+    with pytest.raises(LookupError):
+        MetadataState(ME, 2, METRICS).apply([PartitionChanged("id-x", 0, 1, 1, None)])

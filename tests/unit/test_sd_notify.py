@@ -1,0 +1,153 @@
+"""What systemd is told, received by a real datagram socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector.samples import Answer, Scrape
+from collector.sd_notify import Notifier, Service
+from collector.vitals import STALE_SECONDS, Vitals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+S = 1_000_000
+
+
+class FakeMonotonic:
+    """A steady clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FakeSystemd:
+    """Only listens."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(address.replace("@", "\0", 1))
+        self._socket.settimeout(0)  # what is sent on this host is there at once
+
+    def heard(self) -> list[str]:
+        """The lines that came since the last call."""
+        lines: list[str] = []
+        while True:
+            try:
+                lines += self._socket.recv(4096).decode().split("\n")
+            except BlockingIOError:
+                return lines
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture(params=["a path", "an abstract name"])
+def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeSystemd]:
+    name = f"@jmxlake-test-{os.getpid()}"
+    listener = FakeSystemd(str(tmp_path / "notify") if request.param == "a path" else name)
+    yield listener
+    listener.close()
+
+
+def service(systemd: FakeSystemd, clock: FakeMonotonic, **environ: str) -> tuple[Service, Vitals]:
+    vitals = Vitals(clock)
+    vitals.begin()
+    vitals.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
+    return Service(vitals, {"NOTIFY_SOCKET": systemd.address, **environ}, clock), vitals
+
+
+def failed(family: str) -> Scrape:
+    return Scrape(family, 0, 0, 5 * S, 10 * S, "timeout")
+
+
+def read(family: str) -> Scrape:
+    return Scrape(family, 0, 0, 5, 10 * S, "ok", answer=Answer((), 1))
+
+
+def test_ready_comes_once_and_when_every_family_was_tried(systemd: FakeSystemd) -> None:
+    told, vitals = service(systemd, FakeMonotonic())
+    vitals.scraped(read("min_isr"))
+    told.beat()
+    assert systemd.heard() == ["STATUS=no answer from admin; 0 batches delivered"]
+    vitals.scraped(failed("leaders"))  # tried is enough: a broker that is away must not fail us
+    told.beat()
+    told.beat()
+    assert systemd.heard() == ["READY=1"]
+
+
+def test_the_watchdog_is_petted_in_time_and_only_while_the_threads_tick(
+    systemd: FakeSystemd,
+) -> None:
+    clock = FakeMonotonic()
+    told, vitals = service(systemd, clock, WATCHDOG_USEC="60000000", WATCHDOG_PID=str(os.getpid()))
+    petted = []
+    for second in range(60):
+        vitals.tick("main")
+        vitals.tick("keeper")
+        told.beat()
+        if "WATCHDOG=1" in systemd.heard():
+            petted.append(second)
+        clock.now += 1
+    assert petted == [0, 29, 58]
+    for _ in range(int(STALE_SECONDS) + 1):
+        vitals.tick("main")
+        clock.now += 1
+    told.beat()
+    assert "WATCHDOG=1" not in systemd.heard()
+
+
+@pytest.mark.parametrize("environ", [{}, {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}])
+def test_a_watchdog_that_is_not_ours_is_not_petted(
+    systemd: FakeSystemd, environ: dict[str, str]
+) -> None:
+    told, _ = service(systemd, FakeMonotonic(), **environ)
+    told.beat()
+    assert "WATCHDOG=1" not in systemd.heard()
+
+
+def test_the_status_is_told_where_it_is_news(systemd: FakeSystemd) -> None:
+    clock = FakeMonotonic()
+    told, vitals = service(systemd, clock)
+    vitals.scraped(read("min_isr"))
+    vitals.scraped(read("leaders"))
+    for _ in range(40):
+        told.beat()
+        clock.now += 1
+    assert [line for line in systemd.heard() if line.startswith("STATUS=")] == [
+        "STATUS=every source answers; 0 batches delivered",
+        "STATUS=no answer from admin, jmx; 0 batches delivered",
+    ]
+
+
+def test_a_reload_is_told_with_its_instant_and_its_end(systemd: FakeSystemd) -> None:
+    told, _ = service(systemd, FakeMonotonic())
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    told.reloading()
+    reloading, instant = systemd.heard()
+    assert reloading == "RELOADING=1"
+    assert instant.startswith("MONOTONIC_USEC=")
+    assert 0 <= int(instant.removeprefix("MONOTONIC_USEC=")) - before < S
+    told.reloaded()
+    assert systemd.heard() == ["READY=1"]
+
+
+def test_the_end_is_told(systemd: FakeSystemd) -> None:
+    told, _ = service(systemd, FakeMonotonic())
+    told.stopping()
+    assert systemd.heard() == ["STOPPING=1", "STATUS=delivering what is left"]
+
+
+@pytest.mark.parametrize("address", [None, "", "/nowhere/notify", "@nobody-listens"])
+def test_where_nobody_listens_nothing_happens(address: str | None) -> None:
+    assert Notifier(address).send(READY=1) is False

@@ -1,0 +1,52 @@
+"""Calls that may be given up: their thread is left behind, but not without end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from collector.errors import SourceTimeoutError
+from collector.sources.worker import Worker
+
+
+def test_one_thread_makes_all_calls_that_end_in_time() -> None:
+    worker = Worker()
+    threads = {worker.within(5, "x", threading.get_ident) for _ in range(3)}
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+    with pytest.raises(KeyError):
+        worker.within(5, "x", lambda: {}["missing"])
+    assert worker.within(5, "x", threading.get_ident) in threads
+    worker.close()
+
+
+def test_a_call_that_hangs_is_left_behind_and_the_next_one_is_made() -> None:
+    worker, free = Worker(), threading.Event()
+    with pytest.raises(SourceTimeoutError, match=r"x: no answer within 0\.05 s"):
+        worker.within(0.05, "x", free.wait)
+    assert worker.within(5, "x", lambda: "answer") == "answer"
+    free.set()
+    worker.close()
+
+
+def test_while_too_many_hang_no_more_is_asked() -> None:
+    worker, free = Worker(), threading.Event()
+    asked: list[int] = []
+
+    def hang() -> None:
+        asked.append(1)
+        free.wait()
+
+    for _ in range(8):
+        with pytest.raises(SourceTimeoutError, match="no answer"):
+            worker.within(0.02, "x", hang)
+    with pytest.raises(SourceTimeoutError, match="8 earlier calls still wait"):
+        worker.within(0.02, "x", hang)
+    assert len(asked) == 8
+    before = [thread for thread in threading.enumerate() if thread.name == "read x"]
+    free.set()
+    for thread in before:
+        thread.join(5)
+    assert worker.within(5, "x", lambda: "again") == "again"
+    worker.close()
