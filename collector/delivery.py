@@ -19,7 +19,6 @@ from deltalake import (
     PostCommitHookProperties,
     Schema,
     Transaction,
-    WriterProperties,
     write_deltalake,
 )
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -27,6 +26,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from collector import arrow
 from collector.errors import CommitError, LakeError, LakeSchemaError
 from lakehouse import tables
+from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 # Sets go before the runs that refer to them.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)
-_WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3)
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _COMMIT_RETRIES: Final = 100
@@ -107,7 +106,7 @@ class Delivery:
                 delta,
                 arrow.to_arrow(table, stamped),
                 mode="append",
-                writer_properties=_WRITER,
+                writer_properties=parquet.writer_properties(table),
                 commit_properties=CommitProperties(
                     app_transactions=[transaction], max_commit_retries=_COMMIT_RETRIES
                 ),

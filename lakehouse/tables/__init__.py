@@ -1,0 +1,70 @@
+"""Every table of a lake, declared once and free of any engine.
+
+delta-rs (the agents) and Spark (the rollup) both build their schemas from these declarations.
+Types are written as Spark SQL spells them. Durations are whole microseconds (``_us``), so that
+sums do not depend on the order of addition; instants are UTC with microseconds; a value that was
+observed as idle (NaN on the bean) is NULL, never NaN.
+"""
+
+from lakehouse.tables.bronze import (
+    BRONZE,
+    BRONZE_VERSION,
+    DEFAULT_WINDOW_SECONDS,
+    EVENTS,
+    FLAG_GAP,
+    FLAG_INCREASE,
+    FLAG_KNOWN_WRONG,
+    FLAG_NEXT_POSITIVE,
+    FLAG_PREVIOUS_POSITIVE,
+    MEMBERS,
+    OTHER,
+    RUNS,
+    SCRAPES,
+)
+from lakehouse.tables.columns import Column, Table
+from lakehouse.tables.gold import (
+    BROKERS,
+    CLIENTS,
+    COVERAGE,
+    GOLD,
+    GROUPS,
+    NON_CONSUMED,
+    PARTITIONS,
+    PROGRESS,
+    REJECTED,
+    SLA,
+    SLI,
+    SUBJECTS,
+    TOPICS,
+)
+
+__all__ = [
+    "BROKERS",
+    "BRONZE",
+    "BRONZE_VERSION",
+    "CLIENTS",
+    "COVERAGE",
+    "DEFAULT_WINDOW_SECONDS",
+    "EVENTS",
+    "FLAG_GAP",
+    "FLAG_INCREASE",
+    "FLAG_KNOWN_WRONG",
+    "FLAG_NEXT_POSITIVE",
+    "FLAG_PREVIOUS_POSITIVE",
+    "GOLD",
+    "GROUPS",
+    "MEMBERS",
+    "NON_CONSUMED",
+    "OTHER",
+    "PARTITIONS",
+    "PROGRESS",
+    "REJECTED",
+    "RUNS",
+    "SCRAPES",
+    "SLA",
+    "SLI",
+    "SUBJECTS",
+    "TOPICS",
+    "Column",
+    "Table",
+]

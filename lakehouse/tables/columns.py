@@ -1,0 +1,70 @@
+"""Columns and tables as they are declared: plain data, free of any engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, its Spark SQL type and what it holds."""
+
+    name: str
+    type: str
+    comment: str
+    nullable: bool = True
+
+    @property
+    def ddl(self) -> str:
+        """The column as a Spark DDL fragment."""
+        comment = self.comment.replace("'", "''")
+        required = "" if self.nullable else " NOT NULL"
+        return f"`{self.name}` {self.type}{required} COMMENT '{comment}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One Delta table of a lake; ``path`` is relative to the lake's root.
+
+    Attributes:
+        layer: bronze or gold.
+        name: Its name below the layer.
+        comment: What a row is.
+        columns: In the order in which rows are written.
+        partition_by: Columns by which its files are told apart.
+        sort_by: Columns by which the rows of one commit are sorted, nulls first.
+        properties: Delta table properties.
+    """
+
+    layer: str
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Where the table lies below a path lake."""
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def ddl(self) -> str:
+        """All columns as Spark DDL."""
+        return ", ".join(column.ddl for column in self.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns' names in order."""
+        return tuple(column.name for column in self.columns)
+
+
+def required(name: str, type_: str, comment: str) -> Column:
+    """A column that is never null."""
+    return Column(name, type_, comment, nullable=False)
+
+
+CLUSTER: Final = required("cluster", "string", "Kafka cluster id")
+SOURCE: Final = required("source", "string", "who was read: broker-1, controller-3000, client-x")

@@ -1,0 +1,233 @@
+"""Gold: what the rollup makes of bronze, per grain and subject."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
+
+_GRAIN: Final = (
+    required("grain", "string", "length of the window: the agents' cut (5m), 1h, 1d or 1w"),
+    required("period", "string", "date of 5m and 1h, month of 1d, ISO year of 1w rows"),
+    CLUSTER,
+    required("window", "timestamp", "start of the window, UTC; weeks start on Monday"),
+)
+_METRIC: Final = required("metric", "string", "metric name of the catalogue")
+_TOPIC: Final = required("topic", "string", "topic")
+_PARTITION: Final = required("partition", "int", "partition")
+_GROUP: Final = required("group", "string", "consumer group")
+_CLIENT: Final = (
+    Column("user", "string", "authenticated principal, decoded; null: the quota has no user"),
+    Column("client_id", "string", "client id, unquoted; null: the quota has no client id"),
+)
+
+
+def _measures(each: str) -> tuple[Column, ...]:
+    """What every metric row holds; ``each`` names what durations are summed over."""
+    return (
+        Column("observed_us", "bigint", f"{each}-microseconds that scrapes vouch for"),
+        Column("value_seconds", "double", f"value times seconds, summed over {each}s"),
+        Column("mean", "double", f"value_seconds per observed {each}-second"),
+        Column("min", "double", f"least value of one {each}"),
+        Column("max", "double", f"greatest value of one {each}"),
+        Column("positive_us", "bigint", f"{each}-microseconds with a value above 0"),
+        Column("positive_low_us", "bigint", "what positive_us is at least"),
+        Column("positive_high_us", "bigint", "what positive_us is at most"),
+        Column("increase", "double", "of a counter: by how much it rose"),
+        Column("series", "bigint", f"most {each}s observed at one instant"),
+        Column("known_wrong", "boolean", "this Kafka version is known to report it wrongly"),
+    )
+
+
+def _union(each: str) -> tuple[Column, ...]:
+    return (
+        Column("any_us", "bigint", f"microseconds in which at least one {each} was above 0"),
+        Column("any_low_us", "bigint", "what any_us is at least"),
+        Column("any_high_us", "bigint", "what any_us is at most"),
+        Column("max_concurrent", "bigint", f"most {each}s above 0 at one instant"),
+        Column("max_total", "double", f"greatest total of the {each}s at one instant"),
+    )
+
+
+_GOLD_PROPERTIES: Final = {"delta.enableDeletionVectors": "false"}  # any engine may read gold
+_BY_GRAIN: Final = ("grain", "period")
+
+
+def _gold(
+    name: str, comment: str, columns: tuple[Column, ...], by: tuple[str, ...] = _BY_GRAIN
+) -> Table:
+    return Table("gold", name, comment, columns, by, properties=_GOLD_PROPERTIES)
+
+
+PARTITIONS: Final = _gold(
+    "partitions",
+    "Metrics per partition, the union over the sources that claim it; a row where it was not zero",
+    (*_GRAIN, _METRIC, _TOPIC, _PARTITION, *_measures("partition")),
+)
+
+TOPICS: Final = _gold(
+    "topics",
+    "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers",
+    (*_GRAIN, _METRIC, _TOPIC, *_measures("series"), *_union("series")),
+)
+
+CLIENTS: Final = _gold(
+    "clients",
+    "Metrics per user and client id, over all brokers; any_us is the union over brokers",
+    (*_GRAIN, _METRIC, *_CLIENT, *_measures("broker"), *_union("broker")),
+)
+
+GROUPS: Final = _gold(
+    "groups",
+    "Metrics per consumer group and topic",
+    (*_GRAIN, _METRIC, _GROUP, _TOPIC, *_measures("partition")),
+)
+
+BROKERS: Final = _gold(
+    "brokers",
+    "Metrics per source, summed over all that the source reports (partitions, topics, clients)",
+    (*_GRAIN, _METRIC, SOURCE, *_measures("series")),
+)
+
+COVERAGE: Final = _gold(
+    "coverage",
+    "How long each source was seen, per family and outcome",
+    (
+        *_GRAIN,
+        SOURCE,
+        required("family", "string", "family of the catalogue"),
+        required("outcome", "string", "outcome of the scrapes"),
+        required("duration_us", "bigint", "microseconds for which the outcome stands"),
+        required("scrapes", "bigint", "attempts"),
+        Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
+        Column("seconds_total", "double", "seconds the attempts took together"),
+        Column("seconds_max", "double", "seconds the slowest attempt took"),
+    ),
+)
+
+NON_CONSUMED: Final = _gold(
+    "non_consumed",
+    "Offsets that expired before a group consumed them (KIP-490), with bounds",
+    (
+        *_GRAIN,
+        _GROUP,
+        _TOPIC,
+        _PARTITION,
+        required("offsets_low", "double", "offsets lost, at least"),
+        required("offsets_high", "double", "offsets lost, at most"),
+        required("observed_us", "bigint", "microseconds for which the bounds hold"),
+        required("unknown_us", "bigint", "microseconds in which the loss is unknown (a rewind)"),
+    ),
+)
+
+_SLI_SUBJECT: Final = (
+    required("objective", "string", "name of the objective"),
+    Column("topic", "string", "topic"),
+    *_CLIENT,
+    Column("group", "string", "consumer group"),
+    Column("source", "string", "source"),
+)
+
+SLI: Final = _gold(
+    "sli",
+    "Good and bad time per objective and subject at the finest grain; the rest of it is unknown",
+    (
+        *_GRAIN,
+        *_SLI_SUBJECT,
+        required("good_us", "bigint", "microseconds seen wholly and good"),
+        required("bad_us", "bigint", "microseconds seen bad"),
+        required("bad_low_us", "bigint", "what bad_us is at least"),
+        required("bad_high_us", "bigint", "what bad_us is at most"),
+    ),
+)
+
+SLA: Final = _gold(
+    "sla",
+    "Attainment per objective, subject and period; a changed figure is a further statement",
+    (
+        *_GRAIN,
+        required("window_end", "timestamp", "end of the period, UTC"),
+        required("statement", "int", "1 is the first published; the highest one stands"),
+        required("stated_at", "timestamp", "when it was stated"),
+        *_SLI_SUBJECT,
+        required("target", "double", "share of time that shall be good"),
+        required("expected_us", "bigint", "microseconds in which the subject existed"),
+        required("good_us", "bigint", "microseconds seen wholly and good"),
+        required("bad_us", "bigint", "microseconds seen bad"),
+        required("bad_low_us", "bigint", "what bad_us is at least"),
+        required("bad_high_us", "bigint", "what bad_us is at most"),
+        required("unknown_us", "bigint", "microseconds nobody saw wholly"),
+        Column("attainment", "double", "good per good and bad time; null without data"),
+        Column("attainment_low", "double", "with unknown time bad and bad_us at its most"),
+        Column("attainment_high", "double", "with unknown time good and bad_us at its least"),
+        required("budget_us", "bigint", "microseconds that may be bad"),
+        required("budget_left_us", "bigint", "budget_us less bad_us"),
+        required("verdict", "string", "met, missed, uncertain or no_data"),
+    ),
+)
+
+SUBJECTS: Final = _gold(
+    "subjects",
+    "What exists and existed: topics, clients, groups and sources",
+    (
+        CLUSTER,
+        required("kind", "string", "topic, client, group, quota or source"),
+        Column("topic", "string", "topic"),
+        *_CLIENT,
+        Column("group", "string", "consumer group"),
+        Column("source", "string", "source; of a broker also when nobody ever read it"),
+        required("first_seen", "timestamp", "first instant at which anything told of it"),
+        required("last_seen", "timestamp", "last instant until which anything told of it"),
+        Column("seen_whole_until", "timestamp", "of a source: last instant its topology was read"),
+        Column("attributes_at", "timestamp", "end of the run that told the attributes last"),
+        Column("attributes", "map<string,double>", "last value of each metric that describes it"),
+    ),
+    (),
+)
+
+REJECTED: Final = _gold(
+    "rejected",
+    "Rows of bronze that the rollup could not use, and why",
+    (
+        *_GRAIN,
+        required("reason", "string", "why it was not used"),
+        required("table", "string", "runs or scrapes"),
+        Column("source", "string", "source"),
+        Column("metric", "string", "metric, or family of scrapes"),
+        Column("members", "string", "the set that is not known yet"),
+        Column("start", "timestamp", "start of the row"),
+        Column("end", "timestamp", "end of the row"),
+        Column("agent", "string", "agent that wrote it"),
+        Column("batch", "bigint", "batch that brought it"),
+        required("rows", "bigint", "how many such rows"),
+    ),
+)
+
+PROGRESS: Final = _gold(
+    "progress",
+    "What of bronze has been rolled up; one row per rollup, written last",
+    (
+        required("at", "timestamp", "when the rollup ended"),
+        required("window_seconds", "int", "finest grain"),
+        required("runs_version", "bigint", "version of bronze/runs that is rolled up"),
+        required("scrapes_version", "bigint", "version of bronze/scrapes that is rolled up"),
+        required("members_version", "bigint", "version of bronze/members that is rolled up"),
+        required("hours", "bigint", "hours of clusters that were recomputed"),
+    ),
+    (),
+)
+
+GOLD: Final = (
+    SUBJECTS,
+    PARTITIONS,
+    TOPICS,
+    CLIENTS,
+    GROUPS,
+    BROKERS,
+    COVERAGE,
+    NON_CONSUMED,
+    SLI,
+    REJECTED,
+    SLA,
+    PROGRESS,
+)
