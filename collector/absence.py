@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from collector.catalogue.entries import version_key
+from collector.sources.admin_readings import FENCED, QUOTAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,14 +20,9 @@ if TYPE_CHECKING:
 State = Literal["found", "wrong", "absent", "missing"]
 
 _TIERING_BEAN: Final = "kafka.broker.remote_log_manager.tasks_idle"
-_REPORTER_BEAN: Final = "kafka.cluster.node.fenced"
 _LED_BEAN: Final = "kafka.broker.led_partitions"
-_LIMITS: Final = {
-    "produce": "kafka.quota.produce.byte_rate",
-    "fetch": "kafka.quota.fetch.byte_rate",
-    "request": "kafka.quota.request.percentage",
-    "controller_mutation": "kafka.quota.controller_mutation.rate",
-}
+_LIMITS: Final = {metric.split(".")[2]: metric for metric in QUOTAS.values()}
+"""By kind of quota: the third word of their names, which stands in the clients' metrics too."""
 _NEEDS: Final = {
     "plugin": "no such plugin is loaded in the broker, or it was not used yet",
     "draft": "a draft that no Kafka release has; some brokers that were patched early do",
@@ -89,7 +85,7 @@ def facts(scrapes: Iterable[Scrape]) -> Facts:
     kinds = {kind for kind, metric in _LIMITS.items() if beans.get(metric)}
     return Facts(
         version,
-        frozenset(kinds) if beans.get(_REPORTER_BEAN) else None,
+        frozenset(kinds) if beans.get(FENCED) else None,
         beans[_TIERING_BEAN] > 0 if _TIERING_BEAN in beans else None,
         round(values.get(_LED_BEAN, 0)) if _LED_BEAN in beans else None,
     )

@@ -98,8 +98,10 @@ class Node:
         self.start()
 
     def pause(self) -> None:
-        """SIGSTOP: the process keeps its connections and answers nothing."""
+        """SIGSTOP: the process keeps its connections and answers nothing; on return it stands."""
         self._signal(signal.SIGSTOP)
+        if self._process:
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """SIGCONT."""

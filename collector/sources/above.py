@@ -48,14 +48,18 @@ class AboveZero:
             self._together = (family, shared)
 
     def beans(self, metric: Metric, census: Beans) -> Beans:
-        """Those above zero; of led partitions also such as the census does not know."""
+        """Those above zero, of the census; of a binary metric of led partitions also others.
+
+        Only a leader is ever under its min ISR, so it leads what the census does not know of.
+        """
         if metric.filter == "binary" and self._mostly.get(metric.name):
             zeros = self.zeros(metric)
             above = {series: name for series, name in census.items() if series not in zeros}
         else:
             above = self._compared(metric, ABOVE_ZERO)
-            if not metric.led:
-                above = above if above.keys() <= census.keys() else _both(above, census)
+            known_only = metric.filter != "binary" or not metric.led
+            if known_only and not above.keys() <= census.keys():
+                above = {series: name for series, name in above.items() if series in census}
         self._mostly[metric.name] = 2 * len(above) > len(census)
         return above
 
@@ -101,10 +105,6 @@ class AboveZero:
 
 def _together(pattern: str) -> str:
     return _NAME.sub(r"name=\1*", pattern) if "*" in pattern else pattern
-
-
-def _both(above: Beans, census: Beans) -> Beans:
-    return {series: name for series, name in above.items() if series in census}
 
 
 def _same(known: list[Any], found: list[Any]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from collector.errors import ConfigError, IdentityError, SourceTimeoutError
@@ -11,7 +10,7 @@ from collector.samples import Answer, Identity, Offsets
 from collector.sources import admin_readings as readings
 from collector.sources.admin_client import KafkaAdmin, create
 from collector.sources.admin_connection import AdminConnection
-from collector.sources.cap import capped
+from collector.sources.cap import within_cap
 from collector.sources.java_errors import source_error
 from collector.sources.unchanged import Unchanged
 from collector.sources.worker import Worker
@@ -127,9 +126,7 @@ class AdminSource:
         if read is None:
             raise ConfigError(f"family {family.name} cannot be read via admin")
         self.identify()
-        answer = read()
-        kept, dropped = capped(answer.readings, family.cap)
-        return replace(answer, readings=kept, dropped_series=dropped)
+        return within_cap(read(), family.cap)
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.samples import Commit, Notice, Partition, Reading, Series
 from collector.sources.names import told
+from collector.sources.values import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,9 +56,8 @@ def led_by(topics: Topics, node: int) -> list[Partition]:
 
 def gauge(metric: str, values: Mapping[Series, float], unchanged: Unchanged) -> Reading:
     """A reading of these values."""
-    zeros = frozenset(series for series, value in values.items() if value == 0)
-    above = {series: value for series, value in values.items() if value != 0}
-    return Reading(metric, "gauge", unchanged.same(metric, zeros), above)
+    zeros, others = split(values)
+    return Reading(metric, "gauge", unchanged.same(metric, zeros), others)
 
 
 def leaderless(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.errors import SourceDataError
 from collector.sources.jvm import java
 from collector.sources.names import text_of
+from collector.sources.values import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ class Attributes:
             for metric, value in zip(metrics, told, strict=True):
                 if value is not _ABSENT:
                     own = series._replace(metric=metric.name)
-                    found[metric.name][own] = self._number(value, metric, name)
+                    found[metric.name][own] = number_of(value, self._where, name, metric)
         return found
 
     def _told(self, metrics: Sequence[Metric], name: Any, *, alone: bool) -> list[object]:
@@ -98,16 +98,6 @@ class Attributes:
             raise SourceDataError(
                 f"{self._where}: {text_of(name):.200} {attribute} failed in the broker: {reason}"
             ) from None
-
-    def _number(self, value: object, metric: Metric, name: object) -> float | None:
-        number = float(value) if isinstance(value, (int, float)) else None
-        if number is None or math.isinf(number):
-            shown = " ".join(text_of(value)[:80].split())
-            raise SourceDataError(
-                f"{self._where}: {text_of(name):.200} {metric.attribute_name} is {shown},"
-                f" not a number: mend or remove {metric.name} in the catalogue"
-            )
-        return None if math.isnan(number) else number
 
 
 def _gone() -> tuple[type[Exception], ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from collector.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.errors import SourceError
+_Result = TypeVar("_Result")
 
 _FIRST_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 5.0
@@ -31,22 +33,24 @@ class Backoff:
         self._until = 0.0
         self._error: SourceError | None = None
 
-    def check(self) -> None:
-        """Go on if it is time to try.
+    def attempt(self, connect: Callable[[], _Result]) -> _Result:
+        """Try to connect, if it is time to.
 
         Raises:
-            SourceError: It is not; the error is that of the last attempt.
+            SourceError: The attempt failed; if it is not time, the error of the last one.
         """
         if self._error is not None and self._clock() < self._until:
             raise type(self._error)(str(self._error))
+        try:
+            connected = connect()
+        except SourceError as error:
+            self._failed(error)
+            raise
+        self._failures, self._error = 0, None
+        return connected
 
-    def failed(self, error: SourceError) -> None:
-        """An attempt failed."""
+    def _failed(self, error: SourceError) -> None:
         self._failures += 1
         wait = min(_FIRST_SECONDS * 2 ** (self._failures - 1), _LONGEST_SECONDS)
         self._until = self._clock() + wait * random.uniform(0.5, 1)  # noqa: S311 - to spread agents
         self._error = error
-
-    def succeeded(self) -> None:
-        """An attempt went well."""
-        self._failures, self._error = 0, None

@@ -9,7 +9,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.errors import SourceError, SourceTimeoutError
+from collector.errors import SourceError
+from collector.sources.timeouts import no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +54,7 @@ def run(command: Sequence[str], where: str, seconds: float) -> Ended:
             output, errors = _said(process, deadline)
             return Ended(process.wait(max(0, deadline - time.monotonic())), output, errors)
         except (TimeoutError, subprocess.TimeoutExpired):
-            raise SourceTimeoutError(
-                f"{where}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
-            ) from None
+            raise no_answer(where, seconds) from None
         except OverflowError:
             raise SourceError(
                 f"{where}: the answer is longer than {MAX_BYTES >> 20} MiB; is that a broker?"

@@ -7,7 +7,6 @@ the same set of series again while nothing changed.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.catalogue import Metric
 from collector.errors import SourceError
-from collector.samples import Answer, Partition, Reading, Series
-from collector.sources.cap import capped
+from collector.samples import Partition, Series
+from collector.sources.expected import IN_SYNC_COUNT
 from collector.sources.names import series_of
-from collector.sources.unchanged import Unchanged
-from lakehouse.tables import FLAG_KNOWN_WRONG
+from collector.sources.readings import Readings, answer_of
+from collector.sources.values import number_of, split
 
 if TYPE_CHECKING:
     from collector.catalogue import Family
+    from collector.samples import Answer, Reading
 
 
 class Asked(NamedTuple):
@@ -46,7 +46,7 @@ _IN_SYNC: Final = Metric(
     name="kafka.partition.in_sync_replicas",
     unit="{replica}",
     description="Only a leader knows who is in sync: on followers it is 0.",
-    object="kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*",
+    object=IN_SYNC_COUNT,
     labels={"topic": "topic", "partition": "partition"},
     led=True,
 )
@@ -79,8 +79,7 @@ class BulkReader:
 
     def __init__(self, where: str, version: str | None = None) -> None:
         self._where = where
-        self._version = version
-        self._unchanged = Unchanged()
+        self._readings = Readings(version)
         self._series: dict[tuple[str, str], dict[str, Series | None]] = {}
 
     def answer(self, family: Family, told: Told) -> Answer:
@@ -95,17 +94,11 @@ class BulkReader:
             if count is not None and count > 0
         )
         readings = tuple(self._reading(metric, told, led) for metric in family.metrics)
-        beans = sum(len(reading.zeros) + len(reading.values) for reading in readings)
-        kept, dropped = capped(readings, family.cap)
-        return Answer(kept, beans, dropped)
+        return answer_of(readings, family.cap)
 
     def _reading(self, metric: Metric, told: Told, led: frozenset[Partition]) -> Reading:
         found = self._values(metric, told, led if metric.led else None)
-        zeros = frozenset(series for series, value in found.items() if value == 0)
-        values = {series: value for series, value in found.items() if value != 0}
-        flags = (FLAG_KNOWN_WRONG,) if metric.wrong_in(self._version) else ()
-        same = self._unchanged.same(metric.name, zeros)
-        return Reading(metric.name, metric.kind, same, values, flags)
+        return self._readings.reading(metric, *split(found))
 
     def _values(
         self, metric: Metric, told: Told, led: frozenset[Partition] | None = None
@@ -133,20 +126,13 @@ class BulkReader:
         return names
 
     def _number(self, value: object, name: str, metric: Metric) -> float | None:
-        at = f"{self._where}: {name:.200} {metric.attribute_name}"
         if isinstance(value, Failed):
-            raise SourceError(f"{at} failed in the broker: {value.reason}")
-        if value is None:
-            return None
-        number = _float(value)
-        if math.isinf(number):
             raise SourceError(
-                f"{at} is {' '.join(str(value)[:80].split())}, not a number: mend or remove"
-                f" {metric.name} in the catalogue"
+                f"{self._where}: {name:.200} {metric.attribute_name} failed in the broker:"
+                f" {value.reason}"
             )
-        if math.isnan(number):
-            return None
-        return 1.0 if metric.filter == "binary" and number > 0 else number
+        number = None if value is None else number_of(value, self._where, name, metric)
+        return 1.0 if metric.filter == "binary" and number is not None and number > 0 else number
 
 
 def _intact(name: str) -> str:
@@ -157,13 +143,3 @@ def _intact(name: str) -> str:
 
 def _asked(metric: Metric) -> list[Asked]:
     return [Asked(pattern, metric.attribute_name) for pattern in metric.patterns]
-
-
-def _float(value: object) -> float:
-    """The value as a number; infinite where it is none."""
-    if not isinstance(value, (int, float)):  # true and false count as 1 and 0
-        return math.inf
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

@@ -90,13 +90,7 @@ class BulkSource(ABC):
 
     def _opened(self) -> _Session:
         if self._session is None:
-            self._backoff.check()
-            try:
-                self._session = self._open()
-            except SourceError as error:
-                self._backoff.failed(error)
-                raise
-            self._backoff.succeeded()
+            self._session = self._backoff.attempt(self._open)
         return self._session
 
     def _open(self) -> _Session:

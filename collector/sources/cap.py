@@ -11,12 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from collector.samples import Reading, Series
+from collector.samples import Moment, Reading, Series
 from collector.sources.names import is_stand_in
 from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from collector.samples import Answer
 
 
 class _Sifted(NamedTuple):
@@ -48,6 +50,16 @@ def capped(readings: tuple[Reading, ...], cap: int) -> tuple[tuple[Reading, ...]
         folded += refused + excess
         room = max(0, room - len(fitting.zeros) - len(fitting.values))
     return tuple(kept) if folded else readings, folded
+
+
+def within_cap(answer: Answer, cap: int) -> Answer:
+    """The answer with no more than ``cap`` series, now and at each of its moments (see capped)."""
+    readings, dropped = capped(answer.readings, cap)
+    moments = tuple(
+        Moment(at_us, known and capped(known, cap)[0]) for at_us, known in answer.moments
+    )
+    dropped_series = answer.dropped_series + dropped
+    return replace(answer, readings=readings, dropped_series=dropped_series, moments=moments)
 
 
 def _without_stand_ins(reading: Reading) -> tuple[Reading, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.catalogue import Metric
 from collector.samples import Partition, Series
+from collector.sources.expected import IN_SYNC_COUNT
 from collector.sources.mbean_server import ABOVE_ZERO
 from collector.sources.names import series_of
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""
 
-_LED: Final = "kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*"
 _LED_KINDS: Final = frozenset(
     {("kafka.cluster", "Partition"), ("kafka.server", "FetcherLagMetrics")}
 )
@@ -101,7 +101,7 @@ class Census:
         # The count was asked first: what changed since shows in the next one.
         due = leaders is None or leaders != self._leaders or self._clock() >= self._led_until
         if self._led is None or due:
-            found = frozenset(_partitions(self._server.names(_LED, "Value", ABOVE_ZERO)))
+            found = frozenset(_partitions(self._server.names(IN_SYNC_COUNT, "Value", ABOVE_ZERO)))
             self._led = self._led if found == self._led else found
             self._leaders, self._led_until = leaders, self._clock() + _LED_SECONDS
         return self._led

@@ -19,6 +19,8 @@ CLUSTER_ID: Final = (
 )
 RUNTIME: Final = "java.lang:type=Runtime"
 """Its StartTime, in milliseconds, tells a restart."""
+IN_SYNC_COUNT: Final = "kafka.cluster:type=Partition,name=InSyncReplicasCount,topic=*,partition=*"
+"""Only a leader knows who is in sync: a broker leads the partitions where this is above zero."""
 LATEST_MS: Final = 2**53
 """What is later is no time at which a JVM started."""
 

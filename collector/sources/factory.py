@@ -6,17 +6,16 @@ JVM.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from collector.errors import ConfigError
 from collector.quantities import Duration
 from collector.secret import Secret
 from collector.sources.expected import Expected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from collector.samples import Source
     from collector.sections import (
@@ -50,10 +49,10 @@ def sources(config: Config, told: Callable[[str], int] = lambda _: 0) -> dict[st
     """
     if config.source.statistics is not None:
         return {"statistics": _statistics(config, config.source.statistics)}
-    found: dict[str, Source] = {}
-    found["jmx"] = _mbeans(config)
+    patient = _patient(config)
+    found: dict[str, Source] = {"jmx": _mbeans(config)}
     for name in SLOW_JMX:
-        found[name] = _mbeans(_patient(config))
+        found[name] = _mbeans(patient)
     if config.admin is not None and config.source.role == "broker":
         found |= _admin(config, config.admin)
     if config.metadata_log is not None and config.source.role == "broker":
@@ -72,16 +71,8 @@ def _patient(config: Config) -> Config:
 
 
 def _mbeans(config: Config) -> Source:
-    source = config.source
-    if source.jmx is not None:
-        return _jmx(config, source.jmx)
-    if source.attach is not None:
-        return _attach(config, source.attach)
-    if source.jolokia is not None:
-        return _jolokia(config, source.jolokia)
-    if source.jmxquery is not None:
-        return _jmxquery(config, source.jmxquery)
-    raise ConfigError(f"source: {source.ways[0]} is not built yet")
+    (way,) = config.source.ways
+    return _MBEANS[way](config, getattr(config.source, way))
 
 
 def _jmx(config: Config, section: Jmx) -> Source:
@@ -141,6 +132,15 @@ def _jmxquery(config: Config, section: Jmxquery) -> Source:
         allow_password_in_argv=section.allow_password_in_argv,
         timeout_seconds=section.timeout.seconds,
     )
+
+
+_MBEANS: Final[Mapping[str, Callable[[Config, Any], Source]]] = {
+    "jmx": _jmx,
+    "attach": _attach,
+    "jolokia": _jolokia,
+    "jmxquery": _jmxquery,
+}
+"""How MBeans are reached; each with its section of the configuration."""
 
 
 def _statistics(config: Config, section: Statistics) -> Source:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
+from collector.errors import SourceError, SourceRefusedError
+from collector.sources.timeouts import no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +32,7 @@ def http_error(where: str, error: httpx.HTTPError, seconds: float) -> SourceErro
         seconds: How long the call might have taken.
     """
     if isinstance(error, httpx.TimeoutException):
-        return SourceTimeoutError(
-            f"{where}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
-        )
+        return no_answer(where, seconds)
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLError):

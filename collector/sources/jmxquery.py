@@ -28,6 +28,7 @@ from collector.sources.bulk_source import STARTED, BulkSource
 from collector.sources.jmxquery_output import told_by
 from collector.sources.jvm import java_home
 from collector.sources.serial_filter import SERIAL_FILTER
+from collector.sources.timeouts import rmi_options
 
 try:
     from jmxquery import JAR_PATH
@@ -113,21 +114,14 @@ class JmxquerySource(BulkSource):
         if self._user is not None:
             password = self._secret.read(self._where, self._user)
             credentials = ("-u", self._user, "-p", password)
+        # If we should end first, its JVM does not outlive us for long.
+        waits = rmi_options(self._timeout_seconds)
         command = (
-            *(self._java, *_OPTIONS, *self._waits(), "-jar", JAR_PATH),
+            *(self._java, *_OPTIONS, *waits, "-jar", JAR_PATH),
             *("-url", self._url, "-json", *credentials, "-q", _query(questions)),
         )
         ended = run(command, self._where, self._timeout_seconds)
         return told_by(ended, questions, self._where, password)
-
-    def _waits(self) -> tuple[str, ...]:
-        # If we should end first, its JVM does not outlive us for long.
-        waits = max(1, round(self._timeout_seconds * 1000))
-        return (
-            f"-Dsun.rmi.transport.tcp.responseTimeout={waits}",
-            f"-Dsun.rmi.transport.tcp.handshakeTimeout={waits}",
-            f"-Dsun.rmi.transport.proxy.connectTimeout={waits}",
-        )
 
 
 def _query(questions: Sequence[Asked]) -> str:

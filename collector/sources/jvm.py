@@ -17,6 +17,7 @@ import jpype
 
 from collector.errors import ConfigError, SettingError
 from collector.sources.serial_filter import SERIAL_FILTER
+from collector.sources.timeouts import rmi_options
 
 _CLIENT_JARS: Final = ("kafka-clients", "slf4j-api")
 _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
@@ -107,7 +108,6 @@ def _library(home: Path) -> Path:
 
 
 def _options(home: Path, timeout_seconds: float) -> list[str]:
-    timeout_ms = max(1, round(timeout_seconds * 1000))
     options = [
         # A small young generation: else the whole heap would be filled before anything is
         # collected, and stay resident. What outlives a scrape is a few megabytes; the names of the
@@ -122,9 +122,7 @@ def _options(home: Path, timeout_seconds: float) -> list[str]:
         "-Djava.awt.headless=true",
         "-Dslf4j.internal.verbosity=ERROR",
         f"-Djdk.serialFilter={SERIAL_FILTER}",
-        f"-Dsun.rmi.transport.tcp.responseTimeout={timeout_ms}",
-        f"-Dsun.rmi.transport.tcp.handshakeTimeout={timeout_ms}",
-        f"-Dsun.rmi.transport.proxy.connectTimeout={timeout_ms}",
+        *rmi_options(timeout_seconds),
         "-Dsun.rmi.transport.connectionTimeout=60000",  # longer than a cadence: keep the socket
     ]
     if _feature_version(home) >= 22:

@@ -9,29 +9,26 @@ object. So what a scrape costs follows from what is wrong.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.samples import Answer, Reading, Series
+from collector.samples import Series
 from collector.sources.above import AboveZero
 from collector.sources.attributes import Attributes
-from collector.sources.cap import capped
 from collector.sources.census import Beans, Census
-from collector.sources.unchanged import Unchanged
+from collector.sources.readings import Readings, answer_of
 from collector.sources.usual import Usual
-from lakehouse.tables import FLAG_KNOWN_WRONG
+from collector.sources.values import Values, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.catalogue import Family, Metric
+    from collector.samples import Answer, Reading
     from collector.sources.mbean_server import MBeanServer
 
 _LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"
 _VERIFY_SECONDS: Final = 300.0
 _FEW: Final = 8  # a query evaluates every bean; to read as many as this one by one costs less
-
-Values = Mapping[Series, float | None]
 
 
 class _Quiet(NamedTuple):
@@ -61,14 +58,12 @@ class MBeanReader:
         version: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._server = server
-        self._version = version
         self._clock = clock
         self._census = Census(server, clock)
         self._attributes = Attributes(server, where)
         self._above = AboveZero(server)
         self._usual = Usual(server, self._attributes)
-        self._unchanged = Unchanged()
+        self._readings = Readings(version)
         self._quiet: dict[str, _Quiet] = {}
         self._hits: dict[str, int] = {}
         self._verify_at: dict[str, float] = {}
@@ -92,10 +87,7 @@ class MBeanReader:
                     found[metric.name] = self._filtered(metric, family, verify=verify)
         if verify:
             self._verify_at[family.name] = self._clock() + _VERIFY_SECONDS
-        readings = tuple(found[metric.name] for metric in family.metrics)
-        beans = sum(len(reading.zeros) + len(reading.values) for reading in readings)
-        kept, dropped = capped(readings, family.cap)
-        return Answer(kept, beans, dropped)
+        return answer_of(tuple(found[metric.name] for metric in family.metrics), family.cap)
 
     def _beans(self, metric: Metric) -> Beans:
         if metric.led and self._census.beans(metric):
@@ -124,40 +116,30 @@ class MBeanReader:
         for metric in metrics:
             values = told[metric.name]
             self._usual.learn(metric, values)
-            zeros = frozenset(series for series, value in values.items() if value == 0)
-            rest = {series: value for series, value in values.items() if value != 0}
+            zeros, rest = split(values)
             self._hits[metric.name] = len(rest) - sum(value is None for value in rest.values())
-            readings[metric.name] = self._reading(metric, zeros, rest)
+            readings[metric.name] = self._readings.reading(metric, zeros, rest)
         return readings
 
     def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
         census = self._beans(metric)
         above = self._above_zero(metric, family, census, verify=verify)
         if not above.keys() <= census.keys():
-            if metric.filter == "binary":
-                # Only a leader is ever under its min ISR, so it leads what we did not know of.
-                self._census.forget_led()
-                census = {**self._beans(metric), **above}
-            else:
-                above = {series: name for series, name in above.items() if series in census}
-        checked = verify or metric.filter != "binary"
-        if verify:
-            self._quiet.pop(metric.name, None)
-        quiet = self._quiet_beans(metric, census, above, checked=checked)
+            self._census.forget_led()  # it leads what we did not know of
+            census = {**self._beans(metric), **above}
+        quiet = self._quiet_beans(metric, census, above, verify=verify)
         self._hits[metric.name] = len(above) + len(quiet.others)
         if not above and not quiet.others:
-            return self._reading(metric, quiet.zeros, quiet.idle)
+            return self._readings.reading(metric, quiet.zeros, quiet.idle)
         values = dict(quiet.idle)
         if metric.filter == "binary":
             values.update(dict.fromkeys(above, 1.0))
         else:
             values.update(self._attributes.read(metric, above))
         values.update(self._attributes.read(metric, quiet.others))
-        fallen = {series for series, value in values.items() if value == 0}
-        if not fallen:
-            return self._reading(metric, quiet.zeros, values)
-        kept = {series: value for series, value in values.items() if series not in fallen}
-        return self._reading(metric, quiet.zeros | fallen, kept)
+        fallen, rest = split(values)
+        zeros = quiet.zeros | fallen if fallen else quiet.zeros
+        return self._readings.reading(metric, zeros, rest)
 
     def _above_zero(self, metric: Metric, family: Family, census: Beans, *, verify: bool) -> Beans:
         if not census:
@@ -186,14 +168,15 @@ class MBeanReader:
         told = self._attributes.read(metric, known.above)
         return len(told) == count and all(told.values())
 
-    def _quiet_beans(self, metric: Metric, census: Beans, above: Beans, *, checked: bool) -> _Quiet:
+    def _quiet_beans(self, metric: Metric, census: Beans, above: Beans, *, verify: bool) -> _Quiet:
         # A bean that is neither above zero nor zero says NaN, or something that must not pass for
         # zero. It is looked at one by one, whenever the census or what is above zero has changed;
         # a binary one only now and then, for the names of all zeros are the dearest of all answers.
-        known = self._quiet.get(metric.name)
+        known = None if verify else self._quiet.get(metric.name)
         if known is not None and known.census is census and known.above.keys() == above.keys():
             return known
         rest = census.keys() - above.keys()
+        checked = verify or metric.filter != "binary"
         if not checked or not rest:
             quiet = _Quiet(census, above, frozenset(rest), {}, {})
         else:
@@ -204,11 +187,6 @@ class MBeanReader:
             quiet = _Quiet(census, above, zeros, idle, others)
         self._quiet[metric.name] = quiet
         return quiet
-
-    def _reading(self, metric: Metric, zeros: frozenset[Series], values: Values) -> Reading:
-        flags = (FLAG_KNOWN_WRONG,) if metric.wrong_in(self._version) else ()
-        zeros = self._unchanged.same(metric.name, zeros)
-        return Reading(metric.name, metric.kind, zeros, values, flags)
 
 
 def _by_bean(metrics: Sequence[Metric]) -> list[list[Metric]]:

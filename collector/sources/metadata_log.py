@@ -7,14 +7,16 @@ is older than what was told last, and the history since then is told.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
 from collector.errors import SourceError, SourceTimeoutError
-from collector.samples import Answer, Identity, Moment, Notice, Series
-from collector.sources.cap import capped
+from collector.samples import Answer, Identity, Notice, Series
+from collector.sources.cap import within_cap
 from collector.sources.metadata_history import History, committed
 from collector.sources.metadata_state import MetadataState
+from collector.sources.readings import series_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -198,16 +200,8 @@ class MetadataLogSource:
                 f"{self._where}: the log has said nothing for {_SILENCE_SECONDS:g} s or more: is"
                 " the broker up, and does it reach the controllers?"
             )
-        readings, dropped = capped(history.readings, family.cap)
-        beans = sum(len(reading.zeros) + len(reading.values) for reading in readings)
-        told = tuple(
-            Moment(at_us, known and capped(known, family.cap)[0]) for at_us, known in moments
+        whole = Answer(
+            history.readings, 0, notices=(*notices, *of_history), moments=moments, more=more
         )
-        return Answer(
-            readings,
-            beans,
-            dropped,
-            notices=(*notices, *of_history),
-            moments=told,
-            more=more,
-        )
+        told = within_cap(whole, family.cap)
+        return replace(told, beans=series_count(told.readings))

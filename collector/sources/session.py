@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from collector.errors import IdentityError, SourceDataError, SourceError
+from collector.errors import IdentityError, SourceDataError
 from collector.samples import Identity
 from collector.sources.backoff import Backoff
 from collector.sources.expected import BROKER_INFO, CLIENT_INFO, CLUSTER_ID, LATEST_MS, RUNTIME
@@ -91,13 +91,7 @@ class MBeanSource(ABC):
             self.close()
         self._used_at = now
         if self._session is None:
-            self._backoff.check()
-            try:
-                self._session = self._guarded(self._open)
-            except SourceError as error:
-                self._backoff.failed(error)
-                raise
-            self._backoff.succeeded()
+            self._session = self._backoff.attempt(lambda: self._guarded(self._open))
         return self._session
 
     def _guarded(self, call: Callable[[], _Result]) -> _Result:

@@ -22,9 +22,10 @@ import msgspec
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.samples import Answer, Identity, Reading, Series
 from collector.sources.appended_lines import AppendedLines
-from collector.sources.cap import capped
+from collector.sources.cap import within_cap
 from collector.sources.names import told
 from collector.sources.unchanged import Unchanged
+from collector.sources.values import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -138,8 +139,7 @@ class StatisticsSource:
         self._forget_silent(fresh_s, garbage)
         throttles = self._throttles(windows)
         readings = tuple(self._reading(one.name, one.call, throttles) for one in family.metrics)
-        kept, dropped = capped(readings, family.cap)
-        return Answer(kept, len(throttles), dropped + garbage)
+        return within_cap(Answer(readings, len(throttles), garbage), family.cap)
 
     def close(self) -> None:
         """Close the file; what it holds by then is read again, as far as it is fresh."""
@@ -181,17 +181,13 @@ class StatisticsSource:
     def _reading(self, metric: str, call: str | None, throttles: _Throttles) -> Reading:
         if call not in (_AVG, _MAX):
             raise SourceError(f"{metric}: statistics have no {call}; they have {_AVG} and {_MAX}")
-        zeros: set[Series] = set()
         values: dict[Series, float | None] = {}
         for key, throttle in throttles.items():
             labels = (("broker", key.broker), ("type", key.type))
             series = Series(metric, client_id=key.client_id, labels=labels)
-            value = (throttle.avg if call == _AVG else throttle.max) if throttle else None
-            if value == 0:
-                zeros.add(series)
-            else:
-                values[series] = value
-        return Reading(metric, "gauge", self._unchanged.same(metric, frozenset(zeros)), values)
+            values[series] = (throttle.avg if call == _AVG else throttle.max) if throttle else None
+        zeros, others = split(values)
+        return Reading(metric, "gauge", self._unchanged.same(metric, zeros), others)
 
 
 def _decoded(line: bytes) -> _Statistics | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import jpype
 
 from collector.errors import SourceTimeoutError
+from collector.sources.timeouts import no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +49,7 @@ class Worker:
             result, error = self._answers.get(timeout=seconds)
         except queue.Empty:
             self.close()
-            raise SourceTimeoutError(
-                f"{where}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
-            ) from None
+            raise no_answer(where, seconds) from None
         if error is not None:
             raise error
         return result  # type: ignore[return-value]

@@ -83,17 +83,17 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
     (own / "own.yaml").write_text(_OWN_FAMILY)
     with RunningAgent(settings, tmp_path, WATCHDOG_USEC="4000000") as agent:
         wait_for(lambda: "READY=1" in agent.told(), 60)
-        wait_for(lambda: scrapes(agent, "min_isr") >= 2, 30)
+        wait_for(lambda: scrapes(agent, "min_isr") >= 2, 60)
         connections = jmx_connections(agent)
         assert connections
 
         # Broken, or beyond what a reload may change: one line each, and the old one stays.
         agent.config.write_text("window: [")
         agent.reload()
-        wait_for(lambda: len(events_of(agent, REFUSED)) == 1, 10)
+        wait_for(lambda: len(events_of(agent, REFUSED)) == 1, 60)
         agent.configure({**settings, "lake": {"path": str(tmp_path / "other")}})
         agent.reload()
-        wait_for(lambda: len(events_of(agent, REFUSED)) == 2, 10)
+        wait_for(lambda: len(events_of(agent, REFUSED)) == 2, 60)
         assert "not YAML" in events_of(agent, REFUSED)[0]["error"]
         assert events_of(agent, REFUSED)[1]["error"] == (
             f"{agent.config}: lake.path: it has changed, which takes a restart"
@@ -106,13 +106,13 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
         agent.configure({**settings, "catalogue": str(own)})
         before = scrapes(agent, "quotas")
         agent.reload()
-        wait_for(lambda: scrapes(agent, "own") >= 3, 20)
+        wait_for(lambda: scrapes(agent, "own") >= 3, 60)
         assert value(agent, "jmxlake_agent_interval_seconds", family="min_isr") == 1
         assert value(agent, "jmxlake_agent_interval_seconds", family="tiered") is None
         assert scrapes(agent, "quotas") >= before
         assert jmx_connections(agent) == connections
         assert agent.stop() == 0
-        wait_for(lambda: "STOPPING=1" in agent.told(), 5)
+        wait_for(lambda: "STOPPING=1" in agent.told(), 60)
         told = agent.told()
     assert told.count("RELOADING=1") == 3
     assert told.count("READY=1") == 4
@@ -160,7 +160,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
     (tmp_path / "file").write_text("no folder")
     with RunningAgent(settings, tmp_path) as agent:
         wait_for(lambda: "READY=1" in agent.told(), 60)
-        wait_for(lambda: bool(value(agent, "jmxlake_agent_commit_failures_total")), 20)
+        wait_for(lambda: bool(value(agent, "jmxlake_agent_commit_failures_total")), 60)
         status, body = agent.ask("/readyz")
         assert status == 503
         missing = json.loads(body)["missing"]

@@ -95,7 +95,7 @@ def test_what_should_be_on_the_demos_kafka_is_there(cluster: Cluster) -> None:
         source, role = open_source(cluster, node), node.plan.role
         version = source.identify().kafka_version
         assert version == "4.3.1"
-        wait_for(lambda s=source, r=role: not wanted(r, "4.3.1") - present(read_all(s, r)), 20)
+        wait_for(lambda s=source, r=role: not wanted(r, "4.3.1") - present(read_all(s, r)), 60)
         source.close()
 
 
@@ -103,7 +103,7 @@ def test_an_older_kafka_is_read_in_the_same_shape(older: Cluster) -> None:
     for node in (older.nodes[1], older.controller):
         source, role = open_source(older, node), node.plan.role
         assert source.identify().kafka_version == OLDER
-        wait_for(lambda s=source, r=role: not wanted(r, OLDER) - present(read_all(s, r)), 20)
+        wait_for(lambda s=source, r=role: not wanted(r, OLDER) - present(read_all(s, r)), 60)
         early = wanted(role, "99") - wanted(role, OLDER)
         assert not early & present(read_all(source, role))
         source.close()

@@ -111,7 +111,7 @@ def client_port(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> I
     names = {"CLIENTS_PRODUCER": PRODUCER, "CLIENTS_CONSUMER": CONSUMER, "LC_ALL": "C.UTF-8"}
     process = launcher.start(command, folder / "log", names)
     try:
-        wait_for(lambda: process.poll() is not None or is_listening(port), 30)
+        wait_for(lambda: process.poll() is not None or is_listening(port), 60)
         assert process.poll() is None, (folder / "log").read_text()
         yield port
     finally:
@@ -146,7 +146,7 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
             return all((values(over_jmx, family).get(one) or 0) > 0 for one in throttled)
         return False
 
-    wait_for(are_throttled, 40)
+    wait_for(are_throttled, 60)
     for source in (over_jmx, attached):
         identity = source.identify()
         assert (identity.cluster, identity.node) == (cluster.id, "billing")
@@ -194,7 +194,7 @@ def test_librdkafka_tells_of_the_throttling_that_the_broker_tells_of(
         # While one answer is all that both remember they say the same.
         return any(told == pytest.approx(seen, rel=0.02) for told, seen in pairs)
 
-    wait_for(agree, 30)
+    wait_for(agree, 60)
     assert len(pairs) < 50
     source.close()
 
@@ -204,7 +204,7 @@ def test_a_client_id_that_breaks_librdkafkas_json_is_told_as_garbage(
 ) -> None:
     file = tmp_path / "statistics"
     client = librdkafka(cluster, 'quo"ted', file)
-    wait_for(lambda: client.poll(0.1) >= 0 and file.exists(), 10)
+    wait_for(lambda: client.poll(0.1) >= 0 and file.exists(), 60)
     source = StatisticsSource(Expected("client", "billing", cluster.id), file)
     with pytest.raises(SourceTimeoutError, match=r"lines are garbage; is a quote in a client\.id"):
         source.read(CATALOGUE.family("client_statistics"))
@@ -237,7 +237,7 @@ def test_odd_names_of_real_clients_reach_delta_bit_for_bit_or_are_counted(
             _ask_for_versions(connection, name.encode())
     family = CATALOGUE.family("client_rates")
     wanted = {Series("kafka.client.request.time", client_id=name) for name in (*HELD, OTHER)}
-    wait_for(lambda: values(broker, family).keys() >= wanted, 10)
+    wait_for(lambda: values(broker, family).keys() >= wanted, 60)
     lake = tmp_path / "lake"
     dropped = _record(broker, family, lake, tmp_path / "spool.db")
     files = DeltaTable(f"{lake}/bronze/runs").file_uris()

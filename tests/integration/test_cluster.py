@@ -17,6 +17,7 @@ from demo.errors import DemoError
 from demo.java import java_command
 from demo.metadata_log import partition_truth, read_log
 from demo.topics import create_assigned
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.kafka
 
@@ -45,13 +46,6 @@ def jmx_tool(cluster, node, *options):
         check=False,
         timeout=60,
     )
-
-
-def wait_for(condition, timeout=30):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
 
 
 def processes_with(text):
@@ -128,17 +122,17 @@ def test_sasl_lets_in_who_knows_the_password(cluster, password, arrives):
 def test_killed_broker_comes_back_and_the_metadata_log_tells_when_it_was_missed(cluster):
     create_assigned(cluster, "missed", [[1, 2]], min_insync_replicas="2")
     create_assigned(cluster, "alone", [[2]])
-    wait_for(lambda: in_sync(cluster, "missed") == 2)
+    wait_for(lambda: in_sync(cluster, "missed") == 2, 30)
     node = cluster.nodes[2]
     old_pid, killed_at = node.pid, time.time()
 
     node.kill()
     assert not psutil.pid_exists(old_pid)
-    wait_for(lambda: in_sync(cluster, "missed") == 1)
+    wait_for(lambda: in_sync(cluster, "missed") == 1, 30)
     missed_at = time.time()
     node.restart()
     cluster.wait_ready()
-    wait_for(lambda: in_sync(cluster, "missed") == 2)
+    wait_for(lambda: in_sync(cluster, "missed") == 2, 30)
     whole_at = time.time()
 
     assert node.pid != old_pid
@@ -157,10 +151,10 @@ def test_paused_broker_stands_still_until_it_is_resumed(cluster):
     node = cluster.nodes[3]
 
     node.pause()
-    wait_for(lambda: psutil.Process(node.pid).status() == psutil.STATUS_STOPPED)
+    wait_for(lambda: psutil.Process(node.pid).status() == psutil.STATUS_STOPPED, 30)
     node.resume()
 
-    wait_for(lambda: psutil.Process(node.pid).status() != psutil.STATUS_STOPPED)
+    wait_for(lambda: psutil.Process(node.pid).status() != psutil.STATUS_STOPPED, 30)
     cluster.wait_ready()
 
 
@@ -180,7 +174,7 @@ def test_leaves_no_process_behind(tmp_path, number):
         parent.wait(30)
 
     assert len(pids) == 2
-    wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), timeout=5)
+    wait_for(lambda: not any(psutil.pid_exists(pid) for pid in pids), 5)
 
 
 def test_interrupted_demo_leaves_no_process_behind(tmp_path):

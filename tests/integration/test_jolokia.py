@@ -69,7 +69,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
     with Cluster.start(folder / "kafka", 0, jolokia=True, jvm_options=lambda _: options) as cluster:
         agents = Agents(cluster, folder, ports[0], short)
-        wait_for(lambda: _is_active(agents), 30)
+        wait_for(lambda: _is_active(agents), 60)
         yield agents
 
 

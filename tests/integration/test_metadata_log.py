@@ -202,7 +202,7 @@ def _play(cluster: Cluster, agents: Agents) -> None:
     # While all is well: a change of min ISR takes away what a partition without a leader waits for.
     set_broker_defaults(cluster, {"min.insync.replicas": "2"})
     cluster.nodes[3].kill()
-    wait_for(lambda: _leader(cluster, "solo") == -1, 30)
+    wait_for(lambda: _leader(cluster, "solo") == -1, 60)
     agents.kill(1)
     configure(cluster, "three", {"min.insync.replicas": "3"})
     admin = cluster.admin()  # kept in a name: without it the futures fail

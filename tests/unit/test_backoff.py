@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from collector.errors import SourceRefusedError
@@ -15,38 +17,46 @@ class FakeClock:
         return self.now
 
 
-def waits(clock: FakeClock, backoff: Backoff) -> float:
-    began = clock.now
-    while True:
-        try:
-            backoff.check()
-        except SourceRefusedError:
-            clock.now += 0.01
-        else:
-            return clock.now - began
+class FakeHost:
+    """Nobody listens there until somebody does; notes when it was tried."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.up = False
+        self.tried: list[float] = []
+
+    def __call__(self) -> str:
+        self.tried.append(self.clock.now)
+        if not self.up:
+            raise SourceRefusedError("nobody listens there")
+        return "connected"
+
+
+def try_in_vain(clock: FakeClock, backoff: Backoff, host: FakeHost, times: int) -> None:
+    while len(host.tried) < times:
+        with pytest.raises(SourceRefusedError, match="nobody listens there"):
+            backoff.attempt(host)
+        clock.now += 0.01
 
 
 def test_it_waits_longer_after_each_failure_and_never_longer_than_five_seconds() -> None:
     clock = FakeClock()
-    backoff = Backoff(clock)
-    backoff.check()
-    found = []
-    for _ in range(8):
-        backoff.failed(SourceRefusedError("nobody listens there"))
-        with pytest.raises(SourceRefusedError, match="nobody listens there"):
-            backoff.check()
-        found.append(waits(clock, backoff))
-    for number, wait in enumerate(found):
+    host = FakeHost(clock)
+    try_in_vain(clock, Backoff(clock), host, 9)
+    assert host.tried[0] == 0
+    for number, (before, after) in enumerate(pairwise(host.tried)):
         longest = min(0.5 * 2**number, 5.0)
-        assert longest / 2 - 0.01 <= wait <= longest + 0.01
+        assert longest / 2 - 0.01 <= after - before <= longest + 0.011
 
 
 def test_after_a_success_it_begins_anew() -> None:
     clock = FakeClock()
-    backoff = Backoff(clock)
-    for _ in range(5):
-        backoff.failed(SourceRefusedError("down"))
-    backoff.succeeded()
-    backoff.check()
-    backoff.failed(SourceRefusedError("down"))
-    assert waits(clock, backoff) <= 0.51
+    backoff, host = Backoff(clock), FakeHost(clock)
+    try_in_vain(clock, backoff, host, 5)
+    clock.now += 5
+    host.up = True
+    assert backoff.attempt(host) == "connected"
+    assert backoff.attempt(host) == "connected"
+    host.up = False
+    try_in_vain(clock, backoff, host, 7 + 2)
+    assert host.tried[-1] - host.tried[-2] <= 0.52
