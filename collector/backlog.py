@@ -64,8 +64,7 @@ class BacklogGauge:
     def _oldest_us(self) -> int | None:
         number = self._spool.oldest_number()
         if number is not None and number != self._oldest[0]:
-            waiting = self._spool.oldest()
-            if waiting is not None:
+            for waiting in self._spool.waiting(0):
                 self._oldest = waiting.number, _start_us(waiting.batch)
         return self._oldest[1] if number is not None else None
 

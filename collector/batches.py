@@ -19,10 +19,33 @@ if TYPE_CHECKING:
 _DAY_US: Final = 86_400_000_000
 
 
+class Since(msgspec.Struct, frozen=True):
+    """From when on an agent has seen for itself what it tells; instants in microseconds.
+
+    What it tells of the time before it took over from the agent before it, out of the spool. That
+    is right, unless the spool was restored from an old copy.
+
+    Attributes:
+        began_us: When it started.
+        metrics: When the first answer since then came, by metric, where that is later.
+        families: The same, by family.
+    """
+
+    began_us: int
+    metrics: dict[str, int] = msgspec.field(default_factory=dict)
+    families: dict[str, int] = msgspec.field(default_factory=dict)
+
+
 class Batch(msgspec.Struct):
-    """Rows by table name, in the order of the table's columns, without agent and batch number."""
+    """Rows by table name, in the order of the table's columns, without agent and batch number.
+
+    Attributes:
+        rows: The rows.
+        since: What of them the agent that sealed them has seen for itself; None: not known.
+    """
 
     rows: dict[str, list[tuple[Any, ...]]]
+    since: Since | None = None
 
     def __bool__(self) -> bool:
         """Whether there is any row."""
@@ -37,7 +60,9 @@ class Origin(msgspec.Struct, frozen=True):
     catalogue: str
 
 
-def batch_of(sealed: Sealed, origin: Origin, known_sets: Collection[str]) -> Batch:
+def batch_of(
+    sealed: Sealed, origin: Origin, known_sets: Collection[str], since: Since | None = None
+) -> Batch:
     """The rows for what was sealed; a member set is written only where it is not known yet."""
     sets = {run.members.hash: run.members for run in sealed.runs if run.members is not None}
     return Batch(
@@ -50,7 +75,8 @@ def batch_of(sealed: Sealed, origin: Origin, known_sets: Collection[str]) -> Bat
             ],
             tables.SCRAPES.name: [_scrape(account, origin) for account in sealed.accounts],
             tables.EVENTS.name: [_event(event, origin) for event in sealed.events],
-        }
+        },
+        since,
     )
 
 

@@ -36,6 +36,7 @@ class FamilyTrack(msgspec.Struct):
         sealed_us: Of an exact family: what starts before this instant is final.
         heard_us: When an exact family told something last, by our own clock.
         failure: The last attempt at an exact family, if it failed.
+        resumed_us: When the first answer since the agent's start came; None before.
     """
 
     max_gap_us: int
@@ -50,6 +51,7 @@ class FamilyTrack(msgspec.Struct):
     sealed_us: int = 0
     heard_us: int = 0
     failure: Scrape | None = None
+    resumed_us: int | None = None
 
     @property
     def last_us(self) -> int:
@@ -87,6 +89,21 @@ class FamilyTrack(msgspec.Struct):
                 self.stop(limit_us, ledger)
                 self.account.stop(limit_us)
         self.cut(now_us, window_us, ledger)
+
+    def part(self, at_us: int, window_us: int, ledger: Ledger) -> None:
+        """Cut at the start of an agent: what is told before was seen by the one before it."""
+        self.elapse(at_us, window_us, ledger)
+        self.resumed_us = None
+        if self.account.open:
+            for track in self.tracks():
+                track.cut(at_us, ledger)
+            self.account.cut(at_us)
+
+    def break_off(self, ledger: Ledger) -> None:
+        """Nothing is known of the time after the last attempt."""
+        last_us = self.last_us
+        self.stop(last_us, ledger)
+        self.account.stop(last_us)
 
     def begin_exact(self, moment: Scrape, window_us: int) -> None:
         """A moment is told: from now on it is an exact family, if it was none yet."""

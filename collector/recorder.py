@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector import journal
+from collector import journal, takeover
 from collector.batches import Origin, batch_of
+from collector.errors import SpoolError
+from collector.missed import Missed
 from collector.runs import Encoder, Event, Sealed
 from collector.samples import Scrape, Series
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from collector.spool import Spool
 
+_NOTHING: Final = Sealed([], [], [])
 UNKNOWN_CLUSTER = "unknown"
 """Stands for the cluster of a source that never answered and whose cluster is not configured."""
 
@@ -32,6 +36,13 @@ class Recorder:
         memory_us: Per metric, how long its bean shows a value after its cause has ended.
         catalogue: Hash of the catalogue in force.
         cluster: Cluster id if configured; what the source says goes before it.
+
+    Attributes:
+        found: What was wrong with the spool when it was opened.
+        dropped_batches: How many lost their runs to a full spool since then.
+
+    Raises:
+        SpoolError: The spool cannot be read or written, or holds what this version cannot read.
     """
 
     def __init__(
@@ -49,7 +60,9 @@ class Recorder:
         self._window_us, self._memory_us = window_us, memory_us
         self.dropped_batches = 0
         self._broken = False
+        self._missed = Missed()
         self._encoder = self._recover()
+        self._admit()
         self._configure()
 
     def record(self, scrape: Scrape) -> None:
@@ -59,11 +72,16 @@ class Recorder:
             SpoolError: It could not be kept, and is not in the encoder either.
         """
         with self._sound():
-            if self._encoder.accepts(scrape):
-                self._spool.append(journal.encode(scrape, self._encoder))
-                self._encoder.record(scrape)
-                if scrape.exact and self._encoder.holds_much():
-                    self._keep(self._encoder.seal_told())
+            try:
+                self._own_up()
+                if self._encoder.leaves_cluster(scrape):
+                    self._keep(self._encoder.leave_cluster())
+                self._append(scrape)
+            except SpoolError as error:
+                self._missed.add(scrape, error)
+                raise
+            if scrape.exact and self._encoder.holds_much():
+                self._keep(self._encoder.seal_told())
 
     def told_us(self, family: str) -> int:
         """Up to when a family was told, in microseconds; 0: nothing was told yet."""
@@ -102,13 +120,13 @@ class Recorder:
 
     def note(self, event: Event) -> None:
         """Keep something that happened to the agent itself."""
-        with self._sound():
+        with self._owning_up():
             self._encoder.events.append(event)
-            self._keep(Sealed([], [], []))
+            self._keep(_NOTHING)
 
     def seal(self, now_us: int) -> bool:
         """Move the windows that are final into a batch; True where there were any."""
-        with self._sound():
+        with self._owning_up():
             if not self._encoder.has_sealable(now_us):
                 return False
             self._keep(self._encoder.seal(now_us))
@@ -116,13 +134,32 @@ class Recorder:
 
     def flush(self, now_us: int) -> None:
         """Move everything into a batch at an orderly stop."""
-        with self._sound():
+        with self._owning_up():
             self._keep(self._encoder.flush(now_us))
 
     def step_clock(self, from_us: int, to_us: int) -> None:
         """The wall clock jumped."""
-        with self._sound():
+        with self._owning_up():
             self._keep(self._encoder.step_clock(from_us, to_us))
+
+    def forsake(self) -> None:
+        """The lake knows more of this agent than its spool: go on as another, from here on.
+
+        The spool was restored from an old copy. What it holds of the time before this start may
+        have been told, and what the first answers since then count on from was told.
+
+        Raises:
+            SpoolError: It could not be kept; nothing has changed.
+        """
+        with self._owning_up():
+            old, new = self._spool.agent, uuid.uuid4().hex
+            now_us = self._encoder.ended_us()
+            self._keep(self._encoder.flush(now_us))
+            takeover.forsake(self._encoder)
+            event = Event(now_us, "spool_restored", Series(""), old, new)
+            self._encoder.events.append(event)
+            with self._restoring():
+                self._spool.renew_agent(msgspec.msgpack.encode(self._encoder), new)
 
     @contextmanager
     def _sound(self) -> Iterator[None]:
@@ -132,20 +169,66 @@ class Recorder:
                 self._mend()
             yield
 
+    @contextmanager
+    def _owning_up(self) -> Iterator[None]:
+        """Sound, and with all attempts that had been made."""
+        with self._sound():
+            self._own_up()
+            yield
+
+    def _own_up(self) -> None:
+        """Record the attempts that could not be kept when they were made."""
+        for scrape in self._missed.waiting():
+            self._append(scrape)
+            self._missed.kept(scrape)
+
+    def _append(self, scrape: Scrape) -> None:
+        if self._encoder.accepts(scrape):
+            self._spool.append(journal.encode(scrape, self._encoder))
+            self._encoder.record(scrape)
+
     def _mend(self) -> None:
         self._encoder = self._recover()
         self._remember()
         self._broken = False
 
+    @contextmanager
+    def _restoring(self) -> Iterator[None]:
+        """The encoder becomes what is on disk again, should what follows not get there."""
+        try:
+            yield
+        except Exception:
+            self._broken = True
+            self._mend()  # as it was: what could not be kept is not lost
+            raise
+
     def _recover(self) -> Encoder:
         state, entries = self._spool.recover()
-        if state is None:
-            encoder = Encoder(self._window_us, dict(self._memory_us))
-        else:
-            encoder = msgspec.msgpack.decode(state, type=Encoder)
-        for entry in entries:
-            encoder.record(journal.decode(entry, encoder))
+        try:
+            if state is None:
+                encoder = Encoder(self._window_us, dict(self._memory_us))
+            else:
+                encoder = msgspec.msgpack.decode(state, type=Encoder)
+            for entry in entries:
+                encoder.record(journal.decode(entry, encoder))
+        except msgspec.DecodeError as error:
+            raise SpoolError(
+                f"the spool holds what this version of jmxlake-agent cannot read ({error}); "
+                "let the version that wrote it deliver it, or move it away"
+            ) from error
         return encoder
+
+    def _admit(self) -> None:
+        """Take in what was found when the spool was opened."""
+        self.found = self._spool.found
+        if not self.found:
+            return
+        if any(one.kind == "spool_tail_lost" for one in self.found):
+            takeover.lose_tail(self._encoder)
+        for one in self.found:
+            event = Event(one.at_us, one.kind, Series(""), one.old, one.new)
+            self._encoder.events.append(event)
+        self._keep(_NOTHING)
 
     def _configure(self) -> None:
         encoder, window_us = self._encoder, self._window_us
@@ -166,15 +249,11 @@ class Recorder:
         identity = self._encoder.identity
         cluster = identity.cluster if identity else self._cluster or UNKNOWN_CLUSTER
         origin = Origin(cluster, self._source, self._catalogue)
-        try:
-            batch = batch_of(sealed, origin, self._spool.known_sets())
+        with self._restoring():
+            self._spool.bind("cluster", cluster)
+            batch = batch_of(
+                sealed, origin, self._spool.known_sets(), takeover.since(self._encoder, sealed)
+            )
             state = msgspec.msgpack.encode(self._encoder)
-            dropped_batches = self._spool.seal(batch, state)
-        except Exception:
-            self._broken = True
-            self._mend()  # as it was: what could not be kept is not lost
-            raise
-        for number in dropped_batches:
-            dropped = Event(self._encoder.sealed_us, "batch_dropped", Series(""), str(number))
-            self._encoder.events.append(dropped)
-        self.dropped_batches += len(dropped_batches)
+            dropped = self._spool.seal(batch, state)
+        self.dropped_batches += len(dropped)

@@ -66,6 +66,8 @@ class Encoder(msgspec.Struct):
         sealed_us: What starts before this instant is final, and nothing may start before it.
         began_us: Since when the clock has run without a jump.
         told: Spans that were told before the clock jumped; they are not told again.
+        started_us: When the agent started, or its clock was set.
+        floor_us: What a history says of the time before this instant was told by another agent.
     """
 
     window_us: int
@@ -78,15 +80,18 @@ class Encoder(msgspec.Struct):
     sealed_us: int = 0
     began_us: int = 0
     told: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    started_us: int = 0
+    floor_us: int = 0
 
     def accepts(self, scrape: Scrape) -> bool:
         """Whether an attempt is to be recorded: in order, and of a time that was not told yet."""
         family = self.families.get(scrape.family)
         if family is not None and family.exact:
-            return not scrape.exact or scrape.asked_us >= max(family.last_us, family.sealed_us)
+            told_us = max(family.last_us, family.sealed_us, self.floor_us)
+            return not scrape.exact or scrape.asked_us >= told_us
         last_us = family.last_us if family else 0
         if scrape.exact:
-            return scrape.asked_us >= last_us
+            return scrape.asked_us >= max(last_us, self.floor_us)
         told = any(start <= scrape.answered_us < end for start, end in self.told)
         in_order = scrape.answered_us >= self.sealed_us and scrape.asked_us >= last_us
         return in_order and not told and scrape.answered_us >= scrape.asked_us
@@ -115,6 +120,7 @@ class Encoder(msgspec.Struct):
             family.cut(scrape.answered_us, self.window_us, self.ledger)
             self._observe(family, scrape, scrape.answer, scrape.identity, self.ledger)
             family.answered_us = scrape.answered_us
+            family.resumed_us = family.resumed_us or scrape.answered_us
         else:
             family.stop(scrape.asked_us, self.ledger)
         family.account.attempt(scrape, family.max_gap_us)
@@ -156,13 +162,33 @@ class Encoder(msgspec.Struct):
 
     def begin(self, now_us: int) -> None:
         """An agent starts: what exact families missed is waited for from now on."""
+        self.started_us = now_us
         for family in self._families(exact=True):
             family.heard_us = max(family.heard_us, now_us)
+        for family in self._families(exact=False):
+            family.part(now_us, self.window_us, self.ledger)
+
+    def leaves_cluster(self, scrape: Scrape) -> bool:
+        """Whether an attempt found a source of another cluster than all before."""
+        found = scrape.identity
+        if found is None or self.identity is None or not found.started_us:
+            return False
+        return found.cluster != self.identity.cluster
+
+    def leave_cluster(self) -> Sealed:
+        """End and take out everything that is known of one cluster; of another one none is."""
+        sealed = self.flush(self.ended_us())
+        for family in self.families.values():
+            family.gauges.clear()
+            family.counters.clear()
+        self.non_consumed = NonConsumed()
+        return sealed
 
     def told_us(self, name: str) -> int:
         """Up to when a family was told; of one that is new, up to when all the others were."""
         family = self.families.get(name)
-        return max(family.last_us, family.sealed_us) if family else self.last_attempt_us()
+        told_us = max(family.last_us, family.sealed_us) if family else self.last_attempt_us()
+        return max(told_us, self.floor_us)
 
     def sealable_us(self, now_us: int) -> int:
         """The start of the oldest window that may still change; at least ``sealed_us``."""
@@ -195,8 +221,15 @@ class Encoder(msgspec.Struct):
         self.told = [*self.told, (self.began_us or from_us, from_us)][-_TOLD:]
         self.began_us = to_us
         self.sealed_us = 0
+        self.started_us = to_us
+        for family in self._families(exact=False):
+            family.resumed_us = None
         event = Event(to_us, "clock_step", Series(""), str(from_us), str(to_us))
         return sealed._replace(events=[*sealed.events, event])
+
+    def ended_us(self) -> int:
+        """The first instant of which nothing is known yet."""
+        return max(self.last_attempt_us() + 1, self.sealed_us, self.started_us)
 
     def last_attempt_us(self) -> int:
         """When the last attempt was made by our own clock, 0 before the first."""

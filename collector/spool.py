@@ -1,74 +1,85 @@
 """The spool: what was read and is not in the lake yet, on this host's disk.
 
-SQLite with a write-ahead log and ``synchronous=FULL``: what a call wrote is on disk on its return.
+What a call wrote is on disk on its return, or the call raises and nothing has changed.
 """
 
 from __future__ import annotations
 
 import fcntl
-import sqlite3
-import threading
+import os
 import uuid
-import zlib
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-import msgspec
-
+from collector import spool_damage, spool_rows
 from collector.batches import Batch
+from collector.clock import SystemClock
 from collector.errors import SpoolError
-from lakehouse import tables
+from collector.restored import amended
+from collector.spool_damage import Finding
+from collector.spool_file import VERSION, SpoolFile, advise
+from collector.spool_sets import KnownSets
+from collector.spool_witness import Witness
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), state BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS batches (number INTEGER PRIMARY KEY AUTOINCREMENT, rows BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS sets (hash TEXT PRIMARY KEY);
-"""
-_VERSION: Final = "1"
+    from collector.clock import Clock
+    from collector.spool_witness import Reached
+
+__all__ = ["Finding", "Sealed", "Spool"]
 
 
 class Sealed(NamedTuple):
-    """A numbered batch that waits for delivery."""
+    """A numbered batch that waits for delivery.
+
+    Attributes:
+        number: Higher than that of every batch sealed before.
+        batch: Its rows.
+        agent: The id under which the lake knows it. It is that of the spool, but for what waited
+            when the spool got another.
+    """
 
     number: int
     batch: Batch
+    agent: str
 
 
 class Spool:
     """One agent's spool; a lock on it keeps a second agent out.
 
+    A file that is damaged is set aside, and a new one begun in its place.
+
     Args:
         path: The SQLite file; it is made where it is missing, readable by its owner alone.
-        max_bytes: Size of the waiting batches beyond which the oldest is dropped.
+        max_bytes: Packed size of the waiting batches beyond which the oldest loses its runs.
+        clock: Gives the instant at which damage is found.
 
     Attributes:
-        reached: The highest batch number that the lake may know of: what was given before it was
-            opened, and what was acknowledged since.
+        reached: The highest batch number of this agent that the lake may know of.
+        found: What was wrong when it was opened, until the next batch is sealed.
 
     Raises:
-        SpoolError: It cannot be read or written, is damaged, or another agent holds it.
+        SpoolError: It cannot be read or written, is of another version, or another agent holds it.
     """
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
-        self._path = path
+    def __init__(self, path: Path, max_bytes: int, clock: Clock | None = None) -> None:
+        self._path = path = path.resolve()  # as SQLite does for what it keeps beside the file
         self._max_bytes = max_bytes
-        self._mutex = threading.RLock()
-        self.reached = 0
-        with self._guarded():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = path.with_suffix(".lock").open("w")
-        try:
-            self._take_lock()
-            self._open()
-        except BaseException:
-            self._lock.close()
-            raise
+        with ExitStack() as opened:
+            self._take_lock(opened)
+            now_us = (clock or SystemClock()).wall_us()
+            spool_damage.mend(path, now_us)
+            self._file = SpoolFile(path)
+            opened.callback(self._file.close)
+            try:
+                self._witness = Witness(path.with_name(path.name + ".count"))
+            except OSError as error:
+                raise advise(path, error) from error
+            opened.callback(self._witness.close)
+            self.found, self._written, self._sets = self._load(now_us)
+            self._opened_at = self._written.batch
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -78,197 +89,181 @@ class Spool:
 
     def close(self) -> None:
         """Let go of the file and the lock."""
-        self._db.close()
-        self._lock.close()
+        self._opened.close()
 
     @property
     def agent(self) -> str:
         """The id under which this spool's batches are known in the lake."""
-        return self._meta("agent")
+        return self._agent
 
-    def renew_agent(self) -> None:
-        """Take a new id: the lake knows more of the old one than this spool did when it was opened.
+    def renew_agent(self, state: bytes | None = None, agent: str | None = None) -> None:
+        """Take a new id: the lake knows more of the old one than this spool does.
 
-        The spool was restored from an old copy. What waited in it then is in the lake.
+        The spool was restored from an old copy. What waited when it was opened stays under the old
+        id, where the lake can tell what of it was delivered; what was sealed since goes by the new
+        one. Both lose what may have been told already.
+
+        Args:
+            state: The encoder's state from now on; the journal begins anew. None: as it was.
+            agent: The new id; None: any.
         """
-        with self._transaction() as db:
-            agent = uuid.uuid4().hex
-            db.execute("UPDATE meta SET value = ? WHERE key = 'agent'", (agent,))
-            db.execute("DELETE FROM batches WHERE number <= ?", (self.reached,))
+        agent = agent or uuid.uuid4().hex
+        with self._file.writing() as db:
+            for one in spool_rows.waiting(db):
+                owner = agent if one.number > self._opened_at else one.agent
+                batch = amended(spool_rows.batch(db, one.number))
+                spool_rows.put_batch(db, one.number, owner, batch)
+            spool_rows.put_meta(db, "agent", agent)
+            spool_rows.put_meta(db, "reached", "0")
             db.execute("DELETE FROM sets")
-        self.reached = self.last_number()
+            if state is not None:
+                spool_rows.begin_journal(db, state, self._written)
+        self._agent, self.reached = agent, 0
+        self._sets.clear()
+        self._witness.write(agent, self._written)
 
     def bind(self, what: str, value: str) -> None:
         """Remember which lake the member sets went to; of another one none is known."""
-        with self._transaction() as db:
-            row = db.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
-            if row is None or row[0] != value:
-                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (what, value))
-                if row is not None:
-                    db.execute("DELETE FROM sets")
+        with self._file.reading() as db:
+            before = spool_rows.meta(db, what)
+        if before == value:
+            return
+        with self._file.writing() as db:
+            spool_rows.put_meta(db, what, value)
+            if before is not None:
+                db.execute("DELETE FROM sets")
+        if before is not None:
+            self._sets.clear()
 
     def append(self, entry: bytes) -> None:
         """Keep one journal entry."""
-        with self._transaction() as db:
-            db.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
+        written = self._written._replace(entry=self._written.entry + 1)
+        try:
+            with self._file.writing() as db:
+                spool_rows.add_entry(db, written.entry, entry)
+        except SpoolError:
+            # It was read all the same: should we die now, the next start must not think that
+            # nothing came after the entry before.
+            self._witness.write(self._agent, written)
+            raise
+        self._wrote(written)
 
     def seal(self, batch: Batch, state: bytes) -> list[int]:
         """Keep a batch and the encoder's state after it; the journal begins anew.
 
         Returns:
-            Numbers of the oldest batches that had to be dropped to stay below ``max_bytes``.
+            Numbers of the oldest batches whose runs were dropped to stay below ``max_bytes``.
         """
-        with self._transaction() as db:
+        number = self._written.batch + 1 if batch else self._written.batch
+        written = self._written._replace(batch=number)
+        used = self._sets.used(batch, number)
+        with self._file.writing() as db:
             if batch:
-                db.execute("INSERT INTO batches (rows) VALUES (?)", (_pack(batch),))
-                sets = [(row[0],) for row in batch.rows[tables.MEMBERS.name]]
-                db.executemany("INSERT OR IGNORE INTO sets VALUES (?)", sets)
-            db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?)", (state,))
-            db.execute("DELETE FROM journal")
-            return self._drop_excess(db)
+                spool_rows.put_batch(db, number, self._agent, batch)
+            spool_rows.begin_journal(db, state, written)
+            db.execute("DELETE FROM findings")
+            dropped, gone = spool_rows.drop_excess(db, self._max_bytes, self._sets, used)
+            gone |= self._sets.stale(number)
+            self._sets.save(db, used, gone)
+        self._sets.took(used, gone)
+        self.found = ()
+        self._wrote(written)
+        return dropped
 
     def recover(self) -> tuple[bytes | None, list[bytes]]:
         """The encoder's last state, if any, and the journal since then."""
-        with self._guarded():
-            state = self._db.execute("SELECT state FROM snapshot").fetchone()
-            entries = self._db.execute("SELECT entry FROM journal ORDER BY number").fetchall()
+        with self._file.reading() as db:
+            state = db.execute("SELECT state FROM snapshot").fetchone()
+            entries = db.execute("SELECT entry FROM journal ORDER BY number").fetchall()
         return (state[0] if state else None), [entry for (entry,) in entries]
 
     def known_sets(self) -> set[str]:
         """Hashes of the member sets that are in the lake or on their way."""
-        with self._guarded():
-            return {key for (key,) in self._db.execute("SELECT hash FROM sets")}
+        return self._sets.hashes()
 
-    def oldest(self) -> Sealed | None:
-        """The batch to deliver next."""
-        with self._guarded():
-            row = self._db.execute(
-                "SELECT number, rows FROM batches ORDER BY number LIMIT 1"
-            ).fetchone()
-        if row is None:
-            return None
-        return Sealed(row[0], _unpack(row[1]))
+    def waiting(self, limit_bytes: int) -> list[Sealed]:
+        """The batches to deliver next, oldest first and of one agent; at least one if any waits.
+
+        Args:
+            limit_bytes: Packed size of all that are returned, beyond the first.
+        """
+        found: list[Sealed] = []
+        with self._file.reading() as db:
+            rows = db.execute("SELECT number, rows, agent FROM batches ORDER BY number")
+            for number, packed, agent in rows:
+                limit_bytes -= len(packed)
+                if found and (limit_bytes < 0 or agent != found[0].agent):
+                    break
+                found.append(Sealed(number, spool_rows.unpack(packed), agent))
+            rows.close()
+        return found
 
     def oldest_number(self) -> int | None:
         """The number of the batch to deliver next, without unpacking it."""
-        with self._guarded():
-            row = self._db.execute("SELECT MIN(number) FROM batches").fetchone()
+        with self._file.reading() as db:
+            row = db.execute("SELECT MIN(number) FROM batches").fetchone()
         return int(row[0]) if row[0] is not None else None
 
+    def reach(self, number: int) -> None:
+        """From now on the lake may know of the batches up to this one; before they are written.
+
+        Should the lake know of a higher number, another wrote it: this spool is a copy.
+        """
+        if number > self.reached:
+            with self._file.writing() as db:
+                spool_rows.put_meta(db, "reached", str(number))
+            self.reached = number
+
     def acknowledge(self, number: int) -> None:
-        """The batch is in the lake; forget it."""
-        with self._transaction() as db:
-            db.execute("DELETE FROM batches WHERE number = ?", (number,))
-        self.reached = max(self.reached, number)
+        """The batches up to this number are in the lake; forget them."""
+        with self._file.writing() as db:
+            db.execute("DELETE FROM batches WHERE number <= ?", (number,))
+        self.reach(number)
 
     def last_number(self) -> int:
         """The highest batch number ever given, 0 before the first."""
-        with self._guarded():
-            row = self._db.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = 'batches'"
-            ).fetchone()
-        return int(row[0]) if row else 0
+        return self._written.batch
 
     def depth(self) -> tuple[int, int]:
         """Waiting batches and their size in bytes."""
-        with self._guarded():
-            count, size = self._db.execute(
+        with self._file.reading() as db:
+            count, size = db.execute(
                 "SELECT COUNT(*), COALESCE(SUM(LENGTH(rows)), 0) FROM batches"
             ).fetchone()
         return count, size
 
-    def _drop_excess(self, db: sqlite3.Connection) -> list[int]:
-        sizes = db.execute("SELECT number, LENGTH(rows) FROM batches ORDER BY number").fetchall()
-        excess = sum(size for _, size in sizes) - self._max_bytes
-        dropped: list[int] = []
-        for number, size in sizes[:-1]:
-            if excess > 0:
-                dropped.append(number)
-                excess -= size
-        if dropped:
-            self._save_sets(db, dropped, sizes[len(dropped)][0])
-        return dropped
-
-    def _save_sets(self, db: sqlite3.Connection, dropped: list[int], heir: int) -> None:
-        """Drop batches, but let the next one carry their member sets: others refer to them."""
-        names = tables.MEMBERS.name
-        next_batch = self._read(db, heir)
-        sets = [row for number in dropped for row in self._read(db, number).rows.get(names, [])]
-        next_batch.rows[names] = [*sets, *next_batch.rows.get(names, [])]
-        db.execute("UPDATE batches SET rows = ? WHERE number = ?", (_pack(next_batch), heir))
-        db.executemany("DELETE FROM batches WHERE number = ?", [(number,) for number in dropped])
-
-    def _read(self, db: sqlite3.Connection, number: int) -> Batch:
-        row = db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()
-        return _unpack(row[0])
-
-    def _open(self) -> None:
-        with self._guarded():
-            self._path.touch(mode=0o600)
-            self._db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+    def _take_lock(self, opened: ExitStack) -> None:
+        """Keep a second agent out; for as long as this process lives, whatever becomes of it."""
+        lock = self._path.with_name(self._path.name + ".lock")
         try:
-            with self._guarded():
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute("PRAGMA synchronous=FULL")
-                sound = self._db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-                self._db.executescript(_SCHEMA)
-            self._meet(sound=sound)
-        except BaseException:
-            self._db.close()
-            raise
-
-    def _take_lock(self) -> None:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            opened.callback(os.close, file)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise SpoolError(
                 f"spool {self._path} is in use by another agent; give each its own spool.path"
             ) from error
+        except OSError as error:
+            raise advise(self._path, error) from error
 
-    def _meet(self, *, sound: bool) -> None:
-        if not sound:
-            raise SpoolError(f"spool {self._path} is damaged; move it away and start again")
-        with self._transaction() as db:
-            db.execute("INSERT OR IGNORE INTO meta VALUES ('version', ?)", (_VERSION,))
-            db.execute("INSERT OR IGNORE INTO meta VALUES ('agent', ?)", (uuid.uuid4().hex,))
-        self.reached = self.last_number()
-        if self._meta("version") != _VERSION:
-            raise SpoolError(
-                f"spool {self._path} is of another version of jmxlake-agent; "
-                "let that version deliver it, or move it away"
-            )
+    def _load(self, now_us: int) -> tuple[tuple[Finding, ...], Reached, KnownSets]:
+        with self._file.writing() as db:
+            for key, value in (("version", VERSION), ("agent", uuid.uuid4().hex), ("reached", "0")):
+                if spool_rows.meta(db, key) is None:
+                    spool_rows.put_meta(db, key, value)
+            self._agent = str(spool_rows.meta(db, "agent"))
+            self.reached = int(spool_rows.meta(db, "reached") or 0)
+            found = [Finding(*row) for row in db.execute("SELECT kind, old, new, at FROM findings")]
+            written, sets = spool_rows.written(db), KnownSets(db)
+        with self._file.reading() as db:
+            # Else all of a new spool, its agent too, hung on the first bytes of the log.
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        seen = self._witness.read(self._agent)
+        if seen.entry > written.entry or seen.batch > written.batch:
+            found.append(Finding("spool_tail_lost", str(seen), str(written), now_us))
+        return tuple(found), written, sets
 
-    def _meta(self, key: str) -> str:
-        with self._guarded():
-            return str(
-                self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0]
-            )
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._guarded():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            with self._mutex:
-                yield
-        except (sqlite3.Error, OSError) as error:
-            raise SpoolError(
-                f"spool {self._path}: {error}; check the disk and the folder's owner"
-            ) from error
-
-
-def _pack(batch: Batch) -> bytes:
-    return zlib.compress(msgspec.msgpack.encode(batch), 6)
-
-
-def _unpack(packed: bytes) -> Batch:
-    return msgspec.msgpack.decode(zlib.decompress(packed), type=Batch)
+    def _wrote(self, written: Reached) -> None:
+        self._written = written
+        self._witness.write(self._agent, written)

@@ -141,7 +141,8 @@ EVENTS: Final = Table(
             "kind",
             "string",
             "agent_start, source_restart, version_change, leader_change, quota_change, "
-            "config_change, clock_step or batch_dropped",
+            "config_change, catalogue_change, clock_step, batch_dropped, spool_damaged, "
+            "spool_tail_lost or spool_restored",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

@@ -324,8 +324,7 @@ def bronze(spool: Spool) -> list[tuple[int, int, float]]:
     """When P[0] was seen, and how, in all batches that wait."""
     rows = []
     for number in range(1, spool.last_number() + 1):
-        sealed = spool.oldest()
-        assert sealed is not None
+        (sealed,) = spool.waiting(0)
         assert sealed.number == number
         rows += [row for row in sealed.batch.rows["runs"] if row[3] == METRIC]
         spool.acknowledge(number)

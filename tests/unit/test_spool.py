@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from collector import spool_sets
 from collector.batches import Batch
 from collector.errors import SpoolError
 from collector.recorder import Recorder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
 from collector.spool import Spool
+from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +29,10 @@ S = 1_000_000
 WINDOW = 60 * S
 T0 = 1_700_000_040 * S
 MIB = 1 << 20
+RUNS, SCRAPES, EVENTS = (
+    [column.name for column in table.columns]
+    for table in (tables.RUNS, tables.SCRAPES, tables.EVENTS)
+)
 BROKER = Identity("cluster", "1", "4.3.1", 1)
 
 
@@ -48,15 +57,13 @@ def test_a_sealed_batch_waits_until_it_is_acknowledged(spool: Spool) -> None:
     for second in range(0, 180, 10):
         record.record(scrape(second * S, bad=second == 30))
         record.seal(T0 + second * S)
-    waiting = spool.oldest()
-    assert waiting is not None
+    (waiting,) = spool.waiting(0)
     assert waiting.number == 1
     assert [row[10:12] for row in waiting.batch.rows["runs"]] == [
         (T0, T0 + 30 * S), (T0 + 30 * S, T0 + 40 * S), (T0 + 40 * S, T0 + 60 * S),
     ]  # fmt: skip
     spool.acknowledge(1)
-    following = spool.oldest()
-    assert following is not None
+    (following,) = spool.waiting(0)
     assert following.number == 2
 
 
@@ -77,21 +84,110 @@ def test_a_second_agent_is_refused(spool: Spool, tmp_path: Path) -> None:
     Spool(tmp_path / "spool.db", MIB).close()
 
 
-def test_when_the_spool_is_full_the_oldest_batch_goes_and_it_is_said(tmp_path: Path) -> None:
-    numbers: list[int] = []
-    with Spool(tmp_path / "spool.db", 3_000) as spool:
-        for number in range(5):
-            row = (number, os.urandom(1_000).hex())  # hex of noise packs to a bit over 1,000 bytes
-            numbers += spool.seal(Batch({"events": [row], "members": []}), b"")
-        assert numbers == [1, 2, 3]
-        assert spool.depth()[0] == 2
+def test_what_waits_is_handed_out_in_groups(spool: Spool) -> None:
+    for number in range(4):
+        row = (number, os.urandom(500).hex())  # hex of noise packs to a bit over 500 bytes
+        spool.seal(Batch({"events": [row], "members": []}), b"")
+    assert [one.number for one in spool.waiting(1)] == [1], "at least one"
+    assert [one.number for one in spool.waiting(1_500)] == [1, 2]
+    assert [one.number for one in spool.waiting(MIB)] == [1, 2, 3, 4]
+    spool.acknowledge(3)
+    assert [one.number for one in spool.waiting(MIB)] == [4]
+    spool.acknowledge(4)
+    assert spool.waiting(MIB) == []
 
 
-def test_a_damaged_spool_is_one_clear_line(tmp_path: Path) -> None:
+def test_when_the_spool_is_full_the_lake_is_told_what_is_missing(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        record = recorder(spool)
+        for second in range(0, 300, 10):
+            record.record(scrape(second * S, bad=second % 20 == 0))
+            record.seal(T0 + second * S)
+        assert record.dropped_batches > 1
+        (heir,) = spool.waiting(MIB)
+        last = spool.last_number()
+        assert heir.number == last
+        accounts = [dict(zip(SCRAPES, row, strict=False)) for row in heir.batch.rows["scrapes"]]
+        spans = [(one["start"] - T0, one["end"] - T0, one["outcome"]) for one in accounts]
+        dropped = [(n * WINDOW, (n + 1) * WINDOW, "dropped") for n in range(last - 1)]
+        assert spans == [*dropped, ((last - 1) * WINDOW, last * WINDOW, "ok")]
+        events = [dict(zip(EVENTS, row, strict=False)) for row in heir.batch.rows["events"]]
+        assert [(one["kind"], one["at"] - T0, one["old"]) for one in events] == [
+            ("batch_dropped", number * WINDOW, str(number)) for number in range(1, last)
+        ]
+        assert {row[10] for row in heir.batch.rows["runs"]} >= {T0 + (last - 1) * WINDOW}
+        assert min(row[10] for row in heir.batch.rows["runs"]) == T0 + (last - 1) * WINDOW
+
+
+def test_a_batch_that_is_larger_than_the_spool_may_be_is_kept(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        assert spool.seal(Batch({"events": [(1,)]}), b"") == []
+        assert spool.depth()[0] == 1
+
+
+def run_of(members: str) -> tuple[object, ...]:
+    return (*(T0 if name in ("start", "end") else None for name in RUNS[:-4]), members, None)
+
+
+def test_sets_go_with_a_dropped_batch_unless_one_that_stays_refers_to_them(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        spool.seal(Batch({"members": [("a",), ("b",)], "runs": [run_of("a"), run_of("b")]}), b"")
+        assert spool.seal(Batch({"members": [("c",)], "runs": [run_of("a")]}), b"") == [1]
+        (heir,) = spool.waiting(MIB)
+        assert [row[0] for row in heir.batch.rows["members"]] == ["a", "c"]
+        assert spool.known_sets() == {"a", "c"}, "b is written again when it comes back"
+
+
+def test_sets_are_forgotten_when_nothing_refers_to_them_for_a_month(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_sets, "_KEPT_BATCHES", 3)
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        spool.seal(Batch({"members": [("a",), ("b",)]}), b"")
+        for _ in range(4):
+            spool.seal(Batch({"runs": [run_of("a")]}), b"")
+        assert spool.known_sets() == {"a"}
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        assert spool.known_sets() == {"a"}
+
+
+def test_agents_whose_spools_differ_in_the_ending_only_do_not_meet(tmp_path: Path) -> None:
+    with Spool(tmp_path / "broker.1", MIB) as one, Spool(tmp_path / "broker.2", MIB) as two:
+        assert one.agent != two.agent
+
+
+def test_only_its_owner_can_read_a_spool(spool: Spool, tmp_path: Path) -> None:
+    spool.append(b"")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes.keys() >= {"spool.db", "spool.db-wal", "spool.db.lock", "spool.db.count"}
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_spool_of_the_version_before_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
-    path.write_bytes(b"not a database at all" * 100)
-    with pytest.raises(SpoolError, match=r"spool\.db: file is not a database"):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        db.execute("INSERT INTO meta VALUES ('version', '1')")
+        db.commit()
+    before = path.read_bytes()
+    with pytest.raises(SpoolError, match=r"another version .* let that version deliver it"):
         Spool(path, MIB)
+    assert path.read_bytes() == before
+
+
+def test_rows_bear_the_cluster_under_which_they_were_read(spool: Spool) -> None:
+    record = recorder(spool)
+    for second in (0, 10):
+        record.record(scrape(second * S))
+    moved = replace(scrape(20 * S), identity=Identity("another", "1", "4.3.1", 2))
+    record.record(moved)
+    record.flush(T0 + 25 * S)
+    spans = [
+        (row[1], (row[10] - T0) // S, (row[11] - T0) // S)
+        for one in spool.waiting(MIB)
+        for row in one.batch.rows["runs"]
+    ]
+    assert spans == [("cluster", 0, 10), ("another", 20, 25)]
 
 
 def test_what_cannot_be_kept_stays_in_the_encoder(
@@ -109,8 +205,7 @@ def test_what_cannot_be_kept_stays_in_the_encoder(
         with pytest.raises(SpoolError):
             record.seal(T0 + 100 * S)
     assert record.seal(T0 + 100 * S)
-    waiting = spool.oldest()
-    assert waiting is not None
+    (waiting,) = spool.waiting(0)
     assert len(waiting.batch.rows["runs"]) == 1
 
 
@@ -118,6 +213,7 @@ _VICTIM = """
 import sys
 from pathlib import Path
 from collector.spool import Spool
+from lakehouse import tables
 from tests.unit.test_spool import S, T0, recorder, scrape
 
 record = recorder(Spool(Path(sys.argv[1]), 1 << 20))
@@ -138,9 +234,8 @@ def test_after_kill_9_every_finished_scrape_is_there(tmp_path: Path, killed_at: 
             for second in range(killed_at + 10, 300, 10):
                 record.record(scrape(second * S, bad=second % 70 == 0))
             record.flush(T0 + 300 * S)
-            while (waiting := spool.oldest()) is not None:
+            for waiting in spool.waiting(MIB):
                 batches += waiting.batch.rows["runs"]
-                spool.acknowledge(waiting.number)
         return sorted(batches, key=str)
 
     path = tmp_path / "killed.db"

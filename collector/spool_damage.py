@@ -1,0 +1,209 @@
+"""Damage: whether a spool's file is sound, and what becomes of one that is not.
+
+A damaged file is set aside, never deleted. A new spool takes its place, with an id of its own, and
+with those batches of the old one that are intact, under the id and number they always had.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.errors import SpoolError
+from collector.spool_file import SIDES, VERSION, SpoolFile, advise, checksum, read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_MAGIC: Final = b"SQLite format 3\0"
+_FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # written and read in the same way: rollback or WAL
+_DAMAGE: Final = {
+    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_ERROR,  # what the schema says is not what we wrote
+    sqlite3.SQLITE_MISMATCH,
+}  # fmt: skip
+_ANY_ROW: Final = (
+    "SELECT 1 FROM meta", "SELECT 1 FROM journal", "SELECT 1 FROM snapshot",
+)  # fmt: skip
+_NEXT: Final = (
+    "SELECT number, agent, rows, crc FROM batches WHERE number > ? ORDER BY number LIMIT 1"
+)
+_BEFORE: Final = (
+    "SELECT number, agent, rows, crc FROM batches WHERE number < ? ORDER BY number DESC LIMIT 1"
+)
+_NEW: Final = ".new"
+_ASIDE: Final = ".damaged-"
+
+
+class Finding(NamedTuple):
+    """What was found when the spool was opened, and is worth a row of bronze/events.
+
+    Attributes:
+        kind: ``spool_damaged`` or ``spool_tail_lost``.
+        old: What it was, if that is known.
+        new: What it became.
+        at_us: When it was found, microseconds since the epoch.
+    """
+
+    kind: str
+    old: str | None
+    new: str | None
+    at_us: int = 0
+
+
+class _DamagedError(Exception):
+    """A row that is not as it was written."""
+
+
+def mend(path: Path, now_us: int) -> None:
+    """Make sure that what lies at the path, if anything does, is sound.
+
+    Raises:
+        SpoolError: It cannot be read, or is of another version.
+    """
+    try:
+        _finish(path)
+        if path.exists() and not _sound(path):
+            _replace(path, now_us)
+    except (sqlite3.Error, OSError) as error:
+        raise advise(path, error) from error
+
+
+def _sound(path: Path) -> bool:
+    """Whether everything in the file can be read and is as it was written."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    if head and (head[:16] != _MAGIC or head[18:20] not in _FORMATS):
+        return False
+    try:
+        with closing(read_only(path)) as db:
+            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                return False
+            if db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                _check_version(path, db)
+                _check_rows(db)
+    except (_DamagedError, UnicodeDecodeError):
+        return False
+    except sqlite3.Error as error:
+        # Without a code it is the driver's: text that is no UTF-8.
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _DAMAGE:
+            return False
+        raise
+    return True
+
+
+def _check_version(path: Path, db: sqlite3.Connection) -> None:
+    columns = [column[1] for column in db.execute("PRAGMA table_info(meta)")]
+    if columns == ["key", "value"]:
+        raise _of_another_version(path)
+    row = db.execute("SELECT value, crc FROM meta WHERE key = 'version'").fetchone()
+    if row is None and not any(db.execute(query).fetchone() for query in _ANY_ROW):
+        return  # it was just made
+    if row is None or row[1] != checksum(row[0], "version"):
+        raise _DamagedError
+    if row[0] != VERSION:
+        raise _of_another_version(path)
+
+
+def _of_another_version(path: Path) -> SpoolError:
+    return SpoolError(
+        f"spool {path} is of another version of jmxlake-agent; "
+        "let that version deliver it, or move it away"
+    )
+
+
+def _check_rows(db: sqlite3.Connection) -> None:
+    """Read every row that bears a checksum; journal entries follow one another, too."""
+    for key, value, crc in db.execute("SELECT key, value, crc FROM meta"):
+        _compare(crc, checksum(value, key))
+    entries = 0
+    for entry, batch, state, crc in db.execute("SELECT entry, batch, state, crc FROM snapshot"):
+        _compare(crc, checksum(state, entry, batch))
+        entries = entry
+    for number, entry, crc in db.execute("SELECT number, entry, crc FROM journal ORDER BY number"):
+        entries += 1
+        _compare((number, crc), (entries, checksum(entry, number)))
+    for number, agent, rows, crc in db.execute("SELECT number, agent, rows, crc FROM batches"):
+        _compare(crc, checksum(rows, number, agent))
+
+
+def _compare(found: object, expected: object) -> None:
+    if found != expected:
+        raise _DamagedError
+
+
+def _replace(path: Path, now_us: int) -> None:
+    """Put a new spool in the place of a damaged one; a crash on the way is finished later."""
+    new = path.with_name(path.name + _NEW)
+    instant = datetime.fromtimestamp(now_us // 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    aside = path.with_name(f"{path.name}{_ASIDE}{instant}")
+    _remove(new)
+    try:
+        _fill(new, path, Finding("spool_damaged", _agent(path), aside.name, now_us))
+    except BaseException:
+        with suppress(OSError):
+            _remove(new)
+        raise
+    path.rename(aside)
+    _finish(path)
+
+
+def _finish(path: Path) -> None:
+    """Go on where ``_replace`` ended: what the old file had beside it goes with it."""
+    new = path.with_name(path.name + _NEW)
+    if path.exists() or not new.exists():
+        return
+    aside = max(one for one in path.parent.glob(f"{path.name}{_ASIDE}*Z"))
+    for side in SIDES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
+    new.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _fill(new: Path, damaged: Path, finding: Finding) -> None:
+    file = SpoolFile(new)
+    try:
+        with file.writing() as db:
+            db.execute("INSERT INTO findings VALUES (?, ?, ?, ?)", finding)
+            db.executemany("INSERT OR IGNORE INTO batches VALUES (?, ?, ?, ?)", _intact(damaged))
+    finally:
+        file.close()
+
+
+def _intact(path: Path) -> Iterator[tuple[int, str, bytes, int]]:
+    """The batches that can be read: from the first on, and from the last back."""
+    seen: set[int] = set()
+    for query, start in ((_NEXT, 0), (_BEFORE, 1 << 62)):
+        at = start
+        with suppress(sqlite3.Error, UnicodeDecodeError), closing(read_only(path)) as db:
+            while (row := db.execute(query, (at,)).fetchone()) is not None:
+                at, agent, rows, crc = row
+                if at in seen:  # there from the other end, or a damaged page leads in circles
+                    break
+                seen.add(at)
+                if isinstance(rows, bytes) and crc == checksum(rows, at, agent):
+                    yield row
+
+
+def _agent(path: Path) -> str | None:
+    """The id of the agent whose spool it was, if that can still be read."""
+    with suppress(sqlite3.Error, UnicodeDecodeError, TypeError), closing(read_only(path)) as db:
+        row = db.execute("SELECT value, crc FROM meta WHERE key = 'agent'").fetchone()
+        if row[1] == checksum(row[0], "agent") and re.fullmatch("[0-9a-f]{32}", row[0]):
+            return str(row[0])
+    return None
+
+
+def _remove(new: Path) -> None:
+    for side in ("", *SIDES):
+        new.with_name(new.name + side).unlink(missing_ok=True)

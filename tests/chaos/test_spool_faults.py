@@ -1,0 +1,329 @@
+"""What a disk can do to a spool: it tears, flips, fills up, breaks and turns read-only.
+
+Whatever was recorded before is in a batch afterwards, or the spool says what it lost.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing, contextmanager, suppress
+from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from collector import spool_damage
+from collector.batches import Batch
+from collector.errors import SpoolError
+from collector.recorder import Recorder
+from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.spool import Spool
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+S = 1_000_000
+WINDOW = 60 * S
+T0 = 1_700_000_040 * S
+MIB = 1 << 20
+BROKER = Identity("cluster", "1", "4.3.1", 1)
+RUN = {column.name: at for at, column in enumerate(tables.RUNS.columns)}
+ACCOUNT = {column.name: at for at, column in enumerate(tables.SCRAPES.columns)}
+EVENT = {column.name: at for at, column in enumerate(tables.EVENTS.columns)}
+
+Content = tuple[list[tuple[int, str, Any]], Any, str, int]
+
+
+def scrape(second: int, value: float = 0.0) -> Scrape:
+    series, at = Series("m", "t", 0), T0 + second * S
+    reading = Reading("m", "gauge", values={series: value})
+    return Scrape("f", at, at, at, 10 * S, "ok", BROKER, Answer((reading,), 1))
+
+
+def recorder(spool: Spool) -> Recorder:
+    return Recorder(spool, "broker-1", WINDOW, {}, "hash", None)
+
+
+def content(spool: Spool) -> Content:
+    batches = [(one.number, one.agent, one.batch.rows) for one in spool.waiting(1 << 40)]
+    return batches, spool.recover(), spool.agent, spool.last_number()
+
+
+def told(spool: Spool, table: str, at: dict[str, int], *names: str) -> list[tuple[Any, ...]]:
+    """Columns of all rows that wait; instants in seconds since T0."""
+    rows = [row for one in spool.waiting(1 << 40) for row in one.batch.rows.get(table, ())]
+    return sorted(
+        tuple(
+            (row[at[name]] - T0) // S if name in ("start", "end", "at") else row[at[name]]
+            for name in names
+        )
+        for row in rows
+    )
+
+
+@pytest.fixture(scope="module")
+def spools(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Content]:
+    """A spool as a kill leaves it, with its log, and as an orderly stop does; and what it holds."""
+    noise = random.Random(5)
+    stopped, killed = (tmp_path_factory.mktemp(name) for name in ("stopped", "killed"))
+    with Spool(stopped / "spool.db", 1 << 30) as spool:
+        for number in range(6):
+            spool.append(noise.randbytes(200))
+            rows = {"events": [(number, noise.randbytes(3_000).hex())], "members": [(f"{number}",)]}
+            spool.seal(Batch(rows), noise.randbytes(5_000))
+        for _ in range(10):
+            spool.append(noise.randbytes(300))
+        shutil.copytree(stopped, killed, dirs_exist_ok=True)
+        kept = content(spool)
+    # Without SQLite's own parting words the batches would be tuples in one and lists in the other.
+    return [stopped, killed], kept
+
+
+def damage(path: Path, chance: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    where = chance.randrange(len(data))
+    match chance.choice(["flip", "flip", "header", "zeros", "cut"]):
+        case "flip":
+            data[where] ^= 1 << chance.randrange(8)
+        case "header":
+            data[where % 100] ^= 1 << chance.randrange(8)
+        case "zeros":
+            data[where : where + 512] = bytes(min(512, len(data) - where))
+        case "cut":
+            del data[where:]
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damage_is_harmless_or_found(
+    spools: tuple[list[Path], Content], tmp_path: Path, seed: int
+) -> None:
+    folders, kept = spools
+    chance = random.Random(seed)
+    folder = tmp_path / "spool"
+    shutil.copytree(folders[seed % 2], folder)
+    files = [one for one in folder.glob("spool.db*") if one.name[8:] in ("", "-wal")]
+    damage(chance.choice(sorted(one for one in files if one.stat().st_size)), chance)
+    with Spool(folder / "spool.db", 1 << 30) as spool:
+        kinds = {one.kind for one in spool.found}
+        now = content(spool)
+        aside = [one.name for one in folder.glob("*.damaged-*Z")]
+        if not kinds:
+            assert now == kept
+            assert not aside
+        assert all(batch in kept[0] for batch in now[0]), "what is there is as it was written"
+        if "spool_damaged" in kinds:
+            assert [one.new for one in spool.found] == aside
+            assert spool.agent != kept[2]
+        spool.append(b"it works")
+        spool.seal(Batch({"events": [(7,)]}), b"state")
+    with Spool(folder / "spool.db", 1 << 30) as spool:
+        assert not spool.found, "it is told once"
+
+
+def test_intact_batches_of_a_damaged_spool_keep_their_agent_and_number(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    with Spool(path, MIB) as spool:
+        old = spool.agent
+        for number in range(40):
+            spool.seal(Batch({"events": [(number, "x" * 100)]}), b"")
+        first = spool.waiting(1)[0]
+    data = bytearray(path.read_bytes())
+    data[bytes(data).find(packed(path, 20)) + 5] ^= 4
+    path.write_bytes(data)
+    with Spool(path, MIB) as spool:
+        assert [(one.kind, one.old) for one in spool.found] == [("spool_damaged", old)]
+        waiting = spool.waiting(MIB)
+        assert {one.agent for one in waiting} == {old}
+        assert [one.number for one in waiting] == [n for n in range(1, 41) if n != 20]
+        assert waiting[0] == first
+        spool.seal(Batch({"events": [(41,)]}), b"")
+        assert [one.number for one in spool.waiting(MIB)] == [n for n in range(1, 41) if n != 20]
+        spool.acknowledge(40)
+        (own,) = spool.waiting(MIB)
+        assert (own.number, own.agent) == (41, spool.agent)
+
+
+def packed(path: Path, number: int) -> bytes:
+    with closing(sqlite3.connect(path)) as db:
+        row = db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()
+    return bytes(row[0])
+
+
+def test_a_crash_while_a_damaged_spool_is_set_aside_is_finished_at_the_next_start(
+    spools: tuple[list[Path], Content], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "spool"
+    shutil.copytree(spools[0][1], folder)
+    path = folder / "spool.db"
+    path.write_bytes(b"no database" + path.read_bytes()[11:])
+    finish, calls = spool_damage._finish, 0
+
+    def dies_the_second_time(path: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise KeyboardInterrupt
+        finish(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spool_damage, "_finish", dies_the_second_time)
+        with pytest.raises(KeyboardInterrupt):
+            Spool(path, MIB)
+    assert not path.exists()
+    with Spool(path, MIB) as spool:
+        (found,) = spool.found
+        assert found.kind == "spool_damaged"
+        names = sorted(one.name for one in folder.glob("*.damaged-*"))
+        assert names == [f"{found.new}{side}" for side in ("", "-shm", "-wal")]
+
+
+def test_what_stood_in_a_torn_tail_is_unknown_and_never_what_was_before(tmp_path: Path) -> None:
+    alive, torn = tmp_path / "alive", tmp_path / "torn"
+    alive.mkdir()
+    with Spool(alive / "spool.db", MIB) as spool:
+        record = recorder(spool)
+        for second in (0, 10):
+            record.record(scrape(second))
+        log = (alive / "spool.db-wal").read_bytes()
+        for second in (20, 30):
+            record.record(scrape(second, 1.0))
+        shutil.copytree(alive, torn)
+    after = (torn / "spool.db-wal").read_bytes()
+    grown = [at for at, (old, new) in enumerate(zip_longest(log, after)) if old != new]
+    (torn / "spool.db-wal").write_bytes(after[: grown[0] + 50])
+    with Spool(torn / "spool.db", MIB) as spool:
+        assert [one.kind for one in spool.found] == ["spool_tail_lost"]
+        record = recorder(spool)
+        for second in (33, 40):
+            record.record(scrape(second))
+        record.flush(T0 + 45 * S)
+        assert told(spool, "runs", RUN, "start", "end", "value") == [(0, 10, 0.0), (33, 45, 0.0)]
+        (event,) = told(spool, "events", EVENT, "kind", "old", "new")
+        assert event == ("spool_tail_lost", "entry 4, batch 0", "entry 2, batch 0")
+    with Spool(torn / "spool.db", MIB) as spool:
+        assert not spool.found
+
+
+@contextmanager
+def mounted(folder: Path, *options: str) -> Iterator[Path]:
+    """A file system of its own, in memory."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(folder)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"a file system cannot be mounted here: {made.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+def test_a_full_disk_loses_nothing_that_was_recorded_and_doubles_nothing(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=4m") as disk, Spool(disk / "spool.db", MIB) as spool:
+        record = recorder(spool)
+        for second in range(0, 60, 10):
+            record.record(scrape(second))
+        fill(disk / "ballast")
+        refused = []
+        for second in range(60, 200, 10):  # the log has some room left at first
+            with suppress(SpoolError):
+                record.seal(T0 + second * S)
+            try:
+                record.record(scrape(second, 1.0))
+            except SpoolError:
+                refused.append(second)
+        assert refused
+        with pytest.raises(SpoolError, match="full"):
+            record.flush(T0 + 200 * S)
+        assert record.sealed_us < T0 + 200 * S
+        (disk / "ballast").unlink()
+        for second in (200, 210):
+            record.record(scrape(second))
+        record.flush(T0 + 215 * S)
+        check_the_gap(spool, refused[0])
+
+
+def check_the_gap(spool: Spool, first_refused: int) -> None:
+    """All before the first attempt that was refused is known, what came until 200 s is not."""
+    runs = told(spool, "runs", RUN, "start", "end", "value")
+    assert [run for run in runs if run[0] >= 200] == [(200, 215, 0.0)]
+    before = [run for run in runs if run[0] < 200]
+    assert sum(end - start for start, end, _ in before) == first_refused
+    assert {run[2] for run in before if run[0] < 60} == {0.0}
+    assert all(run[2] == 1.0 for run in before if run[0] >= 60)
+    accounts = told(spool, "scrapes", ACCOUNT, "start", "end", "outcome", "error")
+    failed = [one for one in accounts if one[2] == "error"]
+    assert failed[0][0] == first_refused
+    assert "it was read, but could not be kept" in str(failed[0][3])
+    spans = [(start, end) for start, end, *_ in accounts]
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+
+
+def test_writes_that_fail_lose_nothing_that_was_recorded(tmp_path: Path) -> None:
+    """A limit of the kernel's on the size of files: SQLite's answer is that of a broken disk."""
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        record = recorder(spool)
+        for second in range(0, 60, 10):
+            record.record(scrape(second))
+        with no_file_may_grow():
+            for second in range(60, 200, 10):
+                with pytest.raises(SpoolError, match="disk"):
+                    record.record(scrape(second, 1.0))
+        for second in (200, 210):
+            record.record(scrape(second))
+        record.flush(T0 + 215 * S)
+        check_the_gap(spool, 60)
+
+
+@contextmanager
+def no_file_may_grow(beyond: int = 0) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (beyond, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_kill_while_the_disk_is_full_leaves_no_sample_under_an_older_value(
+    tmp_path: Path,
+) -> None:
+    alive, killed = tmp_path / "alive", tmp_path / "killed"
+    alive.mkdir()
+    with Spool(alive / "spool.db", MIB) as spool:
+        record = recorder(spool)
+        record.record(scrape(0))
+        with no_file_may_grow(beyond=200), pytest.raises(SpoolError):
+            record.record(scrape(10, 1.0))
+        shutil.copytree(alive, killed)
+    with Spool(killed / "spool.db", MIB) as spool:
+        record = recorder(spool)
+        record.record(scrape(12))
+        record.flush(T0 + 15 * S)
+        assert told(spool, "runs", RUN, "start", "end", "value") == [(12, 15, 0.0)]
+
+
+def test_a_spool_on_a_read_only_disk_is_one_clear_line(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=4m") as disk:
+        Spool(disk / "spool.db", MIB).close()
+        before = sorted(disk.iterdir())
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with pytest.raises(SpoolError, match=r"[Rr]ead-only .*; check the disk") as caught:
+            Spool(disk / "spool.db", MIB)
+        assert "\n" not in str(caught.value)
+        assert sorted(disk.iterdir()) == before
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+        Spool(disk / "spool.db", MIB).close()
