@@ -54,6 +54,7 @@ class Agent:
         commit_interval_us: How often delivery looks for batches.
         clock: Gives the instants.
         vitals: Where the agent counts what it does.
+        commit_phase_us: How much later than the interval's multiples it looks.
     """
 
     def __init__(
@@ -64,14 +65,18 @@ class Agent:
         commit_interval_us: int,
         clock: Clock,
         vitals: Vitals | None = None,
+        *,
+        commit_phase_us: int = 0,
     ) -> None:
         self.vitals = vitals or Vitals()
         self._tasks = {task.family.name: task for task in tasks}
         self._recorder = recorder
-        self._courier = Courier(delivery, commit_interval_us, clock, self.vitals)
         self._clock = clock
         self._log = structlog.get_logger()
         self._complaints = Complaints()
+        complain = partial(self._complaints.say, "delivery")
+        self._courier = Courier(delivery, commit_interval_us, clock, self.vitals, complain)
+        self._commit_phase_us = commit_phase_us
         self._service = Service(self.vitals)
 
     def run(
@@ -92,6 +97,8 @@ class Agent:
         """
         footprint.settle()
         self._expect()
+        for found in self._recorder.found:
+            self._log.warning(found.kind, old=found.old, new=found.new)
         self._recorder.begin(self._clock.wall_us())
         self._note("agent_start")
         self._catch_up()
@@ -120,7 +127,7 @@ class Agent:
         deliver = partial(self._guard, "delivery", partial(self._courier.deliver, stop))
         look_us = max(self._recorder.window_us // _LOOKS_PER_WINDOW, _KEEPER_INTERVAL_US)
         schedule.every(min(look_us, _LONGEST_LOOK_US), "seal", "keeper", self._keep_windows)
-        schedule.every(self._courier.interval_us, "deliver", "lake", deliver)
+        schedule.every(self._courier.interval_us, "deliver", "lake", deliver, self._commit_phase_us)
         schedule.scheduler.add_listener(self._missed, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
         return schedule
 
@@ -143,6 +150,7 @@ class Agent:
             self.vitals.scraped(scrape)
             for moment in expand(scrape):
                 self._recorder.record(moment)
+                self._complaints.say("spool", None)
             more = scrape.answer is not None and scrape.answer.more
         self.vitals.spool_writable = True
         self._complaints.say(task.family.name, scrape.error)
@@ -156,9 +164,10 @@ class Agent:
         """Run a job; what goes wrong is one line, once, and the job is tried at its next tick."""
         try:
             work()
+        except SpoolError as error:
+            self.vitals.spool_writable = False
+            self._complaints.say("spool", str(error))  # once, whoever it is that fails
         except JmxlakeError as error:
-            if isinstance(error, SpoolError):
-                self.vitals.spool_writable = False
             self._complaints.say(name, str(error))
         except Exception as error:  # noqa: BLE001 - a job that raises would print and be forgotten
             self._complaints.say(name, f"unexpected {type(error).__name__}: {error}")

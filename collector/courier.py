@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Final
 
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_when_event_set,
+    wait_random_exponential,
+)
+
 from collector import footprint
+from collector.errors import LakeError
 
 if TYPE_CHECKING:
     import threading
@@ -15,7 +24,10 @@ if TYPE_CHECKING:
     from collector.delivery import Delivery
     from collector.vitals import Vitals
 
-_BACKOFF_LIMIT: Final = 64  # commit intervals: about ten minutes at ten seconds
+# Full jitter: any time between nothing and twice as long as before, so that agents who found the
+# lake away together come back apart from each other.
+_FIRST_WAIT_SECONDS: Final = 2.0
+_LONGEST_WAIT_SECONDS: Final = 600.0
 _FAREWELL_US: Final = 30_000_000
 
 
@@ -23,39 +35,41 @@ class Courier:
     """Delivers what waits in the spool.
 
     Args:
-        delivery: How a batch gets into the lake.
+        delivery: How batches get into the lake.
         interval_us: How often ``deliver`` is called.
         clock: Gives the instants.
         vitals: Where it is counted.
+        complain: Told of every failure that is followed by another attempt.
     """
 
-    def __init__(self, delivery: Delivery, interval_us: int, clock: Clock, vitals: Vitals) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        interval_us: int,
+        clock: Clock,
+        vitals: Vitals,
+        complain: Callable[[str], None],
+    ) -> None:
         self._delivery, self._clock, self._vitals = delivery, clock, vitals
+        self._complain = complain
         self.interval_us = interval_us
-        self._failures = 0
-        self._not_before_us = 0
-        self._error: Exception | None = None
 
     def deliver(self, stop: threading.Event) -> None:
-        """Deliver what waits, unless it is too early after a failure; jitter spreads the agents.
+        """Deliver what waits, with patience as long as the lake is away; ``stop`` ends it at once.
 
         Raises:
-            JmxlakeError: What is left stays in the spool; while it is too early, the same again.
+            JmxlakeError: What is left stays in the spool.
         """
-        if self._error is not None and self._clock.steady_us() < self._not_before_us:
-            raise self._error.with_traceback(None)
-        self._failures += 1
-        wait = min(2**self._failures, _BACKOFF_LIMIT) * self.interval_us
-        jitter = random.uniform(0.5, 1)  # noqa: S311 - only to spread agents over time
-        self._not_before_us = self._clock.steady_us() + round(wait * jitter)
-        try:
-            delivered = self._deliver_while(lambda: not stop.is_set())
-        except Exception as error:
-            self._error = error
-            raise
-        self._error = None
-        self._failures = self._not_before_us = 0
-        if delivered:
+        patience = Retrying(
+            retry=retry_if_exception_type(LakeError),
+            wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+            sleep=sleep_using_event(stop),
+            stop=stop_when_event_set(stop),
+            before_sleep=self._say,
+            reraise=True,
+        )
+        # Each group anew: one that landed shows that the lake is back.
+        if self._deliver_while(lambda: patience(self._deliver_next), lambda: not stop.is_set()):
             footprint.hand_back()
 
     def farewell(self) -> None:
@@ -65,18 +79,27 @@ class Courier:
             JmxlakeError: What is left stays in the spool.
         """
         until_us = self._clock.steady_us() + _FAREWELL_US
-        self._deliver_while(lambda: self._clock.steady_us() < until_us)
+        self._deliver_while(self._deliver_next, lambda: self._clock.steady_us() < until_us)
 
-    def _deliver_while(self, goes_on: Callable[[], bool]) -> int:
+    def _deliver_while(self, deliver: Callable[[], int], goes_on: Callable[[], bool]) -> int:
         delivered = 0
+        while goes_on() and (batches := deliver()):
+            delivered += batches
+        return delivered
+
+    def _deliver_next(self) -> int:
         try:
-            while goes_on() and self._delivery.deliver_next():
-                delivered += 1
-                self._vitals.committed()
-                self._vitals.lake_reached = True
+            batches = self._delivery.deliver_next()
         except Exception:
             self._vitals.commit_failed()
             raise
-        if goes_on():
-            self._vitals.lake_reached = True
-        return delivered
+        self._vitals.committed(batches)
+        self._vitals.lake_reached = True
+        return batches
+
+    def _say(self, attempt: RetryCallState) -> None:
+        failure = attempt.outcome.exception() if attempt.outcome else None
+        if failure is not None:
+            # It would keep what was to be written in memory, ten minutes long.
+            failure.__traceback__ = failure.__context__ = None
+            self._complain(str(failure))

@@ -1,44 +1,37 @@
 """Delivery: every sealed batch lands in the lake exactly once.
 
-A batch has a number; every commit carries it as the app transaction of this agent and table. Before
-a commit the table is loaded and asked for the agent's last number; the commit goes through that
-very table object, so that a commit of ours which is newer than what was loaded makes it fail
-(deltalake does not skip duplicates by itself). After an error nothing is assumed: the table is
-loaded and asked again.
+A batch has a number. Consecutive batches go together, in one commit a table, which bears the number
+of the last as the app transaction of this agent and table. A process that dies at any of these
+steps, or meets an error there, goes on rightly with the first:
+
+1. *load* the tables as they are now;
+2. *compare*: a table's number tells which of the batches it has already;
+3. *write* the rows of the others through that very table, so that a commit of ours that came since
+   makes it fail (deltalake does not skip duplicates by itself);
+4. *read back* where that failed: an error does not say whether the commit landed;
+5. *acknowledge*: when all tables have theirs, the spool forgets the batches.
 """
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from deltalake import (
-    CommitProperties,
-    DeltaTable,
-    PostCommitHookProperties,
-    Schema,
-    Transaction,
-    write_deltalake,
-)
-from deltalake.exceptions import DeltaError, TableNotFoundError
-
-from collector import arrow
-from collector.errors import CommitError, LakeError, LakeSchemaError
+from collector.bronze_group import next_group
+from collector.bronze_options import bounded
+from collector.bronze_table import BronzeTable
+from collector.errors import CommitError, LakeError
 from lakehouse import tables
-from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
+    from collector.bronze_group import Group
     from collector.spool import Spool
 
 # Sets go before the runs that refer to them.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)
-# Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
-_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-_COMMIT_RETRIES: Final = 100
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
 
 
 class Delivery:
@@ -48,35 +41,53 @@ class Delivery:
         lake: Root of the lake: a folder or a URL that delta-rs knows.
         options: Storage options of delta-rs.
         spool: Where the batches wait.
+        restored: Called when the lake knows more of this agent than its spool does: the spool was
+            restored from an old copy, or copied, and its numbers are taken. It takes a new id.
+        monotonic: A steady clock, in seconds.
     """
 
-    def __init__(self, lake: str, options: Mapping[str, str], spool: Spool) -> None:
-        self._lake = lake.rstrip("/")
-        self._options = dict(options)
+    def __init__(
+        self,
+        lake: str,
+        options: Mapping[str, str],
+        spool: Spool,
+        restored: Callable[[], None] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        root = lake.rstrip("/")
+        bounds = bounded(root, options)
+        self._tables = [BronzeTable(root, table, bounds, monotonic) for table in _ORDER]
         self._spool = spool
-        self._tables: dict[str, DeltaTable] = {}
+        self._restored = restored or spool.renew_agent
         self._checked = False
-        self._made = 0
-        spool.bind("lake", self._lake)
+        spool.bind("lake", root)
 
-    def deliver_next(self) -> bool:
-        """Deliver the oldest batch; False where none waits.
+    def deliver_next(self) -> int:
+        """Deliver the oldest batches, as many as go together.
+
+        Returns:
+            How many; 0 where none waits.
 
         Raises:
-            LakeError: It did not land for certain; it stays in the spool.
+            LakeError: They did not land for certain; they stay in the spool.
             SpoolError: The spool cannot be read.
         """
         if not self._checked:
             self.check()
-        waiting = self._spool.oldest()
-        if waiting is None:
-            return False
-        for table in _ORDER:
-            rows = waiting.batch.rows.get(table.name)
-            if rows:
-                self._commit(table, rows, waiting.number)
-        self._spool.acknowledge(waiting.number)
-        return True
+        group = next_group(self._spool)
+        if group is None:
+            return 0
+        with self._assuming_nothing_after():
+            for bronze in self._tables:  # all: where one was made anew, the others were as well
+                self._load(bronze)
+            wanted = [bronze for bronze in self._tables if group.touches(bronze.table)]
+            numbers = [self._compare(bronze, group.agent) for bronze in wanted]
+            if self._is_copy(group.agent, numbers):
+                return self.deliver_next()
+            for bronze, number in zip(wanted, numbers, strict=True):
+                self._commit(bronze, group, number)
+        self._acknowledge(group)
+        return len(group.batches)
 
     def check(self) -> int:
         """Load or make every table, and see whether this spool is the newest of its agent.
@@ -87,98 +98,56 @@ class Delivery:
         Raises:
             LakeError: A table cannot be loaded, made or written by this version.
         """
-        loaded = [(table, self._load(table)) for table in _ORDER]
-        newest = max((self._last_number(table, delta) for table, delta in loaded), default=0)
-        if newest > self._spool.reached:
-            self._spool.renew_agent()  # restored from an old copy: its numbers are taken
-        self._spool.bind("members", str(self._tables[tables.MEMBERS.name].metadata().id))
+        agent = self._spool.agent
+        with self._assuming_nothing_after():
+            for bronze in self._tables:
+                self._load(bronze)
+            self._is_copy(agent, [self._compare(bronze, agent) for bronze in self._tables])
         self._checked = True
-        return self._made
+        return sum(bronze.made for bronze in self._tables)
 
-    def _commit(self, table: tables.Table, rows: Sequence[tuple[Any, ...]], number: int) -> None:
-        delta = self._load(table)
-        if self._last_number(table, delta) >= number:
-            return
-        stamped = [(*row, self._spool.agent, number) for row in rows]
-        transaction = Transaction(self._app(table), number)
+    def _commit(self, bronze: BronzeTable, group: Group, number: int) -> None:
+        rows = group.rows(bronze.table, number)
+        if rows:
+            try:
+                self._write(bronze, group, rows)
+            except LakeError as failure:
+                self._read_back(bronze, group, failure)
+
+    def _load(self, bronze: BronzeTable) -> None:
+        bronze.load()
+        if bronze.table is tables.MEMBERS:
+            self._spool.bind("members", bronze.id)
+
+    def _compare(self, bronze: BronzeTable, agent: str) -> int:
+        return bronze.last_number(agent)
+
+    def _write(self, bronze: BronzeTable, group: Group, rows: list[tuple[Any, ...]]) -> None:
+        self._spool.reach(group.last)
+        bronze.append(rows, group.agent, group.last)
+
+    def _read_back(self, bronze: BronzeTable, group: Group, failure: LakeError) -> None:
+        bronze.forget()
+        self._load(bronze)
+        if self._compare(bronze, group.agent) < group.last:
+            raise CommitError(f"{failure} (the spool keeps batch {group.first} and what follows)")
+
+    def _acknowledge(self, group: Group) -> None:
+        self._spool.acknowledge(group.last)
+
+    def _is_copy(self, agent: str, numbers: list[int]) -> bool:
+        """Whether the lake has what another wrote in our name; we have a new one then."""
+        copy = agent == self._spool.agent and max(numbers, default=0) > self._spool.reached
+        if copy:
+            self._restored()
+        return copy
+
+    @contextmanager
+    def _assuming_nothing_after(self) -> Iterator[None]:
+        """A failure: what was known of the tables may be wrong, so they are opened again."""
         try:
-            write_deltalake(
-                delta,
-                arrow.to_arrow(table, stamped),
-                mode="append",
-                writer_properties=parquet.writer_properties(table),
-                commit_properties=CommitProperties(
-                    app_transactions=[transaction], max_commit_retries=_COMMIT_RETRIES
-                ),
-                post_commithook_properties=_NO_HOOKS,
-            )
-        except (DeltaError, OSError) as error:
-            self._tables.pop(table.name, None)
-            if self._last_number(table, self._load(table)) < number:
-                raise CommitError(self._say(table, f"batch {number}: {_line(error)}")) from error
-
-    def _load(self, table: tables.Table) -> DeltaTable:
-        try:
-            delta = self._tables.get(table.name)
-            if delta is None:
-                delta = self._open(table)
-                _check_schema(table, delta, self._say(table, ""))
-                self._tables[table.name] = delta
-            else:
-                delta.update_incremental()
-        except (DeltaError, OSError) as error:
-            self._tables.pop(table.name, None)
-            raise LakeError(
-                self._say(table, f"{_line(error)}; check lake.path and its credentials")
-            ) from error
-        return delta
-
-    def _open(self, table: tables.Table) -> DeltaTable:
-        url = self._url(table)
-        try:
-            return DeltaTable(url, storage_options=self._options)
-        except TableNotFoundError:
-            # Another agent may be faster; if it is not that, the next line says what it is.
-            with suppress(DeltaError):
-                DeltaTable.create(
-                    url,
-                    schema=arrow.schema(table),
-                    mode="ignore",
-                    partition_by=list(table.partition_by),
-                    name=f"{table.layer}.{table.name}",
-                    description=table.comment,
-                    configuration=table.properties,
-                    storage_options=self._options,
-                    raise_if_key_not_exists=False,
-                )
-                self._made += 1
-            return DeltaTable(url, storage_options=self._options)
-
-    def _last_number(self, table: tables.Table, delta: DeltaTable) -> int:
-        return delta.transaction_version(self._app(table)) or 0
-
-    def _app(self, table: tables.Table) -> str:
-        return f"{self._spool.agent}/{table.name}"
-
-    def _url(self, table: tables.Table) -> str:
-        return f"{self._lake}/{table.path}"
-
-    def _say(self, table: tables.Table, what: str) -> str:
-        return f"lake table {self._url(table)}: {what}"
-
-
-def _check_schema(table: tables.Table, delta: DeltaTable, where: str) -> None:
-    found = {field.name: field.type for field in delta.schema().fields}
-    declared = {field.name: field.type for field in Schema.from_arrow(arrow.schema(table)).fields}
-    differing = sorted(
-        name for name in found.keys() | declared.keys() if found.get(name) != declared.get(name)
-    )
-    if differing:
-        raise LakeSchemaError(
-            f"{where}it has another schema (columns {', '.join(differing)}); "
-            "another version or tool made it: give the agent another lake.path"
-        )
-
-
-def _line(error: Exception) -> str:
-    return " ".join(_COLOURS.sub("", str(error)).split())[:500]
+            yield
+        except BaseException:
+            for bronze in self._tables:
+                bronze.forget()
+            raise

@@ -10,7 +10,7 @@ JmxlakeError
 │   └── IdentityError           it is another broker than the one we were sent to
 ├── SpoolError              the spool on this host cannot be read or written
 └── LakeError               the lake cannot be read or written
-    ├── LakeSchemaError         the table there has another schema: a person must mend it
+    ├── LakeSchemaError         the table has another schema or protocol: a person must mend it
     └── CommitError             the commit did not land; it is tried again
 """
 
@@ -79,7 +79,7 @@ class LakeError(JmxlakeError):
 
 
 class LakeSchemaError(LakeError):
-    """The table in the lake has another schema than this version writes."""
+    """The table in the lake has another schema or protocol than this version writes."""
 
 
 class CommitError(LakeError):

@@ -142,7 +142,7 @@ class Lake(Section, frozen=True):
 
     path: str
     options_file: Path | None = None
-    commit_interval: Duration = _span("10s")
+    commit_interval: Duration = _span("5m")
 
 
 class Spool(Section, frozen=True):

@@ -118,10 +118,10 @@ class Vitals:
             if family in self._families:
                 self._families[family].missed += 1
 
-    def committed(self) -> None:
-        """A batch is in the lake."""
+    def committed(self, batches: int) -> None:
+        """So many batches reached the lake."""
         with self._lock:
-            self.commits += 1
+            self.commits += batches
 
     def commit_failed(self) -> None:
         """An attempt to deliver went wrong."""

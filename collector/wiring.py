@@ -15,6 +15,7 @@ from collector.errors import SettingError
 from collector.plan import Plan, Task
 from collector.recorder import Recorder
 from collector.runs import MAX_GAP_INTERVALS
+from collector.schedule import phase_us
 from collector.scraper import Scraper
 from collector.sections import FamilySettings
 from collector.sources import factory
@@ -132,9 +133,15 @@ def recorder(config: Config, loaded: Catalogue, spool: Spool) -> Recorder:
     )
 
 
-def delivery(config: Config, spool: Spool) -> Delivery:
-    """The delivery of an open spool."""
-    return Delivery(config.lake.path, storage_options(config.lake), spool)
+def delivery(config: Config, spool: Spool, restored: Callable[[], None] | None = None) -> Delivery:
+    """The delivery of an open spool.
+
+    Args:
+        config: Where to.
+        spool: Where from.
+        restored: Called where the spool turns out to be an old copy.
+    """
+    return Delivery(config.lake.path, storage_options(config.lake), spool, restored)
 
 
 def agent(
@@ -145,10 +152,12 @@ def agent(
     spool: Spool,
 ) -> Agent:
     """The whole agent over an open spool."""
+    interval_us = config.lake.commit_interval.us
     return Agent(
         tasks(config, loaded, found),
         recorder,
-        delivery(config, spool),
-        config.lake.commit_interval.us,
+        delivery(config, spool, recorder.forsake),
+        interval_us,
         SystemClock(),
+        commit_phase_us=phase_us(spool.agent, interval_us),
     )

@@ -83,11 +83,13 @@ def _spool(config: Config) -> str:
 
 def _lake(config: Config) -> str:
     from collector import wiring
+    from collector.bronze_faults import scrubbed
     from collector.spool import Spool
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
         made = wiring.delivery(config, spool).check()
-    return f"{config.lake.path} ({made} tables made)" if made else config.lake.path
+    where = scrubbed(config.lake.path, [])
+    return f"{where} ({made} tables made)" if made else where
 
 
 def _findings(read: list[Read]) -> list[tuple[str, str, Finding]]:

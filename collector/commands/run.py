@@ -64,11 +64,13 @@ def run(path: Path, *, as_json: bool) -> None:
 def _about(config: Config) -> dict[str, str]:
     from importlib.metadata import version
 
+    from collector.bronze_faults import scrubbed
+
     host, port = config.health.host, config.health.port
     return {
         "version": version("jmxlake"),
         "source": config.source.name,
-        "lake": config.lake.path,
+        "lake": scrubbed(config.lake.path, []),
         "health": f"{host}:{port}" if port else "off",
     }
 

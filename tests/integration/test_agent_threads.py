@@ -19,6 +19,7 @@ from collector.recorder import Recorder
 from collector.samples import Answer, Identity, Reading, Series
 from collector.scraper import Scraper
 from collector.spool import Spool
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,13 +70,13 @@ class FakeDelivery:
 
     def __init__(self) -> None:
         self.fails = False
-        self.calls = 0
+        self.calls_failed = 0
 
-    def deliver_next(self) -> bool:
-        self.calls += 1
+    def deliver_next(self) -> int:
         if self.fails:
+            self.calls_failed += 1
             raise CommitError("the lake is away")
-        return False
+        return 0
 
 
 class Stage:
@@ -106,7 +107,7 @@ class Stage:
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
-        while (waiting := self.spool.oldest()) is not None:
+        for waiting in self.spool.waiting(1 << 30):
             found += waiting.batch.rows[table]
             self.spool.acknowledge(waiting.number)
         return found
@@ -186,8 +187,23 @@ def test_a_full_disk_is_one_line_and_the_agent_goes_on(
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
 
 
-def test_a_lake_that_is_away_is_asked_less_and_less_often(spool: Spool) -> None:
+def test_a_lake_that_is_away_is_one_line_until_it_is_back(
+    spool: Spool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ""
+
+    def says(text: str) -> bool:
+        nonlocal said
+        captured = capsys.readouterr()
+        said += captured.out + captured.err
+        return text in said
+
     with Stage(spool) as stage:
         stage.delivery.fails = True
-        time.sleep(6)
-        assert 1 <= stage.delivery.calls <= 4
+        wait_for(lambda: stage.delivery.calls_failed >= 3, 60)
+        assert not says("works again")
+        stage.delivery.fails = False
+        wait_for(lambda: says("works again"), 60)
+    says("")
+    assert said.count("the lake is away") == 1
+    assert sum(row[7] for row in stage.rows("scrapes")) >= 3, "it went on reading meanwhile"

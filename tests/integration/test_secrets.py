@@ -95,7 +95,7 @@ def spooled(path: Path) -> str:
     raw = "".join(file.read_bytes().decode("latin-1") for file in path.parent.glob("spool.db*"))
     with Spool(path, 1 << 30) as spool:
         state, journal = spool.recover()
-        waiting = spool.oldest()
+        waiting = spool.waiting(0)
     return raw + repr(state) + repr(journal) + repr(waiting)
 
 

@@ -1,14 +1,19 @@
-"""While the lake is away, the courier says so until something was delivered."""
+"""While the lake is away, the courier tries again with growing patience, and says why."""
 
 from __future__ import annotations
 
 import threading
+import weakref
+from typing import TYPE_CHECKING
 
 import pytest
 
 from collector.courier import Courier
-from collector.errors import CommitError
+from collector.errors import CommitError, SpoolError
 from collector.vitals import Vitals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class FakeClock:
@@ -21,24 +26,135 @@ class FakeClock:
         return self.now_us
 
 
+class Rows(list[int]):
+    """What a delivery holds in memory; a list that can be watched."""
+
+
 class FakeDelivery:
-    away = True
-    tried = 0
+    """Gives what it is told: batches that were delivered, or what was wrong."""
 
-    def deliver_next(self) -> bool:
+    def __init__(self, *answers: int | Exception) -> None:
+        self.answers: Iterator[int | Exception] = iter(answers)
+        self.tried = 0
+        self.held: list[weakref.ref[Rows]] = []
+
+    def deliver_next(self) -> int:
         self.tried += 1
-        if self.away:
-            raise CommitError("the lake is away")
-        return False
+        rows = Rows()
+        self.held.append(weakref.ref(rows))
+        answer = next(self.answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
-def test_waiting_after_a_failure_is_no_success() -> None:
-    clock, delivery, stop = FakeClock(), FakeDelivery(), threading.Event()
-    courier = Courier(delivery, 10_000_000, clock, Vitals())  # type: ignore[arg-type]
-    for _ in range(3):
-        with pytest.raises(CommitError, match="the lake is away"):
-            courier.deliver(stop)
-    assert delivery.tried == 1
-    clock.now_us, delivery.away = 60_000_000, False
-    courier.deliver(stop)
+class FakeStop(threading.Event):
+    """Is not waited for: it notes for how long it would have been."""
+
+    def __init__(self, delivery: FakeDelivery, stop_after: int = 1000) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self._delivery, self._stop_after = delivery, stop_after
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        assert self._delivery.held[-1]() is None, "ten minutes long it would be kept in memory"
+        self.waits.append(timeout)
+        if len(self.waits) >= self._stop_after:
+            self.set()
+        return self.is_set()
+
+
+def away() -> CommitError:
+    return CommitError("the lake is away")
+
+
+def courier(delivery: FakeDelivery, said: list[str], vitals: Vitals | None = None) -> Courier:
+    return Courier(delivery, 1, FakeClock(), vitals or Vitals(), said.append)  # type: ignore[arg-type]
+
+
+def test_it_tries_until_all_is_delivered_and_says_each_failure() -> None:
+    delivery, said, vitals = FakeDelivery(3, away(), away(), 64, 1, 0), list[str](), Vitals()
+    stop = FakeStop(delivery)
+    courier(delivery, said, vitals).deliver(stop)
+    assert said == ["the lake is away"] * 2
+    assert delivery.tried == 6
+    assert (vitals.commits, vitals.commit_failures, vitals.lake_reached) == (68, 2, True)
+
+
+def test_the_pauses_grow_to_ten_minutes_and_differ_from_agent_to_agent() -> None:
+    waits = []
+    for _ in range(50):
+        delivery = FakeDelivery(*(away() for _ in range(14)), 0)
+        stop = FakeStop(delivery)
+        courier(delivery, []).deliver(stop)
+        waits.append(stop.waits)
+    for attempt, bound in enumerate([2, 4, 8, 16, 32, 64, 128, 256, 512, *[600] * 5]):
+        paused = [one[attempt] for one in waits]
+        assert 0 <= min(paused) <= max(paused) <= bound
+        assert len(set(paused)) == 50, "full jitter"
+        assert max(paused) > bound / 4, "it grows"  # all 50 below a quarter: 1 case in 10^30
+
+
+def test_what_landed_begins_the_pauses_anew() -> None:
+    delivery = FakeDelivery(*(away() for _ in range(9)), 64, away(), 0)
+    stop = FakeStop(delivery)
+    courier(delivery, []).deliver(stop)
+    assert stop.waits[-1] <= 2
+
+
+def test_stop_ends_the_waiting() -> None:
+    delivery, said, vitals = FakeDelivery(*(away() for _ in range(99))), list[str](), Vitals()
+    stop = FakeStop(delivery, stop_after=3)
+    with pytest.raises(CommitError, match="the lake is away"):
+        courier(delivery, said, vitals).deliver(stop)
+    assert delivery.tried == 4
+    assert not vitals.lake_reached
+
+
+def test_stop_wakes_it_from_its_pause() -> None:
+    class Waiting(FakeDelivery):
+        def deliver_next(self) -> int:
+            tried.set()
+            raise away()
+
+    tried, stop, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def run() -> None:
+        with pytest.raises(CommitError):
+            courier(Waiting(), []).deliver(stop)
+        ended.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert tried.wait(60)
+    stop.set()
+    assert ended.wait(60)
+    thread.join(60)
+
+
+def test_what_is_not_the_lakes_is_not_tried_again_here() -> None:
+    """The agent knows best what a spool that cannot be read means."""
+    delivery, vitals = FakeDelivery(SpoolError("the disk is gone"), 0), Vitals()
+    stop = FakeStop(delivery)
+    with pytest.raises(SpoolError):
+        courier(delivery, [], vitals).deliver(stop)
+    assert stop.waits == []
+    assert vitals.commit_failures == 1
+
+
+def test_a_farewell_is_bounded_and_not_repeated() -> None:
+    delivery = FakeDelivery(2, away())
+    with pytest.raises(CommitError):
+        courier(delivery, []).farewell()
     assert delivery.tried == 2
+
+    clock, endless = FakeClock(), FakeDelivery(*[1] * 100)
+
+    class Slow(FakeDelivery):
+        def deliver_next(self) -> int:
+            clock.now_us += 10_000_000
+            return endless.deliver_next()
+
+    Courier(Slow(), 1, clock, Vitals(), lambda _: None).farewell()  # type: ignore[arg-type]
+    assert endless.tried == 3

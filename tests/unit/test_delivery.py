@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import deltalake
 import duckdb
 import pytest
 
-from collector import delivery as delivery_module
+from collector import arrow, bronze_table
 from collector.batches import Batch
 from collector.delivery import Delivery
 from collector.errors import CommitError, LakeError, LakeSchemaError
@@ -26,6 +29,34 @@ MIB = 1 << 20
 def event(detail: str) -> tuple[Any, ...]:
     subject = (None, None, None, None, None)
     return (20_000, "c", "broker-1", 1_728_000_000_000_000, "agent_start", *subject, None, detail)
+
+
+def run(number: int, topic: str | None) -> tuple[Any, ...]:
+    day = 20_000 + number % 2
+    start = day * 86_400_000_000 + number * 1_000_000
+    subject = (topic, None, None, None, None, None)
+    return (day, "c", "broker-1", "m", *subject, start, start + 1, 0, 0, 1.0, 1, 1, None, None)
+
+
+def full_batch(number: int) -> Batch:
+    """A row for each of the four tables."""
+    start = 1_728_000_000_000_000 + number
+    scrape = (20_000, "c", "broker-1", "f", start, start + 1, "ok", 1, 1, 0, 0.1, 0.1, 1, 1, "h")
+    return Batch(
+        {
+            "runs": [run(number, "t")],
+            "members": [(f"set-{number}", "c", "partitions", "t", (1, 2), None)],
+            "scrapes": [(*scrape, None, None)],
+            "events": [event(str(number))],
+        }
+    )
+
+
+def batches_of(lake: Path, table: tables.Table) -> list[int]:
+    """The batch numbers of a table's rows, which have one row a batch."""
+    files = deltalake.DeltaTable(f"{lake}/{table.path}").file_uris()
+    rows = duckdb.read_parquet(files, hive_partitioning=False)
+    return sorted(row[0] for row in rows.project("batch").fetchall())
 
 
 def sealed(spool: Spool, *details: str) -> None:
@@ -59,7 +90,7 @@ def test_batches_arrive_in_order_and_are_forgotten(spool: Spool, lake: Path) -> 
     sealed(spool, "a", "b", "c")
     drain(Delivery(str(lake), {}, spool))
     assert delivered(lake) == ["a", "b", "c"]
-    assert spool.oldest() is None
+    assert spool.waiting(0) == []
     version = deltalake.DeltaTable(f"{lake}/bronze/events").transaction_version(
         f"{spool.agent}/events"
     )
@@ -82,7 +113,7 @@ def test_a_crash_after_the_commit_and_before_the_acknowledgement_doubles_nothing
 def test_a_commit_whose_answer_is_lost_is_looked_up(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = delivery_module.write_deltalake
+    write = bronze_table.write_deltalake
 
     def lands_and_fails(*args: Any, **kwargs: Any) -> None:
         write(*args, **kwargs)
@@ -90,7 +121,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(
 
     sealed(spool, "a", "b")
     with monkeypatch.context() as patch:
-        patch.setattr(delivery_module, "write_deltalake", lands_and_fails)
+        patch.setattr(bronze_table, "write_deltalake", lands_and_fails)
         drain(Delivery(str(lake), {}, spool))
     assert delivered(lake) == ["a", "b"]
 
@@ -104,8 +135,8 @@ def test_a_commit_that_did_not_land_stays_in_the_spool(
     sealed(spool, "a")
     delivery = Delivery(str(lake), {}, spool)
     with monkeypatch.context() as patch:
-        patch.setattr(delivery_module, "write_deltalake", fails)
-        with pytest.raises(CommitError, match="batch 1: No space left on device"):
+        patch.setattr(bronze_table, "write_deltalake", fails)
+        with pytest.raises(CommitError, match=r"events: the disk .* is full.*keeps batch 1"):
             delivery.deliver_next()
     drain(delivery)
     assert delivered(lake) == ["a"]
@@ -118,15 +149,140 @@ def test_two_processes_with_one_identity_cannot_both_land(
     sealed(spool, "a")
     first, second = Delivery(str(lake), {}, spool), Delivery(str(lake), {}, spool)
     second.check()
-    table = second._tables["events"]
     with monkeypatch.context() as patch:
         patch.setattr(spool, "acknowledge", lambda _: None)
         first.deliver_next()
-        patch.setattr(type(second), "_load", lambda _self, _table: table)
-        with pytest.raises(CommitError):
-            second.deliver_next()
-    drain(second)
+        patch.setattr(second, "_load", lambda _: None)
+        assert second.deliver_next() == 1, "it is there: the lake was asked after the failure"
     assert delivered(lake) == ["a"]
+    assert deltalake.DeltaTable(f"{lake}/bronze/events").version() == 1
+
+
+_ENDS = [
+    ("_load", 6, "before"),
+    ("_compare", 7, "after"),
+    *(("_write", nth, "after") for nth in (1, 2, 3, 4)),
+    ("_write", 1, "before"),
+    ("_acknowledge", 1, "before"),
+    ("_acknowledge", 1, "after"),
+]
+
+
+@pytest.mark.parametrize(("step", "nth", "when"), _ENDS)
+def test_an_end_at_any_step_loses_and_doubles_nothing(
+    tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str, nth: int, when: str
+) -> None:
+    """All four tables, two batches before it and one after; the group is another one then."""
+    work, calls = getattr(Delivery, step), iter(range(1, 1000))
+
+    def ends(*args: Any) -> Any:
+        last = next(calls) == nth
+        if last and when == "before":
+            raise KeyboardInterrupt
+        result = work(*args)
+        if last:
+            raise KeyboardInterrupt
+        return result
+
+    with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
+        patch.setattr(Delivery, step, ends)
+        for number in (1, 2):
+            spool.seal(full_batch(number), b"")
+        with pytest.raises(KeyboardInterrupt):
+            drain(Delivery(str(lake), {}, spool))
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        spool.seal(full_batch(3), b"")
+        drain(Delivery(str(lake), {}, spool))
+        assert spool.depth() == (0, 0)
+    for table in tables.BRONZE:
+        assert batches_of(lake, table) == [1, 2, 3], table.name
+
+
+def test_a_day_of_outage_is_a_few_commits_and_does_not_keep_new_data_waiting(
+    spool: Spool, lake: Path
+) -> None:
+    for number in range(288):
+        spool.seal(full_batch(number), b"")
+    delivery, rounds = Delivery(str(lake), {}, spool), 0
+    while delivery.deliver_next():
+        rounds += 1
+        if rounds <= 3:
+            spool.seal(full_batch(288 + rounds), b"")  # a window that ends meanwhile
+    assert rounds <= 10
+    for table in tables.BRONZE:
+        assert batches_of(lake, table) == list(range(1, 292)), "each row bears its own batch"
+        assert deltalake.DeltaTable(f"{lake}/{table.path}").version() == rounds
+
+
+def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Path) -> None:
+    """Of two dates, in the order of what they are of and not of when they came."""
+    for number in range(40):
+        spool.seal(Batch({"runs": [run(number, topic) for topic in (None, "b", "a")]}), b"")
+    drain(Delivery(str(lake), {}, spool))
+    files = deltalake.DeltaTable(f"{lake}/bronze/runs").file_uris()
+    assert len(files) == 2, "a file for each date"
+    for file in files:
+        columns = ", ".join(f'"{name}"' for name in tables.RUNS.sort_by if name != "start")
+        rows = duckdb.read_parquet(file).project(f'{columns}, epoch_us("start")').fetchall()
+        keys = [[(value is not None, value or 0) for value in row] for row in rows]
+        assert len(rows) == 60
+        assert keys == sorted(keys)
+
+
+def test_tables_removed_under_the_agent_are_made_anew_after_one_complaint(
+    spool: Spool, lake: Path
+) -> None:
+    delivery = Delivery(str(lake), {}, spool)
+    spool.seal(full_batch(1), b"")
+    drain(delivery)
+    shutil.rmtree(lake)
+    spool.seal(full_batch(2), b"")
+    with pytest.raises(LakeError, match="its log is gone"):
+        delivery.deliver_next()
+    drain(delivery)
+    for table in tables.BRONZE:
+        assert batches_of(lake, table) == [2]
+    assert spool.known_sets() == set(), "they are not in the new table: they are written again"
+
+
+def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
+    tmp_path: Path, spool: Spool, lake: Path
+) -> None:
+    now = 0.0
+    delivery = Delivery(str(lake), {}, spool, monotonic=lambda: now)
+    spool.seal(full_batch(1), b"")
+    drain(delivery)
+    shutil.rmtree(lake)
+    with Spool(tmp_path / "other.db", MIB) as other:
+        theirs = Delivery(str(lake), {}, other)
+        for number in range(3):
+            other.seal(full_batch(number), b"")
+            drain(theirs)
+    now = 4000.0
+    spool.seal(full_batch(2), b"")
+    drain(delivery)
+    assert spool.known_sets() == set()
+    assert batches_of(lake, tables.RUNS) == [1, 2, 2, 3]
+
+
+def test_agents_that_make_a_lake_at_the_same_time_do_not_disturb_each_other(
+    tmp_path: Path, lake: Path
+) -> None:
+    def agent(number: int) -> int:
+        with Spool(tmp_path / f"spool-{number}.db", MIB) as spool:
+            sealed(spool, str(number))
+            delivery = Delivery(str(lake), {}, spool)
+            barrier.wait(60)
+            made = delivery.check()
+            drain(delivery)
+            return made
+
+    barrier = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(agent, range(8)))
+    assert sum(made) == 4, "each table was made once"
+    assert delivered(lake) == sorted(map(str, range(8)))
+    assert deltalake.DeltaTable(f"{lake}/bronze/runs").version() == 0
 
 
 def test_a_spool_restored_from_an_old_copy_gets_a_new_identity(tmp_path: Path, lake: Path) -> None:
@@ -170,11 +326,30 @@ def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
 
 def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) -> None:
     other = tables.Table("bronze", "events", "of another tool", (tables.Column("x", "string", ""),))
-    deltalake.DeltaTable.create(f"{lake}/bronze/events", schema=delivery_module.arrow.schema(other))
+    deltalake.DeltaTable.create(f"{lake}/bronze/events", schema=arrow.schema(other))
     sealed(spool, "a")
     with pytest.raises(LakeSchemaError, match=r"bronze/events: it has another schema .*\bx\b"):
         Delivery(str(lake), {}, spool).deliver_next()
-    assert spool.oldest() is not None
+    assert spool.depth()[0] == 1
+
+
+@pytest.mark.parametrize("feature", ["clustering", "rowTracking", "ofTheFuture"])
+def test_a_protocol_that_agents_cannot_write_is_refused_by_name(
+    spool: Spool, lake: Path, feature: str
+) -> None:
+    Delivery(str(lake), {}, spool).check()
+    log = lake / "bronze/runs/_delta_log/00000000000000000000.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "protocol" in action:
+            features = ["changeDataFeed", feature]
+            action["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 7}
+            action["protocol"]["writerFeatures"] = features
+    log.write_text("\n".join(map(json.dumps, actions)))
+    sealed(spool, "a")
+    with pytest.raises(LakeSchemaError, match=rf"bronze/runs: .* features {feature}, which"):
+        Delivery(str(lake), {}, spool).deliver_next()
+    assert spool.depth()[0] == 1
 
 
 def test_a_lake_that_cannot_be_written_is_one_clear_line(spool: Spool, tmp_path: Path) -> None:

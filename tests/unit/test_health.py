@@ -144,7 +144,7 @@ def test_metrics_count_what_happened(stage: Stage) -> None:
     stage.vitals.scraped(scrape("min_isr", seconds=0.02))
     stage.vitals.scraped(scrape("min_isr", "timeout", seconds=7))
     stage.vitals.missed("min_isr")
-    stage.vitals.committed()
+    stage.vitals.committed(1)
     stage.vitals.commit_failed()
     stage.vitals.clock_stepped()
     now = time.time()

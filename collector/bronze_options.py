@@ -1,0 +1,52 @@
+"""Storage options of a lake: what the user gives, and for how long an agent waits for an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Patience is the courier's, which waits with jitter and leaves at once when it is told to stop. A
+# call into delta-rs cannot be broken off, and object_store 0.13 would go on for three minutes (10
+# retries, retry_timeout 180s). With these a store that is away or does not answer costs an attempt
+# 20 s at most: one in flight when the agent is stopped, and its farewell, fit in TimeoutStopSec.
+_BOUNDS: Final = {
+    "connect_timeout": "5s",
+    "timeout": "20s",  # a whole request, also the upload of a data file: half a megabyte as a rule
+    "max_retries": "2",  # of a request: of a connection that broke, or of an answer 429 or 5xx
+    "retry_timeout": "15s",  # less than timeout, so that no request times out twice
+}
+_PREFIXES: Final = ("aws_", "azure_", "google_")
+_SHORTEST_SECRET: Final = 4  # 5s and the like are none
+
+
+def bounded(lake: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The user's options, with bounds to what they leave open; a folder needs none.
+
+    Args:
+        lake: Root of the lake: a folder or a URL.
+        options: Storage options of delta-rs.
+    """
+    if "://" not in lake or lake.startswith("file://"):
+        return dict(options)
+    given = {_plain(name) for name in options}
+    return {**{key: value for key, value in _BOUNDS.items() if key not in given}, **options}
+
+
+def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """What must not be seen anywhere, the longest first.
+
+    Args:
+        options: Storage options of delta-rs.
+        environ: The environment, where it looks for credentials too.
+    """
+    clouds = [value for name, value in environ.items() if name.lower().startswith(_PREFIXES)]
+    found = {value for value in (*options.values(), *clouds) if len(value) >= _SHORTEST_SECRET}
+    return sorted(found, key=len, reverse=True)
+
+
+def _plain(name: str) -> str:
+    """The name of an option as object_store takes it: in any case, with or without its cloud."""
+    lower = name.lower()
+    return next((lower.removeprefix(one) for one in _PREFIXES if lower.startswith(one)), lower)

@@ -1,0 +1,208 @@
+"""One bronze table of a lake, through delta-rs: opened, made where it is missing, appended to."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
+from deltalake.exceptions import TableNotFoundError
+
+from collector import arrow
+from collector.bronze_faults import explain, scrubbed
+from collector.bronze_options import secrets
+from collector.errors import LakeError, LakeSchemaError
+from lakehouse.tables import parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from lakehouse import tables
+
+# Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
+_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
+# round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
+# minute at 100 ms a request. Who gives up uploads its file anew (maintenance vacuums the old one)
+# after the courier's pause, and those pauses are what spreads agents again.
+_COMMIT_RETRIES: Final = 100
+# Only opening a table shows that it was removed and made anew, if it has grown since; where nobody
+# writes checkpoints that takes seconds, too long for every commit.
+_HELD_SECONDS: Final = 3600.0
+# What delta-rs 1.6.6 can write (its kernel/transaction/protocol.rs). Said before the first commit,
+# so that `check` says it, too.
+_WRITABLE: Final = frozenset({
+    "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors",
+    "generatedColumns", "invariants", "timestampNtz", "v2Checkpoint", "variantType",
+    "variantType-preview",
+})  # fmt: skip
+
+
+class BronzeTable:
+    """A table as it was when it was last loaded.
+
+    Args:
+        lake: Root of the lake: a folder or a URL that delta-rs knows.
+        table: Its declaration.
+        options: Storage options of delta-rs.
+        monotonic: A steady clock, in seconds.
+
+    Attributes:
+        table: Its declaration.
+        made: Whether it was missing, and was made.
+    """
+
+    def __init__(
+        self,
+        lake: str,
+        table: tables.Table,
+        options: Mapping[str, str],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.table = table
+        self.made = False
+        self._url = f"{lake}/{table.path}"
+        self._options, self._monotonic = dict(options), monotonic
+        self._secrets = secrets(options, os.environ)
+        self._where = f"lake table {scrubbed(self._url, [])}"
+        self._delta: DeltaTable | None = None
+        self._opened = 0.0
+
+    @property
+    def id(self) -> str:
+        """What tells it from another table that is or was at its place."""
+        return str(self._loaded().metadata().id)
+
+    def load(self) -> DeltaTable:
+        """Look at it as it is now; make it where it is missing.
+
+        Raises:
+            LakeError: It cannot be read or made.
+            LakeSchemaError: It has another schema, or a protocol that agents cannot write.
+        """
+        with self._explained():
+            if self._delta is not None and self._monotonic() - self._opened < _HELD_SECONDS:
+                self._delta.update_incremental()
+            else:
+                self._delta = self._open_or_make()
+                self._opened = self._monotonic()
+                self._check(self._delta)
+            return self._delta
+
+    def forget(self) -> None:
+        """Assume nothing of it: the next ``load`` opens it."""
+        self._delta = None
+
+    def last_number(self, agent: str) -> int:
+        """The number of an agent's last batch in it, as of the last ``load``; 0: none.
+
+        Raises:
+            LakeError: It cannot be read.
+        """
+        delta = self._loaded()
+        with self._explained():
+            return int(delta.transaction_version(self._application(agent)) or 0)
+
+    def append(self, rows: Sequence[Sequence[Any]], agent: str, number: int) -> None:
+        """Append rows in one commit, which bears the agent's number.
+
+        It goes through the very table that ``load`` saw: a commit of the same agent that came since
+        makes it fail. By itself delta-rs looks no number up, and would take one twice.
+
+        Args:
+            rows: As they are to lie in the file.
+            agent: Whose they are.
+            number: Of their last batch.
+
+        Raises:
+            LakeError: It failed; whether it landed is not known.
+        """
+        delta = self._loaded()
+        with self._explained():
+            write_deltalake(
+                delta,
+                arrow.to_arrow(self.table, rows),
+                mode="append",
+                writer_properties=parquet.writer_properties(self.table),
+                commit_properties=CommitProperties(
+                    app_transactions=[Transaction(self._application(agent), number)],
+                    max_commit_retries=_COMMIT_RETRIES,
+                ),
+                post_commithook_properties=_NO_HOOKS,
+            )
+
+    def _loaded(self) -> DeltaTable:
+        return self.load() if self._delta is None else self._delta
+
+    def _open_or_make(self) -> DeltaTable:
+        try:
+            return self._open()
+        except TableNotFoundError:
+            try:
+                self._make()
+            except Exception as refused:  # noqa: BLE001 - another agent may have been faster
+                try:
+                    return self._open()
+                except TableNotFoundError:
+                    raise refused from None
+        self.made = True
+        return self._open()
+
+    def _open(self) -> DeltaTable:
+        return DeltaTable(self._url, storage_options=self._options)
+
+    def _make(self) -> None:
+        DeltaTable.create(
+            self._url,
+            schema=arrow.schema(self.table),
+            mode="error",
+            partition_by=list(self.table.partition_by),
+            name=f"{self.table.layer}.{self.table.name}",
+            description=self.table.comment,
+            configuration=self.table.properties,
+            storage_options=self._options,
+            # With retries the slower of two makes it a second time, as version 1: with another id,
+            # and every append that is under way fails (delta-rs 1.6.6).
+            commit_properties=CommitProperties(max_commit_retries=0),
+            raise_if_key_not_exists=False,
+        )
+
+    def _check(self, delta: DeltaTable) -> None:
+        found = {field.name: field.type for field in delta.schema().fields}
+        schema = Schema.from_arrow(arrow.schema(self.table))
+        declared = {field.name: field.type for field in schema.fields}
+        names = found.keys() | declared.keys()
+        differing = sorted(name for name in names if found.get(name) != declared.get(name))
+        if differing:
+            raise LakeSchemaError(
+                f"{self._where}: it has another schema (columns {', '.join(differing)}); "
+                "another version or tool made it: give the agent another lake.path"
+            )
+        features = set(delta.protocol().writer_features or ()) - _WRITABLE
+        if features:
+            raise LakeSchemaError(
+                f"{self._where}: agents cannot write its Delta features "
+                f"{', '.join(sorted(features))}, which another tool has turned on: drop them, "
+                "or give the agent another lake.path"
+            )
+
+    def _application(self, agent: str) -> str:
+        return f"{agent}/{self.table.name}"
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except LakeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it raises OSError and plain Exception, too
+            raise LakeError(f"{self._where}: {explain(error, self._secrets)}") from None
