@@ -10,11 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rich.console import Console
 
 from bench import cost, offsets, table
 from bench.broker import LoadedBroker
@@ -23,33 +19,13 @@ from bench.extent import FULL, QUICK, Extent
 from bench.findings import Findings
 from bench.peers.ours import Jmxlake
 from bench.rmi import BareRmi
+from bench.teller import Teller
 from bench.tools import Tools
 from bench.weight import Scale
 from demo.errors import DemoError
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 _FEW, _MANY = 1_000, 5_000
 _OFFSET_ROUNDS = 5
-_WIDTH = 130  # of tables in a file
-
-
-class Teller:
-    """Tells people what goes on, and what it brought."""
-
-    def __init__(self) -> None:
-        self._notes = Console(stderr=True)
-        self._tables = Console(width=None if sys.stdout.isatty() else _WIDTH)
-        self._began = time.monotonic()
-
-    def say(self, what: str) -> None:
-        """What goes on now, and since when."""
-        self._notes.print(f"[dim]{time.monotonic() - self._began:5.0f} s[/]  {what}")
-
-    def show(self, found: Table) -> None:
-        """What it brought."""
-        self._tables.print(found)
 
 
 def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:

@@ -1,0 +1,183 @@
+"""Simulated agents: real spools and real deliveries, many in one process, each a thread.
+
+What an agent reads is left out: a window's rows are there at its tick. Courier, delivery and spool
+are the product's own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench.fleet_windows import window
+from collector import bronze_table, footprint
+from collector.clock import SystemClock
+from collector.courier import Courier
+from collector.delivery import Delivery
+from collector.schedule import phase_us
+from collector.spool import Spool
+from collector.vitals import Vitals
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+    from collector.bronze_table import BronzeTable
+
+COMMIT_RETRIES = bronze_table._COMMIT_RETRIES  # noqa: SLF001 (a peer has another figure)
+"""How often the product lets delta-rs try one commit."""
+_SPOOL_BYTES = 1 << 28
+_STARTS_AT_ONCE = 8  # table loads of new agents in one process
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the agents of a process are to do.
+
+    Attributes:
+        lakes: The lake of each agent, by number; those not named rest.
+        begin: When the first interval begins, by the wall clock.
+        interval: Seconds from tick to tick.
+        rounds: How many ticks each agent has.
+        spread: Whether ticks are spread by the agents' hash; else all are at the interval's end.
+        give_up: When what is not delivered stays in the spools, by the wall clock.
+    """
+
+    lakes: dict[int, str]
+    begin: float
+    interval: float
+    rounds: int
+    spread: bool
+    give_up: float
+
+
+@dataclass
+class Account:
+    """What one agent did.
+
+    Attributes:
+        lake: Where it delivered.
+        agent: Its id there.
+        delivered: The number of the last window that it takes to be in the lake.
+        ticks: Per tick, seconds from when it was due until its window was in the lake.
+        commits: Per table, seconds for its load, comparison and commit.
+        failures: What went wrong and was tried again.
+    """
+
+    lake: str
+    agent: str
+    delivered: int = 0
+    ticks: list[float] = field(default_factory=list)
+    commits: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    failures: list[str] = field(default_factory=list)
+
+
+class TimedDelivery(Delivery):
+    """A delivery that says how long each table took: load, compare and commit."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def _load(self, bronze: BronzeTable) -> None:
+        began = time.monotonic()
+        super()._load(bronze)
+        self.seconds[bronze.table.name] += time.monotonic() - began
+
+    def _compare(self, bronze: BronzeTable, agent: str) -> int:
+        began = time.monotonic()
+        number = super()._compare(bronze, agent)
+        self.seconds[bronze.table.name] += time.monotonic() - began
+        return number
+
+    def _write(self, bronze: BronzeTable, *rest: Any) -> None:
+        began = time.monotonic()
+        super()._write(bronze, *rest)
+        self.seconds[bronze.table.name] += time.monotonic() - began
+
+
+class SimulatedAgent:
+    """One agent, between a window's end and its rows in the lake."""
+
+    def __init__(self, number: int, lake: str, options: dict[str, str], folder: Path) -> None:
+        self.lake, self._source = lake, f"broker-{number}"
+        self._spool = Spool(folder / f"{number}.db", _SPOOL_BYTES)
+        self._delivery = TimedDelivery(lake, options, self._spool)
+        self._sealed = 0
+
+    def begin(self) -> None:
+        """Load the tables, as an agent does at its start."""
+        self._delivery.check()
+
+    def work(self, order: Order, stop: threading.Event) -> Account:
+        """Seal and deliver at every tick; what was due meanwhile goes together."""
+        account = Account(self.lake, self._spool.agent)
+        courier = Courier(
+            self._delivery, round(order.interval * 1e6), SystemClock(), Vitals(),
+            account.failures.append,
+        )  # fmt: skip
+        due = self._ticks(order)
+        while due and not stop.wait(max(0.0, due[0] - time.time())):
+            now = time.time()
+            ready = [tick for tick in due if tick <= now]
+            due = due[len(ready) :]
+            for tick in ready:
+                self._seal(tick, order.interval)
+            self._deliver(courier, stop, account)
+            ended = time.time()
+            account.ticks += [ended - tick for tick in ready]
+        account.delivered = self._sealed - self._spool.depth()[0]
+        return account
+
+    def _ticks(self, order: Order) -> list[float]:
+        us = round(order.interval * 1e6)
+        phase = phase_us(self._spool.agent, us) / 1e6 if order.spread else 0.0
+        return [order.begin + phase + count * order.interval for count in range(order.rounds)]
+
+    def _seal(self, tick: float, interval: float) -> None:
+        end_us = round(tick * 1e6)
+        first = self._sealed == 0
+        self._spool.seal(
+            window(self._source, end_us - round(interval * 1e6), end_us, first=first), b""
+        )
+        self._sealed += 1
+
+    def _deliver(self, courier: Courier, stop: threading.Event, account: Account) -> None:
+        self._delivery.seconds.clear()
+        try:
+            courier.deliver(stop)
+        except Exception as error:  # noqa: BLE001 - told with the others
+            account.failures.append(str(error))
+        for table, seconds in self._delivery.seconds.items():
+            account.commits[table].append(seconds)
+
+
+def serve(orders: Connection, options: dict[str, str], folder: Path, commit_retries: int) -> None:
+    """A process: carries out one order after the other, until it is told None."""
+    bronze_table._COMMIT_RETRIES = commit_retries  # type: ignore[misc]  # noqa: SLF001
+    footprint.hand_back = lambda: None  # the others in this process go on
+    agents: dict[int, SimulatedAgent] = {}
+    while (order := orders.recv()) is not None:
+        missing = order.lakes.keys() - agents.keys()
+        for number in sorted(missing):
+            agents[number] = SimulatedAgent(number, order.lakes[number], options, folder)
+        with ThreadPoolExecutor(_STARTS_AT_ONCE) as pool:
+            list(pool.map(lambda number: agents[number].begin(), sorted(missing)))
+        orders.send(len(missing))
+        if (order := orders.recv()) is not None:
+            orders.send(_carry_out(order, [agents[number] for number in sorted(order.lakes)]))
+
+
+def _carry_out(order: Order, agents: list[SimulatedAgent]) -> list[Account]:
+    stop = threading.Event()
+    alarm = threading.Timer(max(0.0, order.give_up - time.time()), stop.set)
+    alarm.start()
+    try:
+        with ThreadPoolExecutor(max(1, len(agents))) as pool:
+            return list(pool.map(lambda agent: agent.work(order, stop), agents))
+    finally:
+        alarm.cancel()

@@ -1,0 +1,135 @@
+"""What a fleet runs on: an S3 server, the proxy that makes it slow, agents, and maintenance."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+import yaml
+
+from bench.fleet_agents import Account, Order, serve
+from bench.fleet_lake import Lake
+from demo.agents import script
+from demo.launcher import Launcher, kill
+from demo.s3.proxy import FaultyProxy
+from demo.s3.server import S3Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LATENCY = (0.05, 0.1)
+"""Seconds that every request to the lake takes besides what the server needs."""
+_PROCESSES = 4
+_SPAWN = multiprocessing.get_context(
+    "spawn"
+)  # threads and delta-rs's runtime do not survive a fork
+_END_SECONDS = 30
+_MAINTENANCE_EVERY = "10s"
+# An agent of a process of its own is idle between its ticks for longer than that; here it frees
+# sockets, of which hundreds of agents in one process would keep too many.
+_IDLE = {"pool_idle_timeout": "10s"}
+
+
+class Stage:
+    """Everything but the levels; ends what it started.
+
+    Args:
+        folder: Where lakes, spools and logs lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ending = ExitStack()
+        self._lakes: dict[str, Lake] = {}
+
+    def __enter__(self) -> Self:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # spools and sockets of hundreds
+        self._server = self._ending.enter_context(S3Server.start(self._folder / "s3"))
+        self.proxy = self._ending.enter_context(FaultyProxy(self._server.endpoint))
+        self.options = {**self._server.options_through(self.proxy.endpoint), **_IDLE}
+        self._launcher = Launcher()
+        self._ending.callback(self._launcher.close)
+        self._options_file = self._folder / "options.yaml"
+        self._options_file.write_text(yaml.safe_dump(self.options))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.close()
+
+    def lake(self, name: str) -> Lake:
+        """A lake by its name, with its maintenance; it is made at first."""
+        if name not in self._lakes:
+            lake = Lake(self._server, f"lake/{name}")
+            lake.make(self._folder / f"{name}.db")
+            command = [
+                *(script("jmxlake"), "maintain", lake.url, "--every", _MAINTENANCE_EVERY),
+                *("--gold", "none", "--json", "--options-file", str(self._options_file)),
+            ]
+            process = self._launcher.start(command, self._folder / f"maintain-{name}.log")
+            self._ending.callback(kill, process)
+            self._lakes[name] = lake
+        return self._lakes[name]
+
+    def agents(self, commit_retries: int) -> Agents:
+        """Processes for simulated agents, who make so many attempts at a commit."""
+        name = f"spools-{len(list(self._folder.glob('spools-*')))}"
+        (self._folder / name).mkdir()
+        agents = Agents(self._folder / name, self.options, commit_retries)
+        self._ending.callback(agents.close)
+        return agents
+
+
+class Agents:
+    """The processes of simulated agents.
+
+    Args:
+        folder: Where their spools lie.
+        options: Storage options of their lakes.
+        commit_retries: How often delta-rs tries one commit.
+    """
+
+    def __init__(self, folder: Path, options: dict[str, str], commit_retries: int) -> None:
+        self.commit_retries = commit_retries
+        self._pipes, self._processes = [], []
+        for number in range(_PROCESSES):
+            ours, theirs = _SPAWN.Pipe()
+            place = folder / f"{number}"
+            place.mkdir()
+            process = _SPAWN.Process(
+                target=serve, args=(theirs, options, place, commit_retries), daemon=True
+            )
+            process.start()
+            theirs.close()
+            self._pipes.append(ours)
+            self._processes.append(process)
+
+    def prepare(self, order: Order) -> None:
+        """Start the agents that do not run yet; returns when all have loaded their tables."""
+        for number, pipe in enumerate(self._pipes):
+            pipe.send(replace(order, lakes=_part(order.lakes, number)))
+        for pipe in self._pipes:
+            pipe.recv()
+
+    def work(self, order: Order) -> list[Account]:
+        """Carry out what was prepared; what each agent did."""
+        for number, pipe in enumerate(self._pipes):
+            pipe.send(replace(order, lakes=_part(order.lakes, number)))
+        return [account for pipe in self._pipes for account in pipe.recv()]
+
+    def close(self) -> None:
+        """End the processes."""
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
+            with suppress(OSError):  # it has ended by itself
+                pipe.send(None)
+            process.join(_END_SECONDS)
+            process.kill()
+            process.join()
+            pipe.close()
+
+
+def _part(lakes: dict[int, str], process: int) -> dict[int, str]:
+    return {number: lake for number, lake in lakes.items() if number % _PROCESSES == process}
