@@ -27,7 +27,7 @@ demo: setup ## A real Kafka cluster with faults, scraped, rolled up and told in 
 
 ##@ Develop
 .PHONY: setup
-setup: $(VENV)/.installed java jars ## Virtual environment, Java 17 and the jars of Kafka and Delta
+setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars of Kafka and Delta, an S3 server
 
 .PHONY: test
 test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
@@ -59,6 +59,22 @@ lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, 
 bench-scrape: setup ## What reading a broker costs, against other tools: ten minutes, on a quiet machine
 	@$(BIN)/python -m bench.scrape $(BENCH)
 
+.PHONY: bench-fleet
+bench-fleet: setup ## 1 to 600 agents on one S3 lake: where commits begin to wait; 25 minutes, on a quiet machine
+	@$(BIN)/python -m bench.fleet $(BENCH)
+
+.PHONY: bench-maintenance
+bench-maintenance: setup ## What many small files cost an agent and the maintenance: five minutes
+	@$(BIN)/python -m bench.maintenance $(BENCH)
+
+.PHONY: bench-delivery
+bench-delivery: setup ## A thousand kills and every other fault, and what they cost: ten minutes
+	@$(BIN)/python -m bench.delivery $(BENCH)
+
+.PHONY: bench-storage
+bench-storage: setup ## What a sample takes on disk, against plain Delta tables and the literature: four minutes
+	@$(BIN)/python -m bench.storage $(BENCH)
+
 .PHONY: clean
 clean: ## Remove what the demo and the tools made; keeps .venv and .cache
 	@rm -rf .demo .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
@@ -89,3 +105,7 @@ browser:
 .PHONY: jars
 jars: $(VENV)/.installed java
 	@$(BIN)/python -m demo.jars
+
+.PHONY: s3
+s3: $(VENV)/.installed
+	@$(BIN)/python -m demo.s3.install

@@ -1,4 +1,4 @@
-"""The command ``jmxlake``: roll up, state, report.
+"""The command ``jmxlake``: roll up, state, report, maintain.
 
 Spark is imported only when a command needs it, so that help is there at once.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from lakehouse.commands.maintain import maintain, unit
 from lakehouse.errors import LakehouseError
 from lakehouse.quiet import quiet_jvm
 
@@ -59,6 +60,10 @@ class _OneLine(click.Group):
 @click.version_option(package_name="jmxlake")
 def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
+
+
+main.add_command(maintain)
+main.add_command(unit)
 
 
 @main.command()

@@ -5,6 +5,9 @@ LakehouseError
 ├── TableNotFoundError      the lake lacks a table
 ├── TableSchemaError        a table there has another schema
 ├── EngineError             Spark could not start, or failed at work
+├── MaintenanceError        a table of bronze could not be maintained; it is tried again
+│   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
+│   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
 └── PeriodError             the period asked for makes no sense
 """
@@ -30,6 +33,18 @@ class TableSchemaError(LakehouseError):
 
 class EngineError(LakehouseError):
     """Spark could not start, or failed at work."""
+
+
+class MaintenanceError(LakehouseError):
+    """A table of bronze could not be maintained; what was done so far stands."""
+
+
+class MaintenanceConflictError(MaintenanceError):
+    """Another writer was faster: nothing was changed, the next round looks anew."""
+
+
+class ForeignEngineError(MaintenanceError):
+    """Another engine than delta-rs wrote to a table of bronze."""
 
 
 class ObjectiveError(LakehouseError):

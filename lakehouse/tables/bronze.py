@@ -34,6 +34,8 @@ _BRONZE_PROPERTIES: Final = {
     "delta.enableChangeDataFeed": "true",
     "delta.logRetentionDuration": "interval 30 days",
     "delta.deletedFileRetentionDuration": "interval 30 days",
+    # Maintenance expires the log, never beyond what the rollup has read.
+    "delta.enableExpiredLogCleanup": "false",
     "jmxlake.schema": BRONZE_VERSION,
 }
 

@@ -1,0 +1,51 @@
+"""The part of an agent that delivers, alone: it tells its resident set as JSON.
+
+``python -m bench.light_agent LAKE BATCHES``: a spool, a delivery, so many batches.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+from collector import footprint
+
+_MIB = 1 << 20
+
+
+def main(lake: str, batches: int) -> None:
+    footprint.prepare()  # first of all, as the agent does
+    import psutil  # noqa: PLC0415
+
+    from bench.many_files import rows_of  # noqa: PLC0415
+    from collector.batches import Batch  # noqa: PLC0415
+    from collector.delivery import Delivery  # noqa: PLC0415
+    from collector.spool import Spool  # noqa: PLC0415
+    from lakehouse import tables  # noqa: PLC0415
+
+    process = psutil.Process()
+    with tempfile.TemporaryDirectory() as folder, Spool(Path(folder) / "s.db", 64 * _MIB) as spool:
+        delivery = Delivery(lake, {}, spool)
+        before = process.memory_info().rss
+        delivery.check()
+        loaded = process.memory_info().rss
+        for number in range(batches):
+            made = {one.name: [row[:-2] for row in rows_of(one, 20_900, number)]
+                    for one in tables.BRONZE if one is not tables.MEMBERS}  # fmt: skip
+            spool.seal(Batch({**made, "members": []}), b"")
+            delivery.deliver_next()
+        appended = process.memory_info().rss
+        footprint.hand_back()
+        at_rest = process.memory_info().rss
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    told = {"imported": before, "loaded": loaded, "appended": appended, "at_rest": at_rest}
+    print(
+        json.dumps({name: round(value / 1e6, 1) for name, value in {**told, "peak": peak}.items()})
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

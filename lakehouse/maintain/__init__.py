@@ -1,0 +1,1 @@
+"""Maintenance of bronze: checkpoints, compaction, clean-up; by delta-rs alone, without Spark."""

@@ -1,0 +1,122 @@
+"""Where a lake is for delta-rs, and how its tables are opened."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import yaml
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
+
+from lakehouse import tables
+from lakehouse.errors import (
+    LakehouseError,
+    LakeNotFoundError,
+    MaintenanceConflictError,
+    MaintenanceError,
+    TableNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse.tables import Table
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
+_LONGEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Root of a lake and the storage options of delta-rs for it."""
+
+    root: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def url(self, table: Table) -> str:
+        """Where a table lies."""
+        return f"{self.root}/{table.path}"
+
+    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+        """A table, as it is now or as of a version.
+
+        Raises:
+            TableNotFoundError: It is not there.
+            MaintenanceError: It cannot be read.
+        """
+        with explained(self.url(table)):
+            try:
+                return DeltaTable(self.url(table), version=version, storage_options=self.options)
+            except NoDeltaTableError as error:
+                raise TableNotFoundError(
+                    f"{self.url(table)}: no such table; agents make it when they first deliver"
+                ) from error
+
+
+def at(root: str, options_file: Path | None) -> Place:
+    """The lake at a path or URL.
+
+    Args:
+        root: Path or URL.
+        options_file: YAML mapping of storage options, or None.
+
+    Raises:
+        LakeNotFoundError: It is a local path at which there is no lake.
+        LakehouseError: The options cannot be read.
+    """
+    options = {} if options_file is None else _options(options_file)
+    if "://" in root:
+        return Place(root.rstrip("/"), options)
+    folder = Path(root).resolve()
+    if not (folder / tables.RUNS.path / "_delta_log").is_dir():
+        raise LakeNotFoundError(f"{root}: no table bronze/runs there; has an agent delivered yet?")
+    return Place(str(folder), options)
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turn what delta-rs raises into one line.
+
+    Raises:
+        MaintenanceConflictError: Another writer was faster, and the work must be looked at anew.
+        MaintenanceError: Anything else that is wrong with the table or its storage.
+    """
+    try:
+        yield
+    except CommitFailedError as error:
+        raise MaintenanceConflictError(
+            f"{where}: another maintenance changed the table meanwhile ({_line(error)}); "
+            "nothing is lost, the next round looks again"
+        ) from error
+    except (DeltaError, OSError) as error:
+        raise MaintenanceError(
+            f"{where}: {_line(error)}; check the lake's place and credentials"
+        ) from error
+    except Exception as error:
+        # delta-rs has no class of its own for errors of its query engine and kernel.
+        if type(error) is not Exception:
+            raise
+        raise MaintenanceError(f"{where}: {_line(error)}") from error
+
+
+def _options(file: Path) -> dict[str, str]:
+    wrong = LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
+    try:
+        found = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        # Not the error's own text, nor as its cause: it may quote the file, which holds secrets.
+        raise wrong from None
+    if not isinstance(found, dict) or not all(
+        isinstance(part, str) for pair in found.items() for part in pair
+    ):
+        raise wrong
+    return found
+
+
+def _line(error: Exception) -> str:
+    return " ".join(_COLOURS.sub("", str(error)).split())[:_LONGEST]

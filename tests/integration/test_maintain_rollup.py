@@ -1,0 +1,142 @@
+"""Maintenance of a lake that Spark reads: the rollup finds the same rows, before and after."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from lakehouse import changes, tables
+from lakehouse import lake as lakes
+from lakehouse.changes import Versions
+from lakehouse.errors import ForeignEngineError
+from lakehouse.maintain import place as places
+from lakehouse.maintain import reach
+from lakehouse.maintain.plan import NoteCleaned
+from lakehouse.maintain.service import Maintenance, Rules
+from lakehouse.maintain.work import Work
+from tests import bronze_commits
+from tests.checkpointing import checkpoint
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+READ = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
+ISR = "kafka.partition.under_min_isr"
+
+
+def windows(lake: Path, first: int, last: int) -> None:
+    for number in range(first, last):
+        batch, start = Batch(number=number + 1), number * 300.0
+        end = start + 300
+        batch.zeros(ISR, start, end, "t", [1, 2])
+        batch.run(ISR, start, end, float(number % 2), topic="t", partition=0)
+        batch.scrape("min_isr", start, end)
+        batch.commit(lake)
+
+
+def opened(lake: Path, table: tables.Table) -> DeltaTable:
+    return DeltaTable(f"{lake}/{table.path}")
+
+
+def maintained(lake: Path) -> list[str]:
+    place, told = places.at(str(lake), None), []
+    maintenance = Maintenance(
+        place,
+        Work(place, "x"),
+        lambda: reach.by_progress(f"{lake}/gold", {}),
+        Rules(400, {}),
+        lambda: dt.datetime.now(dt.UTC),
+        lambda event, what: told.append(what["action"]) if event == "done" else None,
+    )
+    wrong = maintenance.round(threading.Event())
+    assert [one for one in wrong if "bronze/events" not in str(one)] == []
+    return told
+
+
+def inserts(spark: SparkSession, lake: Path, first: int, last: int) -> list[str]:
+    found = lakes.inserts(spark, lakes.at(str(lake)), tables.RUNS, first, last)
+    assert found is not None
+    return sorted(map(str, found.drop("_commit_version", "_commit_timestamp").collect()))
+
+
+def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, at = tmp_path / "lake", lakes.at
+    windows(lake, 0, 40)
+    bronze_commits.record_progress(str(lake), runs=40, scrapes=40, members=40)
+    assert maintained(lake).count("compact") == 3
+    bronze_commits.age(lake, 40)  # what compaction left behind is old now, and was read
+    done = Versions(*(opened(lake, one).version() for one in READ))
+    bronze_commits.record_progress(str(lake), **done._asdict())
+    windows(lake, 40, 75)
+    now, _ = changes.current(spark, at(str(lake)))
+    before = inserts(spark, lake, done.runs + 1, now.runs)
+    touched = changes.touched(spark, at(str(lake)), done._replace(members=now.members), now)
+
+    bronze_commits.idle(lake, tables.RUNS, 10)
+    Work(places.at(str(lake), None), "x").do(tables.RUNS, opened(lake, tables.RUNS), NoteCleaned(0))
+    told = maintained(lake)
+    assert {"compact", "checkpoint", "expire", "vacuum"} <= {*told}
+    gone = 40
+    assert len([*(lake / tables.RUNS.path).glob("date=*/*.parquet")]) == 40 + 35 + 2 - gone
+    assert len(before) == 35 * 2
+    assert inserts(spark, lake, done.runs + 1, now.runs) == before
+    after, _ = changes.current(spark, at(str(lake)))
+    again = done._replace(members=after.members)
+    assert changes.touched(spark, at(str(lake)), again, after) == touched
+    assert len(touched.hours) == 4
+    rows = lakes.read(spark, at(str(lake)), tables.RUNS)
+    assert (rows.count(), rows.drop("labels").distinct().count()) == (150, 150)
+
+
+def test_a_version_between_checkpoints_that_were_deleted_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark reads it from the checkpoint before and the commits since; its change feed, too."""
+    lake, made = tmp_path / "lake", []
+    windows(lake, 0, 3)
+    there = lakes.at(str(lake))
+    for number in range(6):
+        made += checkpoint(str(lake), {}, [number])
+        windows(lake, 3 + number, 4 + number)
+    gone = [one for one in made if not log_file(lake, one).exists()]
+    assert gone == made[1:3], "between the day's first and the newest three"
+    for version, windows_then in ((gone[0], 4), (gone[1] + 1, 5)):
+        assert lakes.read(spark, there, tables.RUNS, version).count() == 2 * windows_then
+    assert len(inserts(spark, lake, gone[0] + 1, gone[1] + 1)) == 2
+    assert lakes.read(spark, there, tables.RUNS).count() == 2 * 9
+
+
+def log_file(lake: Path, version: int) -> Path:
+    return lake / tables.RUNS.path / "_delta_log" / f"{version:020}.checkpoint.parquet"
+
+
+def test_a_table_that_spark_has_written_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    windows(lake, 0, 2)
+    name = lakes.at(str(lake)).name(tables.RUNS)
+    spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 1")  # noqa: S608 - our own name
+    place = places.at(str(lake), None)
+    maintenance = Maintenance(
+        place,
+        Work(place, "x"),
+        lambda: reach.by_date(place, None),
+        Rules(400, {}),
+        lambda: dt.datetime.now(dt.UTC),
+        lambda _event, _what: None,
+    )
+    refused = [
+        one for one in maintenance.round(threading.Event()) if isinstance(one, ForeignEngineError)
+    ]
+    assert len(refused) == 1
+    assert "was written by Apache-Spark/" in str(refused[0])
