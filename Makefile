@@ -72,7 +72,7 @@ bench-delivery: setup ## A thousand kills and every other fault, and what they c
 	@$(BIN)/python -m bench.delivery $(BENCH)
 
 .PHONY: bench-storage
-bench-storage: setup ## What a sample takes on disk, against plain Delta tables and the literature: four minutes
+bench-storage: setup ## What a sample takes on disk, against plain Delta tables and the literature: three minutes
 	@$(BIN)/python -m bench.storage $(BENCH)
 
 .PHONY: clean

@@ -1,6 +1,8 @@
 """How bronze is laid out in Parquet, by whoever writes it: agents and the maintenance.
 
-Apart from the declarations, because it needs deltalake and a Spark cluster has none.
+Apart from the declarations, because it needs deltalake and a Spark cluster has none. What is chosen
+here was measured (docs/storage.md); nothing that Spark 4.2, DuckDB or delta-rs cannot read. No
+BYTE_STREAM_SPLIT: Spark reads it fast from 4.3 on only, and Delta for that is not out.
 """
 
 from __future__ import annotations
@@ -14,20 +16,47 @@ if TYPE_CHECKING:
 
 # An hour of a date is then a few row groups, which a reader finds by their statistics.
 _ROW_GROUP_ROWS: Final = 131_072
-_PACKED: Final = ("int", "bigint", "timestamp")
+# All values of a row group in one page: what repeats from batch to batch is then seen to repeat.
+_PAGE_BYTES: Final = _ROW_GROUP_ROWS * 16
+
+_AGENT_LEVEL: Final = 3  # memory and processor of a broker's host, for files that live an hour
+_COMPACTED_LEVEL: Final = 19  # once, elsewhere, for files that live for years
+
+# Instants and amounts repeat in sequences, which Zstandard finds as long as they lie on bytes.
+# DELTA_BINARY_PACKED and dictionaries pack them into bits, and hide them from it.
+_PLAIN: Final = ("int", "bigint", "timestamp", "double")
+_FOUND_BY: Final = ("cluster", "source", "start", "end")
 
 
 def writer_properties(table: Table) -> WriterProperties:
-    """Zstandard, dictionaries for strings, differences for whole numbers and instants.
+    """What an agent commits: small files, soon put together."""
+    return _properties(table, _AGENT_LEVEL)
 
-    No BYTE_STREAM_SPLIT: Spark reads it fast from 4.3 on only, and Delta for that is not out.
-    """
-    packed = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED")
+
+def compacted_properties(table: Table) -> WriterProperties:
+    """What the maintenance puts together: as small as can be."""
+    return _properties(table, _COMPACTED_LEVEL)
+
+
+def _properties(table: Table, level: int) -> WriterProperties:
     return WriterProperties(
         compression="ZSTD",
-        compression_level=3,
+        compression_level=level,
         max_row_group_size=_ROW_GROUP_ROWS,
+        data_page_row_count_limit=_ROW_GROUP_ROWS,
+        data_page_size_limit=_PAGE_BYTES,
+        default_column_properties=ColumnProperties(statistics_enabled="NONE"),
         column_properties={
-            column.name: packed for column in table.columns if column.type in _PACKED
+            column.name: ColumnProperties(
+                dictionary_enabled=column.type not in _PLAIN,
+                statistics_enabled="CHUNK" if column.name in _found_by(table) else "NONE",
+            )
+            for column in table.columns
+            if "<" not in column.type
         },
     )
+
+
+def _found_by(table: Table) -> tuple[str, ...]:
+    """Columns by which readers leave out files and row groups; of others statistics would weigh."""
+    return (*table.sort_by, *_FOUND_BY)

@@ -1,0 +1,132 @@
+"""Scrapes kept as an agent keeps them: encoder, spool, delivery, and one compaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+
+from bench.measure import log_bytes, sizes
+from collector import catalogue as catalogues
+from collector.delivery import Delivery
+from collector.recorder import Recorder
+from collector.samples import Scrape, Series
+from collector.spool import Spool
+from lakehouse import tables
+from lakehouse.maintain.compaction import LARGEST_FILE
+from lakehouse.maintain.place import Place
+from lakehouse.maintain.plan import Compact
+from lakehouse.maintain.work import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+
+_SPOOL_BYTES: Final = 1 << 32
+_SOURCE: Final = "broker-1"
+
+
+@dataclass
+class Kept:
+    """What became of the samples.
+
+    Attributes:
+        samples: How many were read.
+        changes: How many of them differ from the one before of their series.
+        rows: Rows by table.
+        fresh: Bytes of data files as agents committed them.
+        files: Bytes of live data files by table, compacted once.
+        log: Bytes of the tables' logs.
+        columns: Bytes by column of bronze/runs, compacted.
+    """
+
+    samples: int = 0
+    changes: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    fresh: int = 0
+    files: dict[str, int] = field(default_factory=dict)
+    log: int = 0
+    columns: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def per_sample(self) -> float:
+        """Bytes of live data files a sample, all four tables."""
+        return sum(self.files.values()) / self.samples
+
+
+def keep(scrapes: Iterable[Scrape], folder: Path) -> Kept:
+    """Record and deliver scrapes window by window, then compact each table once."""
+    kept = Kept()
+    lake = folder / "lake"
+    with Spool(folder / "spool" / "spool.db", _SPOOL_BYTES) as spool:
+        recorder = _recorder(spool)
+        delivery = Delivery(str(lake), {}, spool)
+        now_us, before = 0, dict[Series, float | None]()
+        for scrape in scrapes:
+            for samples in samples_of(scrape):
+                kept.samples += len(samples)
+                kept.changes += _changes(before, samples)
+                before.update(samples)
+            now_us = max(now_us, scrape.answered_us)
+            recorder.record(scrape)
+            if recorder.seal(now_us):
+                _deliver(delivery)
+        recorder.flush(now_us)
+        _deliver(delivery)
+    for table in tables.BRONZE:
+        _compact(kept, table, Place(str(lake)))
+        kept.log += log_bytes(lake / table.path)
+    return kept
+
+
+def samples_of(scrape: Scrape) -> Iterator[dict[Series, float | None]]:
+    """Series in the answer, each with its one value, metric by metric: zero, idle or any other."""
+    for reading in scrape.answer.readings if scrape.answer else ():
+        yield {**dict.fromkeys(reading.zeros, 0.0), **reading.values}
+
+
+def _changes(before: dict[Series, float | None], samples: dict[Series, float | None]) -> int:
+    return sum(before.get(series, value) != value for series, value in samples.items())
+
+
+def _recorder(spool: Spool) -> Recorder:
+    loaded = catalogues.load()
+    window_us = tables.DEFAULT_WINDOW_SECONDS * 1_000_000
+    return Recorder(spool, _SOURCE, window_us, _memory(), loaded.hash, None)
+
+
+def _memory() -> Mapping[str, int]:
+    metrics = [metric for family in catalogues.load().families for metric in family.metrics]
+    return {metric.name: metric.memory_us for metric in metrics if metric.memory_us}
+
+
+def _deliver(delivery: Delivery) -> None:
+    while delivery.deliver_next():
+        pass
+
+
+def _compact(kept: Kept, table: tables.Table, place: Place) -> None:
+    """As the maintenance does it, once."""
+    delta = place.open(table)
+    fresh = sizes(delta)
+    kept.fresh += fresh.bytes
+    dates = [dt.date.fromisoformat(one["date"]) for one in delta.partitions() if one]
+    for date in dates if table.partition_by else [None]:
+        action = Compact(date, LARGEST_FILE, len(fresh.files), fresh.bytes)
+        Work(place, "bench").do(table, delta, action)
+    compacted = sizes(place.open(table))
+    kept.rows[table.name], kept.files[table.name] = compacted.rows, compacted.bytes
+    if table is tables.RUNS:
+        kept.columns = _columns(compacted.files)
+
+
+def _columns(files: list[str]) -> dict[str, int]:
+    found = duckdb.execute(
+        "SELECT split_part(path_in_schema, ',', 1) AS name, sum(total_compressed_size)::BIGINT"
+        " FROM parquet_metadata(?) GROUP BY name ORDER BY 2 DESC",
+        [files],
+    ).fetchall()
+    return dict(found)
