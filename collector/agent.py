@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,6 @@ from collector.sd_notify import Service
 from collector.vitals import Vitals
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Mapping, Sequence
 
     from apscheduler.events import JobEvent
@@ -77,6 +77,8 @@ class Agent:
         complain = partial(self._complaints.say, "delivery")
         self._courier = Courier(delivery, commit_interval_us, clock, self.vitals, complain)
         self._commit_phase_us = commit_phase_us
+        self._steps, self._stepping = StepDetector(clock), threading.Lock()
+        self._stepped = threading.Event()
         self._service = Service(self.vitals)
 
     def run(
@@ -99,26 +101,32 @@ class Agent:
         self._expect()
         for found in self._recorder.found:
             self._log.warning(found.kind, old=found.old, new=found.new)
-        self._recorder.begin(self._clock.wall_us())
-        self._note("agent_start")
+        self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
+        self._guard("start", partial(self._note, "agent_start"))
         self._catch_up()
         schedule = self._schedule(stop)
+        self._steps.check()
         schedule.scheduler.start()
         self._log.info("agent started", **(about or {}), families=sorted(self._tasks))
         self.vitals.begin()
-        steps = StepDetector(self._clock)
         while not stop.wait(_BEAT_SECONDS):
             self.vitals.tick("main")
-            self._check_clock(steps, schedule)
+            self._check_clock()
+            if self._stepped.is_set():
+                self._stepped.clear()
+                schedule.realign()
             if reload is not None and reload.wanted():
                 self._reload(reload, schedule)
             self._service.beat()
         self._service.stopping()
         schedule.scheduler.shutdown(wait=True)
-        self._recorder.flush(self._clock.wall_us())
-        self._say_farewell()
-        for scraper in {task.scraper for task in self._tasks.values()}:
-            scraper.close()
+        self._check_clock()
+        try:
+            self._recorder.flush(self._clock.wall_us())
+        finally:
+            self._say_farewell()
+            for scraper in {task.scraper for task in self._tasks.values()}:
+                scraper.close()
 
     def _schedule(self, stop: threading.Event) -> Schedule:
         schedule = Schedule(["keeper", "lake"])
@@ -147,6 +155,7 @@ class Agent:
         more = True
         while more:
             scrape = task.scraper.attempt(task.family, task.interval_us)
+            self._check_clock()
             self.vitals.scraped(scrape)
             for moment in expand(scrape):
                 self._recorder.record(moment)
@@ -158,6 +167,7 @@ class Agent:
     def _keep_windows(self) -> None:
         """Move windows that are final into a batch."""
         self.vitals.tick("keeper")
+        self._check_clock()
         self._guard("seal", lambda: self._recorder.seal(self._clock.wall_us()))
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
@@ -183,14 +193,17 @@ class Agent:
             scrape = skipped(task.family, task.interval_us, now_us - now_us % task.interval_us)
             self._guard(task.family.name, partial(self._recorder.record, scrape))
 
-    def _check_clock(self, steps: StepDetector, schedule: Schedule) -> None:
-        step = steps.check()
-        if step is not None:
+    def _check_clock(self) -> None:
+        """Tell the recorder if the clock was set, before it is given an instant of the new one."""
+        with self._stepping:
+            step = self._steps.check()
+            if step is None:
+                return
             self.vitals.clock_stepped()
             self._log.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
             record = partial(self._recorder.step_clock, step.from_us, step.to_us)
             self._guard("clock", record)
-            schedule.realign()
+            self._stepped.set()
 
     def _reload(self, reload: Reload, schedule: Schedule) -> None:
         """Take a new plan; one that is wrong is one line, and the old one stays in force."""

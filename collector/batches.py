@@ -42,14 +42,38 @@ class Batch(msgspec.Struct):
     Attributes:
         rows: The rows.
         since: What of them the agent that sealed them has seen for itself; None: not known.
+        bequest: What batches left to this one when they were dropped, oldest first; each part
+            with the ``since`` of its own.
+        known_sets: Rows of member sets to which the runs refer, and which are known already. They
+            are kept in case that the lake is changed, and go nowhere with this batch.
     """
 
     rows: dict[str, list[tuple[Any, ...]]]
     since: Since | None = None
+    bequest: list[Batch] = msgspec.field(default_factory=list)
+    known_sets: list[tuple[Any, ...]] = msgspec.field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Whether there is any row."""
         return any(self.rows.values())
+
+    def with_sets(self, rows: list[tuple[Any, ...]]) -> Batch:
+        """The same with more member sets."""
+        if not rows:
+            return self
+        name = tables.MEMBERS.name
+        more = {**self.rows, name: [*self.rows.get(name, []), *rows]}
+        return Batch(more, self.since, self.bequest, self.known_sets)
+
+    def whole(self) -> Batch:
+        """The same with the rows of the bequest among its own, as they go to the lake."""
+        if not self.bequest:
+            return self
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for part in (*self.bequest, self):
+            for name, own in part.rows.items():
+                rows.setdefault(name, []).extend(own)
+        return Batch(rows, self.since)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -65,18 +89,16 @@ def batch_of(
 ) -> Batch:
     """The rows for what was sealed; a member set is written only where it is not known yet."""
     sets = {run.members.hash: run.members for run in sealed.runs if run.members is not None}
+    rows_of_sets = [_members(key, members, origin) for key, members in sets.items()]
     return Batch(
         {
             tables.RUNS.name: [_run(run, origin) for run in sealed.runs],
-            tables.MEMBERS.name: [
-                _members(key, members, origin)
-                for key, members in sets.items()
-                if key not in known_sets
-            ],
+            tables.MEMBERS.name: [row for row in rows_of_sets if row[0] not in known_sets],
             tables.SCRAPES.name: [_scrape(account, origin) for account in sealed.accounts],
             tables.EVENTS.name: [_event(event, origin) for event in sealed.events],
         },
         since,
+        known_sets=[row for row in rows_of_sets if row[0] in known_sets],
     )
 
 

@@ -101,7 +101,7 @@ _HIDDEN: Final = "***"
 _LONGEST: Final = 300
 
 
-def explain(error: Exception, secrets: Sequence[str]) -> str:
+def explain(error: BaseException, secrets: Sequence[str]) -> str:
     """One line for an error of delta-rs.
 
     Args:
@@ -114,6 +114,8 @@ def explain(error: Exception, secrets: Sequence[str]) -> str:
         if pattern.search(text):
             return f"{known} ({code[1]})" if code else known
     unknown = scrubbed(text, secrets)[:_LONGEST] or type(error).__name__
+    if not isinstance(error, Exception):
+        return f"delta-rs has a fault of its own: {unknown}; it is tried again"
     return f"{unknown}; check lake.path and its credentials"
 
 

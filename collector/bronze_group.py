@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.spool import Sealed
+from collector.spool import WaitingBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ _GROUP_BATCHES: Final = 64
 class Group:
     """Batches of one agent, oldest first, and at least one."""
 
-    batches: list[Sealed]
+    batches: list[WaitingBatch]
 
     @property
     def agent(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +20,12 @@ _BOUNDS: Final = {
     "retry_timeout": "15s",  # less than timeout, so that no request times out twice
 }
 _PREFIXES: Final = ("aws_", "azure_", "google_")
-_SHORTEST_SECRET: Final = 4  # 5s and the like are none
+_SHORTEST_SECRET: Final = 4
+_SECRET: Final = re.compile(
+    r"(key|secret|token|password|credentials?|sas)(?!.*_(file|path|uri|url|endpoint|enabled)$)",
+    re.IGNORECASE,
+)
+_PATH: Final = "google_application_credentials"
 
 
 def bounded(lake: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -35,15 +42,21 @@ def bounded(lake: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """What must not be seen anywhere, the longest first.
+    """What must not be seen anywhere, also as it stands in a URL; the longest first.
+
+    By the names: hiding "true", or a region, would hide half of an error's text.
 
     Args:
         options: Storage options of delta-rs.
         environ: The environment, where it looks for credentials too.
     """
-    clouds = [value for name, value in environ.items() if name.lower().startswith(_PREFIXES)]
-    found = {value for value in (*options.values(), *clouds) if len(value) >= _SHORTEST_SECRET}
-    return sorted(found, key=len, reverse=True)
+    clouds = [(key, value) for key, value in environ.items() if key.lower().startswith(_PREFIXES)]
+    found = {
+        value
+        for name, value in (*options.items(), *clouds)
+        if len(value) >= _SHORTEST_SECRET and _SECRET.search(name) and name.lower() != _PATH
+    }
+    return sorted(found | {quote(value, safe="") for value in found}, key=len, reverse=True)
 
 
 def _plain(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +18,11 @@ from deltalake import (
 )
 from deltalake.exceptions import TableNotFoundError
 
-from collector import arrow
+from collector import arrow, bronze_disk
 from collector.bronze_faults import explain, scrubbed
 from collector.bronze_options import secrets
 from collector.errors import LakeError, LakeSchemaError
+from collector.known_lake import ACCEPT
 from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _COMMIT_RETRIES: Final = 100
 # Only opening a table shows that it was removed and made anew, if it has grown since; where nobody
 # writes checkpoints that takes seconds, too long for every commit.
 _HELD_SECONDS: Final = 3600.0
+_WRITER: Final = "jmxlake.writer"  # in a commit's metadata: which process made it
 # What delta-rs 1.6.6 can write (its kernel/transaction/protocol.rs). Said before the first commit,
 # so that `check` says it, too.
 _WRITABLE: Final = frozenset({
@@ -59,6 +62,7 @@ class BronzeTable:
     Attributes:
         table: Its declaration.
         made: Whether it was missing, and was made.
+        expected: The id that it must have; None: any, and where it is missing it is made.
     """
 
     def __init__(
@@ -70,6 +74,10 @@ class BronzeTable:
     ) -> None:
         self.table = table
         self.made = False
+        self.expected: str | None = None
+        self._writer = uuid.uuid4().hex
+        self._folder = bronze_disk.folder_of(f"{lake}/{table.path}")
+        self._on_disk: int | None = None
         self._url = f"{lake}/{table.path}"
         self._options, self._monotonic = dict(options), monotonic
         self._secrets = secrets(options, os.environ)
@@ -82,11 +90,16 @@ class BronzeTable:
         """What tells it from another table that is or was at its place."""
         return str(self._loaded().metadata().id)
 
+    @property
+    def version(self) -> int:
+        """Its version as of the last ``load`` or ``append``."""
+        return int(self._loaded().version())
+
     def load(self) -> DeltaTable:
-        """Look at it as it is now; make it where it is missing.
+        """Look at it as it is now; make it where it is missing and was never seen.
 
         Raises:
-            LakeError: It cannot be read or made.
+            LakeError: It cannot be read or made, or is not the one that is expected.
             LakeSchemaError: It has another schema, or a protocol that agents cannot write.
         """
         with self._explained():
@@ -96,6 +109,7 @@ class BronzeTable:
                 self._delta = self._open_or_make()
                 self._opened = self._monotonic()
                 self._check(self._delta)
+                self._recognise(self._delta)
             return self._delta
 
     def forget(self) -> None:
@@ -134,11 +148,35 @@ class BronzeTable:
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
                 commit_properties=CommitProperties(
+                    custom_metadata={_WRITER: self._writer},
                     app_transactions=[Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
                 post_commithook_properties=_NO_HOOKS,
             )
+
+    def wrote_since(self, version: int) -> bool:
+        """Whether a commit after a version, as of the last ``load``, was made by this object.
+
+        Raises:
+            LakeError: Its log cannot be read.
+        """
+        delta = self._loaded()
+        with self._explained():
+            commits = delta.history(delta.version() - version) if delta.version() > version else []
+            return any(one.get(_WRITER) == self._writer for one in commits)
+
+    def bring_to_disk(self) -> None:
+        """Return when all that was committed is on the disk; a store answers only then.
+
+        Raises:
+            LakeError: The disk did not take it.
+        """
+        if self._folder is not None:
+            until = self.version
+            with self._explained():
+                bronze_disk.bring_to_disk(self._folder, self._on_disk, until)
+            self._on_disk = until
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
@@ -147,6 +185,11 @@ class BronzeTable:
         try:
             return self._open()
         except TableNotFoundError:
+            if self.expected is not None:
+                raise LakeError(
+                    f"{self._where}: it is not there, and this agent has delivered to it: is its"
+                    f" disk mounted? {ACCEPT[0].upper()}{ACCEPT[1:]}"
+                ) from None
             try:
                 self._make()
             except Exception as refused:  # noqa: BLE001 - another agent may have been faster
@@ -176,6 +219,13 @@ class BronzeTable:
             raise_if_key_not_exists=False,
         )
 
+    def _recognise(self, delta: DeltaTable) -> None:
+        if self.expected not in (None, str(delta.metadata().id)):
+            raise LakeError(
+                f"{self._where}: it is not the table that this agent has delivered to, but another"
+                f" in its place; {ACCEPT}"
+            )
+
     def _check(self, delta: DeltaTable) -> None:
         found = {field.name: field.type for field in delta.schema().fields}
         schema = Schema.from_arrow(arrow.schema(self.table))
@@ -204,5 +254,8 @@ class BronzeTable:
             yield
         except LakeError:
             raise
-        except Exception as error:  # noqa: BLE001 - it raises OSError and plain Exception, too
+        except BaseException as error:
+            # It raises OSError and plain Exception, too; and where Rust panics, what is neither.
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise LakeError(f"{self._where}: {explain(error, self._secrets)}") from None

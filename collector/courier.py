@@ -90,8 +90,10 @@ class Courier:
     def _deliver_next(self) -> int:
         try:
             batches = self._delivery.deliver_next()
-        except Exception:
+        except Exception as error:
             self._vitals.commit_failed()
+            if isinstance(error, LakeError):
+                self._vitals.lake_reached = False
             raise
         self._vitals.committed(batches)
         self._vitals.lake_reached = True

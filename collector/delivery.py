@@ -18,6 +18,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from collector import known_lake
 from collector.bronze_group import next_group
 from collector.bronze_options import bounded
 from collector.bronze_table import BronzeTable
@@ -60,7 +61,10 @@ class Delivery:
         self._spool = spool
         self._restored = restored or spool.renew_agent
         self._checked = False
+        self._root = root
         spool.bind("lake", root)
+        for bronze in self._tables:
+            bronze.expected = known_lake.recall(spool, root).get(bronze.table.name)
 
     def deliver_next(self) -> int:
         """Deliver the oldest batches, as many as go together.
@@ -74,19 +78,22 @@ class Delivery:
         """
         if not self._checked:
             self.check()
-        group = next_group(self._spool)
-        if group is None:
+        if self._spool.oldest_number() is None:
             return 0
         with self._assuming_nothing_after():
-            for bronze in self._tables:  # all: where one was made anew, the others were as well
-                self._load(bronze)
+            self._load_all()  # where one was made anew, the others were as well
+            group = next_group(self._spool)  # only now: another lake needs the sets again
+            if group is None:
+                return 0
             wanted = [bronze for bronze in self._tables if group.touches(bronze.table)]
             numbers = [self._compare(bronze, group.agent) for bronze in wanted]
-            if self._is_copy(group.agent, numbers):
+            if self._renew_if_outrun(group.agent, numbers):
                 return self.deliver_next()
-            for bronze, number in zip(wanted, numbers, strict=True):
-                self._commit(bronze, group, number)
-        self._acknowledge(group)
+            for place, (bronze, number) in enumerate(zip(wanted, numbers, strict=True)):
+                # Others went on meanwhile: read at once, and not one by one as it tries to commit.
+                newest = self._look_again(bronze, group, number) if place else number
+                self._commit(bronze, group, newest)
+            self._acknowledge(group)
         return len(group.batches)
 
     def check(self) -> int:
@@ -100,19 +107,26 @@ class Delivery:
         """
         agent = self._spool.agent
         with self._assuming_nothing_after():
-            for bronze in self._tables:
-                self._load(bronze)
-            self._is_copy(agent, [self._compare(bronze, agent) for bronze in self._tables])
+            self._load_all()
+            self._renew_if_outrun(agent, [self._compare(bronze, agent) for bronze in self._tables])
         self._checked = True
         return sum(bronze.made for bronze in self._tables)
 
     def _commit(self, bronze: BronzeTable, group: Group, number: int) -> None:
-        rows = group.rows(bronze.table, number)
+        rows, seen = group.rows(bronze.table, number), bronze.version
         if rows:
             try:
                 self._write(bronze, group, rows)
             except LakeError as failure:
-                self._read_back(bronze, group, failure)
+                self._read_back(bronze, group, seen, failure)
+
+    def _load_all(self) -> None:
+        for bronze in self._tables:
+            self._load(bronze)
+        ids = {bronze.table.name: bronze.id for bronze in self._tables}
+        known_lake.remember(self._spool, self._root, ids)
+        for bronze in self._tables:
+            bronze.expected = ids[bronze.table.name]
 
     def _load(self, bronze: BronzeTable) -> None:
         bronze.load()
@@ -124,23 +138,46 @@ class Delivery:
 
     def _write(self, bronze: BronzeTable, group: Group, rows: list[tuple[Any, ...]]) -> None:
         self._spool.reach(group.last)
+        if self._spool.held(group.last) != len(group.batches):
+            raise CommitError("the spool was full and dropped a batch just then; it is read again")
         bronze.append(rows, group.agent, group.last)
 
-    def _read_back(self, bronze: BronzeTable, group: Group, failure: LakeError) -> None:
+    def _look_again(self, bronze: BronzeTable, group: Group, number: int) -> int:
+        seen = bronze.version
+        self._load(bronze)
+        newest = self._compare(bronze, group.agent)
+        if newest > number:
+            self._renew_if_anothers(bronze, group.agent, seen)
+        return newest
+
+    def _read_back(self, bronze: BronzeTable, group: Group, seen: int, failure: LakeError) -> None:
         bronze.forget()
         self._load(bronze)
         if self._compare(bronze, group.agent) < group.last:
             raise CommitError(f"{failure} (the spool keeps batch {group.first} and what follows)")
+        self._renew_if_anothers(bronze, group.agent, seen)
 
     def _acknowledge(self, group: Group) -> None:
+        for bronze in self._tables:
+            if group.touches(bronze.table):
+                bronze.bring_to_disk()
         self._spool.acknowledge(group.last)
 
-    def _is_copy(self, agent: str, numbers: list[int]) -> bool:
+    def _renew_if_outrun(self, agent: str, numbers: list[int]) -> bool:
         """Whether the lake has what another wrote in our name; we have a new one then."""
-        copy = agent == self._spool.agent and max(numbers, default=0) > self._spool.reached
-        if copy:
+        outrun = agent == self._spool.agent and max(numbers, default=0) > self._spool.reached
+        if outrun:
             self._restored()
-        return copy
+        return outrun
+
+    def _renew_if_anothers(self, bronze: BronzeTable, agent: str, seen: int) -> None:
+        """See who wrote what came in our name since a version; take a new one if we did not."""
+        if agent == self._spool.agent and not bronze.wrote_since(seen):
+            self._restored()
+            raise CommitError(
+                "another agent delivers from a copy of this spool; this one has a new id now, and"
+                " tries again"
+            )
 
     @contextmanager
     def _assuming_nothing_after(self) -> Iterator[None]:

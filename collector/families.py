@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from collector.accounts import Account
     from collector.ledger import Piece
+    from collector.samples import Repeats
 
 HOLD_US: Final = 3_600_000_000
 """How long an exact family that is silent keeps its windows open, for what may still be told."""
@@ -80,24 +81,42 @@ class FamilyTrack(msgspec.Struct):
             self.account.cut(cut_us)
         self.cut_us = max(self.cut_us, last)
 
-    def elapse(self, now_us: int, window_us: int, ledger: Ledger) -> None:
-        """Let time pass without an attempt: cut, and stop where vouching has run out."""
+    def elapse(self, now_us: int, window_us: int, ledger: Ledger, bar_us: int) -> None:
+        """Let time pass without an attempt: cut, and stop where vouching has run out.
+
+        Nothing is vouched for from ``bar_us`` on: that was told already.
+        """
         if self.attempted_us is not None:
-            limit_us = self.last_us + self.max_gap_us
+            limit_us = min(self.last_us + self.max_gap_us, bar_us)
             if limit_us < now_us:
                 self.cut(limit_us, window_us, ledger)
                 self.stop(limit_us, ledger)
                 self.account.stop(limit_us)
         self.cut(now_us, window_us, ledger)
 
-    def part(self, at_us: int, window_us: int, ledger: Ledger) -> None:
+    def part(self, at_us: int, window_us: int, ledger: Ledger, bar_us: int) -> None:
         """Cut at the start of an agent: what is told before was seen by the one before it."""
-        self.elapse(at_us, window_us, ledger)
+        self.elapse(at_us, window_us, ledger, bar_us)
         self.resumed_us = None
         if self.account.open:
             for track in self.tracks():
                 track.cut(at_us, ledger)
             self.account.cut(at_us)
+
+    def go_on_failing(
+        self, first_us: int, repeats: Repeats, window_us: int, ledger: Ledger, bar_us: int
+    ) -> None:
+        """Enter the attempts that followed a failed one and failed like it.
+
+        Those from ``bar_us`` on are left out: what they are of was told already.
+        """
+        for nth in range(1, repeats.attempts + 1):
+            at_us = first_us + (repeats.last_us - first_us) * nth // repeats.attempts
+            if at_us >= bar_us:
+                break
+            self.cut(at_us, window_us, ledger)
+            self.account.repeat(repeats, nth)
+            self.attempted_us = at_us
 
     def break_off(self, ledger: Ledger) -> None:
         """Nothing is known of the time after the last attempt."""

@@ -99,7 +99,8 @@ class Health:
         if not self._vitals.spool_writable:
             missing["spool"] = "the last write failed"
         if not self._vitals.lake_reached:
-            missing["lake"] = "not reached yet"
+            failed = self._vitals.commit_failures
+            missing["lake"] = "the last delivery failed" if failed else "not reached yet"
         return missing
 
 

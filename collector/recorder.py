@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from collector.samples import Scrape, Series
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from collector.missed import Change
     from collector.spool import Spool
 
 _NOTHING: Final = Sealed([], [], [])
@@ -71,14 +73,15 @@ class Recorder:
         Raises:
             SpoolError: It could not be kept, and is not in the encoder either.
         """
-        with self._sound():
+        with self._lock:
             try:
+                self._mend()
                 self._own_up()
                 if self._encoder.leaves_cluster(scrape):
                     self._keep(self._encoder.leave_cluster())
                 self._append(scrape)
             except SpoolError as error:
-                self._missed.add(scrape, error)
+                self._missed.attempt(scrape, error)
                 raise
             if scrape.exact and self._encoder.holds_much():
                 self._keep(self._encoder.seal_told())
@@ -111,18 +114,23 @@ class Recorder:
             self._configure()
 
     def begin(self, now_us: int) -> None:
-        """An agent starts; if the clock stands before the last attempt, it was set back."""
-        with self._sound():
-            last_us = self._encoder.last_attempt_us()
-            if now_us < last_us:
-                self._keep(self._encoder.step_clock(last_us, now_us))
-            self._encoder.begin(now_us)
+        """An agent starts.
+
+        Raises:
+            SpoolError: It could not be kept now, and is kept when the spool can be written.
+        """
+        with self._owning_up():
+            self._catch_up(now_us)
+            self._change(partial(_begin, now_us))
 
     def note(self, event: Event) -> None:
-        """Keep something that happened to the agent itself."""
-        with self._owning_up():
-            self._encoder.events.append(event)
-            self._keep(_NOTHING)
+        """Keep something that happened to the agent itself.
+
+        Raises:
+            SpoolError: It could not be kept now, and is kept when the spool can be written.
+        """
+        with self._lock:
+            self._change(partial(_note, event))
 
     def seal(self, now_us: int) -> bool:
         """Move the windows that are final into a batch; True where there were any."""
@@ -135,12 +143,17 @@ class Recorder:
     def flush(self, now_us: int) -> None:
         """Move everything into a batch at an orderly stop."""
         with self._owning_up():
+            self._catch_up(now_us)
             self._keep(self._encoder.flush(now_us))
 
     def step_clock(self, from_us: int, to_us: int) -> None:
-        """The wall clock jumped."""
-        with self._owning_up():
-            self._keep(self._encoder.step_clock(from_us, to_us))
+        """The wall clock jumped.
+
+        Raises:
+            SpoolError: It could not be kept now, and is kept when the spool can be written.
+        """
+        with self._lock:
+            self._change(partial(_step_clock, from_us, to_us))
 
     def forsake(self) -> None:
         """The lake knows more of this agent than its spool: go on as another, from here on.
@@ -165,22 +178,36 @@ class Recorder:
     def _sound(self) -> Iterator[None]:
         """Alone, and with the encoder as it is on disk, should it have got lost."""
         with self._lock:
-            if self._broken:
-                self._mend()
+            self._mend()
             yield
 
     @contextmanager
     def _owning_up(self) -> Iterator[None]:
-        """Sound, and with all attempts that had been made."""
+        """Sound, and with all that had happened."""
         with self._sound():
             self._own_up()
             yield
 
     def _own_up(self) -> None:
-        """Record the attempts that could not be kept when they were made."""
-        for scrape in self._missed.waiting():
-            self._append(scrape)
-            self._missed.kept(scrape)
+        """Keep what could not be kept when it happened."""
+        while (oldest := self._missed.oldest()) is not None:
+            if isinstance(oldest, Scrape):
+                self._append(oldest)
+            else:
+                self._keep(oldest(self._encoder))
+            self._missed.kept()
+
+    def _change(self, change: Change) -> None:
+        """Keep a change, now or as soon as the spool can be written."""
+        self._missed.change(change)
+        self._mend()
+        self._own_up()
+
+    def _catch_up(self, now_us: int) -> None:
+        """If the clock stands before what was recorded, it was set back."""
+        if now_us < self._encoder.last_attempt_us():
+            told_us = max(self._encoder.last_attempt_us(), self._encoder.sealed_us)
+            self._change(partial(_step_clock, told_us, now_us))
 
     def _append(self, scrape: Scrape) -> None:
         if self._encoder.accepts(scrape):
@@ -188,9 +215,10 @@ class Recorder:
             self._encoder.record(scrape)
 
     def _mend(self) -> None:
-        self._encoder = self._recover()
-        self._remember()
-        self._broken = False
+        if self._broken:
+            self._encoder = self._recover()
+            self._remember()
+            self._broken = False
 
     @contextmanager
     def _restoring(self) -> Iterator[None]:
@@ -257,3 +285,17 @@ class Recorder:
             state = msgspec.msgpack.encode(self._encoder)
             dropped = self._spool.seal(batch, state)
         self.dropped_batches += len(dropped)
+
+
+def _begin(now_us: int, encoder: Encoder) -> Sealed:
+    encoder.begin(now_us)
+    return _NOTHING
+
+
+def _note(event: Event, encoder: Encoder) -> Sealed:
+    encoder.events.append(event)
+    return _NOTHING
+
+
+def _step_clock(from_us: int, to_us: int, encoder: Encoder) -> Sealed:
+    return encoder.step_clock(from_us, to_us)

@@ -23,7 +23,9 @@ _EVENT: Final = {column.name: at for at, column in enumerate(tables.EVENTS.colum
 _NO_ATTEMPTS: Final = {
     "scrapes": 0, "beans": 0, "dropped_series": 0, "seconds_total": 0.0, "seconds_max": 0.0,
 }  # fmt: skip
-_ABOUT_THE_SPOOL: Final = ("spool_damaged", "spool_tail_lost", "spool_restored")
+_ABOUT_THE_SPOOL: Final = (
+    "spool_damaged", "spool_tail_lost", "spool_restored", "batch_dropped",
+)  # fmt: skip
 _DAY_US: Final = 86_400_000_000
 
 Row = tuple[Any, ...]
@@ -31,9 +33,10 @@ Row = tuple[Any, ...]
 
 def amended(batch: Batch) -> Batch:
     """The batch without what the agent that sealed it has not seen for itself."""
+    bequest = [amended(part) for part in batch.bequest]
     since = batch.since
     if since is None:
-        return batch
+        return Batch({**batch.rows}, None, bequest)
     rows = {
         **batch.rows,
         tables.RUNS.name: [*_runs(batch.rows.get(tables.RUNS.name, []), since)],
@@ -44,7 +47,7 @@ def amended(batch: Batch) -> Batch:
             if row[_EVENT["at"]] >= since.began_us or row[_EVENT["kind"]] in _ABOUT_THE_SPOOL
         ],
     }
-    return Batch(rows, since)
+    return Batch(rows, since, bequest)
 
 
 def _runs(rows: Iterable[Row], since: Since) -> Iterator[Row]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_GAP_INTERVALS: Final = 2.5
 _HELD_WINDOWS: Final = 12  # of an exact history that is told at once, before some are sealed
+_NEVER_US: Final = 1 << 62
 _TOLD: Final = 16  # spans between jumps of the clock that are remembered
 
 
@@ -93,6 +94,8 @@ class Encoder(msgspec.Struct):
         if scrape.exact:
             return scrape.asked_us >= max(last_us, self.floor_us)
         told = any(start <= scrape.answered_us < end for start, end in self.told)
+        if self.told and scrape.asked_us < self.began_us:
+            return False  # under way when the clock was set
         in_order = scrape.answered_us >= self.sealed_us and scrape.asked_us >= last_us
         return in_order and not told and scrape.answered_us >= scrape.asked_us
 
@@ -112,7 +115,7 @@ class Encoder(msgspec.Struct):
             family.account.skip(scrape, self.window_us, max_gap_us)
             return
         # A shorter cadence must not take back what the scrape before still vouches for.
-        family.elapse(scrape.asked_us, self.window_us, self.ledger)
+        self._elapse(family, scrape.asked_us)
         family.max_gap_us = max_gap_us
         if scrape.identity is not None:
             self._meet(scrape.identity, scrape.answered_us)
@@ -125,12 +128,17 @@ class Encoder(msgspec.Struct):
             family.stop(scrape.asked_us, self.ledger)
         family.account.attempt(scrape, family.max_gap_us)
         family.attempted_us = scrape.asked_us
+        if scrape.repeats is not None:
+            bar_us = self._bar_us(family)
+            family.go_on_failing(
+                scrape.asked_us, scrape.repeats, self.window_us, self.ledger, bar_us
+            )
 
     def seal(self, now_us: int) -> Sealed:
         """Take out the windows that nothing can change any longer."""
         end_us = self.sealable_us(now_us)
         for family in self._families(exact=False):
-            family.elapse(end_us, self.window_us, self.ledger)
+            self._elapse(family, end_us)
         told = [
             family.take_told(family.settle(now_us, end_us, self.window_us))
             for family in self._families(exact=True)
@@ -166,7 +174,7 @@ class Encoder(msgspec.Struct):
         for family in self._families(exact=True):
             family.heard_us = max(family.heard_us, now_us)
         for family in self._families(exact=False):
-            family.part(now_us, self.window_us, self.ledger)
+            family.part(now_us, self.window_us, self.ledger, self._bar_us(family))
 
     def leaves_cluster(self, scrape: Scrape) -> bool:
         """Whether an attempt found a source of another cluster than all before."""
@@ -234,6 +242,13 @@ class Encoder(msgspec.Struct):
     def last_attempt_us(self) -> int:
         """When the last attempt was made by our own clock, 0 before the first."""
         return max((family.last_us for family in self._families(exact=False)), default=0)
+
+    def _elapse(self, family: FamilyTrack, now_us: int) -> None:
+        family.elapse(now_us, self.window_us, self.ledger, self._bar_us(family))
+
+    def _bar_us(self, family: FamilyTrack) -> int:
+        """Where the next time begins that was told before the clock was set back."""
+        return min((start for start, _ in self.told if start >= family.last_us), default=_NEVER_US)
 
     def _families(self, *, exact: bool) -> list[FamilyTrack]:
         return [family for family in self.families.values() if family.exact == exact]
@@ -323,7 +338,7 @@ class Encoder(msgspec.Struct):
 
     def _end(self, now_us: int, told: list[Told]) -> Sealed:
         for family in self._families(exact=False):
-            family.elapse(now_us, self.window_us, self.ledger)
+            self._elapse(family, now_us)
             family.stop(now_us, self.ledger)
             family.account.stop(now_us)
         return self._take(now_us, told)

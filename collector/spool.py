@@ -7,30 +7,36 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 import uuid
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple, Self
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from collector import spool_damage, spool_rows
+from collector import spool_damage, spool_rows, spool_witness
 from collector.batches import Batch
 from collector.clock import SystemClock
 from collector.errors import SpoolError
 from collector.restored import amended
 from collector.spool_damage import Finding
 from collector.spool_file import VERSION, SpoolFile, advise
+from collector.spool_limit import Limit
+from collector.spool_reserve import Reserve
 from collector.spool_sets import KnownSets
 from collector.spool_witness import Witness
+from lakehouse import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.clock import Clock
-    from collector.spool_witness import Reached
+    from collector.spool_witness import Written
 
-__all__ = ["Finding", "Sealed", "Spool"]
+__all__ = ["Finding", "Spool", "WaitingBatch"]
+
+_CLUSTER: Final = tables.MEMBERS.column_names.index("cluster")
 
 
-class Sealed(NamedTuple):
+class WaitingBatch(NamedTuple):
     """A numbered batch that waits for delivery.
 
     Attributes:
@@ -48,7 +54,8 @@ class Sealed(NamedTuple):
 class Spool:
     """One agent's spool; a lock on it keeps a second agent out.
 
-    A file that is damaged is set aside, and a new one begun in its place.
+    A file that is damaged is set aside, and a new one begun in its place. One that never was a
+    spool is refused.
 
     Args:
         path: The SQLite file; it is made where it is missing, readable by its owner alone.
@@ -67,18 +74,21 @@ class Spool:
         self._path = path = path.resolve()  # as SQLite does for what it keeps beside the file
         self._max_bytes = max_bytes
         with ExitStack() as opened:
+            spool_damage.refuse_foreign(path)
             self._take_lock(opened)
             now_us = (clock or SystemClock()).wall_us()
-            spool_damage.mend(path, now_us)
-            self._file = SpoolFile(path)
+            self._reserve = Reserve(path)
+            self._reserve.using(lambda: spool_damage.mend(path, now_us))
+            self._file = self._reserve.using(lambda: SpoolFile(path))
             opened.callback(self._file.close)
             try:
-                self._witness = Witness(path.with_name(path.name + ".count"))
+                self._witness = Witness(spool_witness.beside(path))
             except OSError as error:
                 raise advise(path, error) from error
             opened.callback(self._witness.close)
             self.found, self._written, self._sets = self._load(now_us)
-            self._opened_at = self._written.batch
+            self._last_before_opening = self._written.batch
+            self._reserve.take()
             self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
@@ -108,32 +118,74 @@ class Spool:
             agent: The new id; None: any.
         """
         agent = agent or uuid.uuid4().hex
+        with self._file.reading():
+            self._renew_agent(state, agent)
+        self._witness.write(agent, self._written)
+
+    def _renew_agent(self, state: bytes | None, agent: str) -> None:
         with self._file.writing() as db:
-            for one in spool_rows.waiting(db):
-                owner = agent if one.number > self._opened_at else one.agent
+            sets: dict[str, tuple[Any, ...]] = {}
+            waiting = spool_rows.waiting(db)
+            for one in waiting:
+                owner = agent if one.number > self._last_before_opening else one.agent
                 batch = amended(spool_rows.batch(db, one.number))
+                sets |= {row[0]: row for row in batch.whole().rows.get(tables.MEMBERS.name, ())}
+                if one == waiting[-1]:
+                    # The lake may take those before it for delivered, and what follows needs them.
+                    batch.rows[tables.MEMBERS.name] = [*sets.values()]
                 spool_rows.put_batch(db, one.number, owner, batch)
             spool_rows.put_meta(db, "agent", agent)
             spool_rows.put_meta(db, "reached", "0")
-            db.execute("DELETE FROM sets")
+            self._sets.forget(db, ())
             if state is not None:
                 spool_rows.begin_journal(db, state, self._written)
         self._agent, self.reached = agent, 0
-        self._sets.clear()
-        self._witness.write(agent, self._written)
+        self._sets.forgot(())
 
     def bind(self, what: str, value: str) -> None:
-        """Remember which lake the member sets went to; of another one none is known."""
+        """Remember which lake the member sets went to; of another one none is known.
+
+        What waits takes along those it refers to: batches that were read before are to be read
+        again.
+        """
+        self._reserve.using(lambda: self._bind(what, value))
+
+    def _bind(self, what: str, value: str) -> None:
+        with self._file.reading() as reading:
+            before = spool_rows.meta(reading, what)
+            if before == value:
+                return
+            with self._file.writing() as db:
+                spool_rows.put_meta(db, what, value)
+                if before is None:
+                    return
+                carried = self._carry_sets(db)
+                self._sets.forget(db, carried)
+            self._sets.forgot(carried)
+
+    def bound(self, what: str) -> str | None:
+        """What was remembered last by ``bind``."""
         with self._file.reading() as db:
-            before = spool_rows.meta(db, what)
-        if before == value:
-            return
-        with self._file.writing() as db:
-            spool_rows.put_meta(db, what, value)
-            if before is not None:
-                db.execute("DELETE FROM sets")
-        if before is not None:
-            self._sets.clear()
+            return spool_rows.meta(db, what)
+
+    def _carry_sets(self, db: sqlite3.Connection) -> set[str]:
+        """Give the sets that waiting batches need to the oldest, and to the oldest sure to land."""
+        waiting = spool_rows.waiting(db)
+        needed = self._sets.needed_from(waiting[0].number, {}) if waiting else ()
+        cluster = spool_rows.meta(db, "cluster")
+        rows = [
+            row
+            for row in self._sets.rows(db, needed)
+            if cluster is None or row[_CLUSTER] == cluster
+        ]
+        untried = [one for one in waiting if one.number > self.reached]
+        for one in {*waiting[:1], *untried[:1]}:
+            batch = spool_rows.batch(db, one.number)
+            own = batch.rows.setdefault(tables.MEMBERS.name, [])
+            has = {row[0] for row in own}
+            own += [row for row in rows if row[0] not in has]
+            spool_rows.put_batch(db, one.number, one.agent, batch)
+        return {row[0] for row in rows}
 
     def append(self, entry: bytes) -> None:
         """Keep one journal entry."""
@@ -156,19 +208,22 @@ class Spool:
         """
         number = self._written.batch + 1 if batch else self._written.batch
         written = self._written._replace(batch=number)
-        used = self._sets.used(batch, number)
-        with self._file.writing() as db:
-            if batch:
-                spool_rows.put_batch(db, number, self._agent, batch)
-            spool_rows.begin_journal(db, state, written)
-            db.execute("DELETE FROM findings")
-            dropped, gone = spool_rows.drop_excess(db, self._max_bytes, self._sets, used)
-            gone |= self._sets.stale(number)
-            self._sets.save(db, used, gone)
-        self._sets.took(used, gone)
+        with self._file.reading():  # alone: another lake makes the sets unknown
+            batch = batch.with_sets(self._sets.missing(batch))
+            used = self._sets.used(batch, number)
+            with self._file.writing() as db:
+                if batch:
+                    spool_rows.put_batch(db, number, self._agent, batch)
+                spool_rows.begin_journal(db, state, written)
+                db.execute("DELETE FROM findings")
+                limit = Limit(db, self._max_bytes, self._sets, used)
+                limit.keep(self._agent, self.reached)
+                gone = limit.gone | self._sets.stale(number)
+                self._sets.save(db, batch, used, gone)
+            self._sets.took(used, gone)
         self.found = ()
         self._wrote(written)
-        return dropped
+        return limit.dropped
 
     def recover(self) -> tuple[bytes | None, list[bytes]]:
         """The encoder's last state, if any, and the journal since then."""
@@ -181,20 +236,21 @@ class Spool:
         """Hashes of the member sets that are in the lake or on their way."""
         return self._sets.hashes()
 
-    def waiting(self, limit_bytes: int) -> list[Sealed]:
+    def waiting(self, limit_bytes: int) -> list[WaitingBatch]:
         """The batches to deliver next, oldest first and of one agent; at least one if any waits.
 
         Args:
             limit_bytes: Packed size of all that are returned, beyond the first.
         """
-        found: list[Sealed] = []
+        found: list[WaitingBatch] = []
         with self._file.reading() as db:
             rows = db.execute("SELECT number, rows, agent FROM batches ORDER BY number")
             for number, packed, agent in rows:
                 limit_bytes -= len(packed)
                 if found and (limit_bytes < 0 or agent != found[0].agent):
                     break
-                found.append(Sealed(number, spool_rows.unpack(packed), agent))
+                batch = spool_rows.unpack(packed, number).whole()
+                found.append(WaitingBatch(number, batch, agent))
             rows.close()
         return found
 
@@ -210,15 +266,29 @@ class Spool:
         Should the lake know of a higher number, another wrote it: this spool is a copy.
         """
         if number > self.reached:
-            with self._file.writing() as db:
-                spool_rows.put_meta(db, "reached", str(number))
-            self.reached = number
+            self._reserve.using(lambda: self._put_reached(number))
+
+    def _put_reached(self, number: int) -> None:
+        with self._file.writing() as db:
+            spool_rows.put_meta(db, "reached", str(number))
+        self.reached = number
+
+    def held(self, number: int) -> int:
+        """How many batches up to this one wait; once it is reached, no fewer until acknowledged."""
+        with self._file.reading() as db:
+            row = db.execute("SELECT COUNT(*) FROM batches WHERE number <= ?", (number,)).fetchone()
+        return int(row[0])
 
     def acknowledge(self, number: int) -> None:
         """The batches up to this number are in the lake; forget them."""
+        self._reserve.using(lambda: self._forget(number))
+        self.reach(number)
+        if not self.depth()[0]:
+            self._reserve.take()
+
+    def _forget(self, number: int) -> None:
         with self._file.writing() as db:
             db.execute("DELETE FROM batches WHERE number <= ?", (number,))
-        self.reach(number)
 
     def last_number(self) -> int:
         """The highest batch number ever given, 0 before the first."""
@@ -247,7 +317,7 @@ class Spool:
         except OSError as error:
             raise advise(self._path, error) from error
 
-    def _load(self, now_us: int) -> tuple[tuple[Finding, ...], Reached, KnownSets]:
+    def _load(self, now_us: int) -> tuple[tuple[Finding, ...], Written, KnownSets]:
         with self._file.writing() as db:
             for key, value in (("version", VERSION), ("agent", uuid.uuid4().hex), ("reached", "0")):
                 if spool_rows.meta(db, key) is None:
@@ -256,7 +326,7 @@ class Spool:
             self.reached = int(spool_rows.meta(db, "reached") or 0)
             found = [Finding(*row) for row in db.execute("SELECT kind, old, new, at FROM findings")]
             written, sets = spool_rows.written(db), KnownSets(db)
-        with self._file.reading() as db:
+        with self._file.reading() as db, suppress(sqlite3.OperationalError):  # a full disk
             # Else all of a new spool, its agent too, hung on the first bytes of the log.
             db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         seen = self._witness.read(self._agent)
@@ -264,6 +334,6 @@ class Spool:
             found.append(Finding("spool_tail_lost", str(seen), str(written), now_us))
         return tuple(found), written, sets
 
-    def _wrote(self, written: Reached) -> None:
+    def _wrote(self, written: Written) -> None:
         self._written = written
         self._witness.write(self._agent, written)

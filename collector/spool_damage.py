@@ -13,6 +13,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector import spool_witness
 from collector.errors import SpoolError
 from collector.spool_file import SIDES, VERSION, SpoolFile, advise, checksum, read_only
 
@@ -60,11 +61,34 @@ class _DamagedError(Exception):
     """A row that is not as it was written."""
 
 
+def refuse_foreign(path: Path) -> None:
+    """Leave alone what lies at the path and never was a spool.
+
+    Raises:
+        SpoolError: It never was one, or cannot be read.
+    """
+    if any(path.with_name(path.name + beside).exists() for beside in (".count", ".lock")):
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise advise(path, error) from error
+    if head and head != _MAGIC:
+        raise _not_ours(path)
+
+
+def _not_ours(path: Path) -> SpoolError:
+    return SpoolError(f"{path} is no spool of jmxlake-agent; set spool.path to a file of its own")
+
+
 def mend(path: Path, now_us: int) -> None:
     """Make sure that what lies at the path, if anything does, is sound.
 
     Raises:
-        SpoolError: It cannot be read, or is of another version.
+        SpoolError: It cannot be read, is of another version or of another program.
     """
     try:
         _finish(path)
@@ -78,13 +102,18 @@ def _sound(path: Path) -> bool:
     """Whether everything in the file can be read and is as it was written."""
     with path.open("rb") as file:
         head = file.read(20)
-    if head and (head[:16] != _MAGIC or head[18:20] not in _FORMATS):
+    if not head:  # just made, or all of it got lost
+        return spool_witness.owner(path) is None
+    if head[:16] != _MAGIC or head[18:20] not in _FORMATS:
         return False
     try:
         with closing(read_only(path)) as db:
             if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 return False
-            if db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+            names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            if names:
+                if not names & {"meta", "batches"}:
+                    raise _not_ours(path)
                 _check_version(path, db)
                 _check_rows(db)
     except (_DamagedError, UnicodeDecodeError):
@@ -140,8 +169,7 @@ def _compare(found: object, expected: object) -> None:
 def _replace(path: Path, now_us: int) -> None:
     """Put a new spool in the place of a damaged one; a crash on the way is finished later."""
     new = path.with_name(path.name + _NEW)
-    instant = datetime.fromtimestamp(now_us // 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    aside = path.with_name(f"{path.name}{_ASIDE}{instant}")
+    aside = _free_name(path, now_us)
     _remove(new)
     try:
         _fill(new, path, Finding("spool_damaged", _agent(path), aside.name, now_us))
@@ -153,12 +181,26 @@ def _replace(path: Path, now_us: int) -> None:
     _finish(path)
 
 
+def _free_name(path: Path, now_us: int) -> Path:
+    """Where a damaged file goes; two may be found within a second, or the clock was set back."""
+    instant = datetime.fromtimestamp(now_us // 1_000_000, UTC).strftime("%Y%m%dT%H%M%S")
+    for suffix in ("", *(f".{number}" for number in range(1, 1_000))):
+        aside = path.with_name(f"{path.name}{_ASIDE}{instant}{suffix}Z")
+        if not any(aside.with_name(aside.name + side).exists() for side in ("", *SIDES)):
+            return aside
+    raise SpoolError(f"too many spools are set aside as {aside}; see to the disk and remove them")
+
+
 def _finish(path: Path) -> None:
     """Go on where ``_replace`` ended: what the old file had beside it goes with it."""
     new = path.with_name(path.name + _NEW)
     if path.exists() or not new.exists():
         return
-    aside = max(one for one in path.parent.glob(f"{path.name}{_ASIDE}*Z"))
+    name = _set_aside_as(new)
+    if name is None:
+        _remove(new)  # the attempt had not ended, and somebody moved the old file away
+        return
+    aside = path.with_name(name)
     for side in SIDES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
@@ -170,8 +212,19 @@ def _finish(path: Path) -> None:
         os.close(folder)
 
 
+def _set_aside_as(new: Path) -> str | None:
+    """The name that the old file got, as the new one says; None where that is not whole."""
+    if any(new.with_name(new.name + side).exists() for side in SIDES):
+        return None
+    with suppress(sqlite3.Error, UnicodeDecodeError), closing(read_only(new)) as db:
+        row = db.execute("SELECT new FROM findings WHERE kind = 'spool_damaged'").fetchone()
+        return str(row[0]) if row else None
+    return None
+
+
 def _fill(new: Path, damaged: Path, finding: Finding) -> None:
-    file = SpoolFile(new)
+    """Make the new spool, without a log: it is to be whole before it is given its name."""
+    file = SpoolFile(new, log=False)
     try:
         with file.writing() as db:
             db.execute("INSERT INTO findings VALUES (?, ?, ?, ?)", finding)
@@ -201,7 +254,7 @@ def _agent(path: Path) -> str | None:
         row = db.execute("SELECT value, crc FROM meta WHERE key = 'agent'").fetchone()
         if row[1] == checksum(row[0], "agent") and re.fullmatch("[0-9a-f]{32}", row[0]):
             return str(row[0])
-    return None
+    return spool_witness.owner(path)
 
 
 def _remove(new: Path) -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERSION: Final = "2"
-SIDES: Final = ("-wal", "-shm")
-"""What SQLite keeps beside the file."""
+SIDES: Final = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside the file; a journal only beside one that is being made."""
 
 _SCHEMA: Final = """
 BEGIN IMMEDIATE;
@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS snapshot
 CREATE TABLE IF NOT EXISTS batches
     (number INTEGER PRIMARY KEY, agent TEXT NOT NULL, rows BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS sets (hash TEXT PRIMARY KEY, batch INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS members (hash TEXT PRIMARY KEY, row BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS findings (kind TEXT NOT NULL, old TEXT, new TEXT, at INTEGER NOT NULL);
 COMMIT;
 """
@@ -64,12 +65,14 @@ class SpoolFile:
 
     Args:
         path: The file; it is made where it is missing, readable by its owner alone.
+        log: Whether to write to a log beside it, as is cheaper; else all is in the file itself
+            at the end of a transaction.
 
     Raises:
         SpoolError: It cannot be opened or written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, log: bool = True) -> None:
         self._path = path
         self._mutex = threading.RLock()
         with self.reading():
@@ -79,7 +82,7 @@ class SpoolFile:
             )
         try:
             with self.reading() as db:
-                db.execute("PRAGMA journal_mode=WAL")
+                db.execute(f"PRAGMA journal_mode={'WAL' if log else 'DELETE'}")
                 db.execute("PRAGMA synchronous=FULL")
                 db.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
                 db.executescript(_SCHEMA)

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from collector.batches import Batch
-from collector.bequest import inherit
+from collector.errors import SpoolError
 from collector.spool_file import checksum
-from collector.spool_witness import Reached
-from lakehouse import tables
+from collector.spool_witness import Written
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from collector.spool_sets import KnownSets
 
-
-class Waiting(NamedTuple):
+class Packed(NamedTuple):
     """A batch that waits, unread."""
 
     number: int
@@ -39,12 +36,12 @@ def put_meta(db: sqlite3.Connection, key: str, value: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, crc))
 
 
-def written(db: sqlite3.Connection) -> Reached:
+def written(db: sqlite3.Connection) -> Written:
     """The last numbers given, also to what is no longer there."""
     row = db.execute("SELECT entry, batch FROM snapshot").fetchone() or (0, 0)
     (entry,) = db.execute("SELECT MAX(number) FROM journal").fetchone()
     (batch,) = db.execute("SELECT MAX(number) FROM batches").fetchone()
-    return Reached(max(entry or 0, row[0]), max(batch or 0, row[1]))
+    return Written(max(entry or 0, row[0]), max(batch or 0, row[1]))
 
 
 def add_entry(db: sqlite3.Connection, number: int, entry: bytes) -> None:
@@ -52,63 +49,50 @@ def add_entry(db: sqlite3.Connection, number: int, entry: bytes) -> None:
     db.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, entry, checksum(entry, number)))
 
 
-def begin_journal(db: sqlite3.Connection, state: bytes, reached: Reached) -> None:
+def begin_journal(db: sqlite3.Connection, state: bytes, numbers: Written) -> None:
     """Replace the journal by the state to which it led; what was given is remembered."""
-    crc = checksum(state, *reached)
-    db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", (*reached, state, crc))
+    crc = checksum(state, *numbers)
+    db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", (*numbers, state, crc))
     db.execute("DELETE FROM journal")
 
 
-def waiting(db: sqlite3.Connection) -> list[Waiting]:
+def waiting(db: sqlite3.Connection) -> list[Packed]:
     """All batches, oldest first."""
     found = db.execute("SELECT number, agent, LENGTH(rows) FROM batches ORDER BY number")
-    return [Waiting(*row) for row in found]
+    return [Packed(*row) for row in found]
 
 
 def batch(db: sqlite3.Connection, number: int) -> Batch:
-    """One that waits."""
-    return unpack(db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()[0])
+    """One that waits.
+
+    Raises:
+        SpoolError: It is not as it was put.
+    """
+    row = db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()
+    return unpack(row[0], number)
 
 
 def put_batch(db: sqlite3.Connection, number: int, agent: str, rows: Batch) -> None:
     """Keep one, or replace it."""
-    packed = zlib.compress(msgspec.msgpack.encode(rows), 6)
+    packed = zlib.compress(msgspec.msgpack.encode(_stripped(rows)), 6)
     crc = checksum(packed, number, agent)
     db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?)", (number, agent, packed, crc))
 
 
-def unpack(packed: bytes) -> Batch:
-    """A batch as it was put."""
-    return msgspec.msgpack.decode(zlib.decompress(packed), type=Batch)
+def unpack(packed: bytes, number: int) -> Batch:
+    """A batch as it was put.
 
-
-def drop_excess(
-    db: sqlite3.Connection, max_bytes: int, sets: KnownSets, used: dict[str, int]
-) -> tuple[list[int], set[str]]:
-    """Leave to the oldest batch that may stay what those before it leave; the newest always stays.
-
-    Args:
-        db: The spool.
-        max_bytes: How much may stay.
-        sets: The known sets, before the newest batch.
-        used: What the newest batch refers to.
-
-    Returns:
-        Numbers of those that went, and the sets that went with them, since nothing refers to them.
+    Raises:
+        SpoolError: It is not.
     """
-    found = waiting(db)
-    excess = sum(one.bytes for one in found) - max_bytes
-    dropped: list[tuple[int, Batch]] = []
-    for one in found[:-1]:
-        if excess > 0:
-            dropped.append((one.number, batch(db, one.number)))
-            excess -= one.bytes
-    if not dropped:
-        return [], set()
-    heir = found[len(dropped)]
-    needed = sets.needed_from(heir.number, used)
-    put_batch(db, heir.number, heir.agent, inherit(batch(db, heir.number), dropped, needed))
-    db.execute("DELETE FROM batches WHERE number < ?", (heir.number,))
-    members = tables.MEMBERS.name
-    gone = {row[0] for _, one in dropped for row in one.rows.get(members, ())} - needed
-    return [number for number, _ in dropped], gone
+    try:
+        return msgspec.msgpack.decode(zlib.decompress(packed), type=Batch)
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise SpoolError(
+            f"the spool's batch {number} is damaged ({error}); start the agent again: it sets "
+            "aside what is damaged and keeps the rest"
+        ) from error
+
+
+def _stripped(rows: Batch) -> Batch:
+    return Batch(rows.rows, rows.since, rows.bequest)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from lakehouse import tables
 
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
 _MEMBERS: Final = [column.name for column in tables.RUNS.columns].index("members")
 _KEPT_BATCHES: Final = 10_000  # about a month of windows of five minutes
 
+Row = tuple[Any, ...]
+
 
 class KnownSets:
     """Which sets are known, and the number of the batch that last referred to each.
 
     A set that no batch referred to for a month is forgotten, and written again when it comes back.
+    The row of each is kept as well: another lake does not know what waiting batches refer to.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -32,9 +37,12 @@ class KnownSets:
     def used(self, batch: Batch, number: int) -> dict[str, int]:
         """What is known once a batch is sealed."""
         written = {row[0] for row in batch.rows.get(tables.MEMBERS.name, ())}
-        runs = batch.rows.get(tables.RUNS.name, ())
-        referred = {row[_MEMBERS] for row in runs if len(row) > _MEMBERS} & self._batches.keys()
+        referred = _referred(batch) & self._batches.keys()
         return dict.fromkeys(written | referred, number)
+
+    def missing(self, batch: Batch) -> list[Row]:
+        """Rows that were known when the batch was made, and are known no longer."""
+        return [row for row in batch.known_sets if row[0] not in self._batches]
 
     def needed_from(self, number: int, used: dict[str, int]) -> set[str]:
         """Sets to which a batch of this number or a later one refers."""
@@ -45,10 +53,19 @@ class KnownSets:
         oldest = number - _KEPT_BATCHES
         return {key for key, last in self._batches.items() if last < oldest}
 
-    def save(self, db: sqlite3.Connection, used: dict[str, int], forgotten: Iterable[str]) -> None:
-        """Put on disk what ``took`` then says of the memory."""
+    def save(
+        self, db: sqlite3.Connection, batch: Batch, used: dict[str, int], forgotten: Iterable[str]
+    ) -> None:
+        """Put on disk what ``took`` then says of the memory, and the rows of the sets."""
         db.executemany("INSERT OR REPLACE INTO sets VALUES (?, ?)", used.items())
-        db.executemany("DELETE FROM sets WHERE hash = ?", [(key,) for key in forgotten])
+        rows = [*batch.rows.get(tables.MEMBERS.name, ()), *batch.known_sets]
+        db.executemany(
+            "INSERT OR IGNORE INTO members VALUES (?, ?)",
+            [(row[0], msgspec.msgpack.encode(row)) for row in rows],
+        )
+        keys = [(key,) for key in forgotten]
+        db.executemany("DELETE FROM sets WHERE hash = ?", keys)
+        db.executemany("DELETE FROM members WHERE hash = ?", keys)
 
     def took(self, used: dict[str, int], forgotten: Iterable[str]) -> None:
         """What was saved is on disk."""
@@ -56,6 +73,27 @@ class KnownSets:
         for key in forgotten:
             self._batches.pop(key, None)
 
-    def clear(self) -> None:
-        """None is known any longer."""
-        self._batches.clear()
+    def rows(self, db: sqlite3.Connection, keys: Iterable[str]) -> list[Row]:
+        """The rows of known sets, as far as they were kept."""
+        found = (
+            db.execute("SELECT row FROM members WHERE hash = ?", (key,)).fetchone()
+            for key in sorted(keys)
+        )
+        return [msgspec.msgpack.decode(row[0], type=Row) for row in found if row is not None]
+
+    def forget(self, db: sqlite3.Connection, kept: Iterable[str]) -> None:
+        """None is known any longer on disk, but for those kept; ``forgot`` does it in memory."""
+        db.execute("DELETE FROM sets")
+        db.executemany(
+            "INSERT INTO sets VALUES (?, ?)", [(key, self._batches[key]) for key in kept]
+        )
+        db.execute("DELETE FROM members WHERE hash NOT IN (SELECT hash FROM sets)")
+
+    def forgot(self, kept: Iterable[str]) -> None:
+        """What ``forget`` did is on disk."""
+        self._batches = {key: self._batches[key] for key in kept}
+
+
+def _referred(batch: Batch) -> set[str]:
+    runs = batch.rows.get(tables.RUNS.name, ())
+    return {row[_MEMBERS] for row in runs if len(row) > _MEMBERS} - {None}

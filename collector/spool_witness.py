@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DIGITS: Final = 20
 
 
-class Reached(NamedTuple):
+class Written(NamedTuple):
     """Numbers of the last journal entry and of the last batch."""
 
     entry: int
@@ -25,6 +25,18 @@ class Reached(NamedTuple):
 
     def __str__(self) -> str:
         return f"entry {self.entry}, batch {self.batch}"
+
+
+def beside(spool: Path) -> Path:
+    """Where the witness of a spool is."""
+    return spool.with_name(spool.name + ".count")
+
+
+def owner(spool: Path) -> str | None:
+    """The id of the agent that the witness speaks of; None where there is none."""
+    with suppress(OSError, ValueError, IndexError):
+        return beside(spool).read_text("ascii").split()[0]
+    return None
 
 
 class Witness:
@@ -44,16 +56,16 @@ class Witness:
         """Let go of the file."""
         os.close(self._file)
 
-    def read(self, agent: str) -> Reached:
+    def read(self, agent: str) -> Written:
         """How far the spool of this agent was written, as far as is known."""
         with suppress(OSError, ValueError):
             owner, entry, batch = os.pread(self._file, 256, 0).decode().split()
             if owner == agent:
-                return Reached(int(entry), int(batch))
-        return Reached(0, 0)
+                return Written(int(entry), int(batch))
+        return Written(0, 0)
 
-    def write(self, agent: str, reached: Reached) -> None:
+    def write(self, agent: str, written: Written) -> None:
         """Say how far it is written; the line has always the same length, so it needs no space."""
-        line = f"{agent} {reached.entry:0{_DIGITS}} {reached.batch:0{_DIGITS}}\n"
+        line = f"{agent} {written.entry:0{_DIGITS}} {written.batch:0{_DIGITS}}\n"
         with suppress(OSError):
             os.pwrite(self._file, line.encode(), 0)

@@ -30,10 +30,16 @@ _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", "missing": "bol
 @click.command(short_help="Try what the agent needs, and say what fails and why.")
 @CONFIG
 @JSON
-def check(path: Path, *, as_json: bool) -> None:
+@click.option(
+    "--accept-lake",
+    is_flag=True,
+    help="The lake was made anew on purpose: deliver to it; the agent must be stopped.",
+)
+def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
     """Try what the agent needs: configuration, sources, spool, lake and every bean.
 
-    Where the lake has no tables yet, they are made, and that is said; nothing else is kept.
+    Where the lake has no tables yet, they are made, and that is said; nothing else is kept. A lake
+    that this agent has delivered to must have them, and the same ones.
 
     Ends with 1 where something is broken; a bean that is absent for a good reason is not.
     """
@@ -50,6 +56,8 @@ def check(path: Path, *, as_json: bool) -> None:
             _print_step(step, as_json=as_json)
 
         loaded = wiring.catalogue(config)
+        if accept_lake:
+            _accept(config)
         say(Step("configuration", str(path), ok=True))
         read = read_all(config, loaded, say)
         say(_try("spool", lambda: _spool(config)))
@@ -73,7 +81,8 @@ def _spool(config: Config) -> str:
     for place in (path, folder) if path.exists() else (folder,):
         if not os.access(place, os.W_OK):
             raise JmxlakeError(f"spool {path}: {place} is not writable for this user")
-    free = shutil.disk_usage(folder).free
+    files = folder.glob(f"{path.name}*") if path.exists() else ()
+    free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
     if free < config.spool.max_size.bytes:
         raise JmxlakeError(
             f"spool {path}: {free >> 20} MiB are free, less than spool.max_size: lower it"
@@ -81,12 +90,21 @@ def _spool(config: Config) -> str:
     return f"{path}, {free >> 20} MiB free"
 
 
+def _accept(config: Config) -> None:
+    from collector import known_lake
+    from collector.spool import Spool
+
+    with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
+        known_lake.forget(spool)
+
+
 def _lake(config: Config) -> str:
-    from collector import wiring
+    from collector import known_lake, wiring
     from collector.bronze_faults import scrubbed
     from collector.spool import Spool
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
+        known_lake.copy(config.spool.path, spool)
         made = wiring.delivery(config, spool).check()
     where = scrubbed(config.lake.path, [])
     return f"{where} ({made} tables made)" if made else where

@@ -163,6 +163,7 @@ def test_a_crash_while_a_damaged_spool_is_set_aside_is_finished_at_the_next_star
     shutil.copytree(spools[0][1], folder)
     path = folder / "spool.db"
     path.write_bytes(b"no database" + path.read_bytes()[11:])
+    (folder / "spool.db.damaged-29990101T000000Z").write_bytes(b"of a clock that was wrong")
     finish, calls = spool_damage._finish, 0
 
     def dies_the_second_time(path: Path) -> None:
@@ -180,8 +181,103 @@ def test_a_crash_while_a_damaged_spool_is_set_aside_is_finished_at_the_next_star
     with Spool(path, MIB) as spool:
         (found,) = spool.found
         assert found.kind == "spool_damaged"
-        names = sorted(one.name for one in folder.glob("*.damaged-*"))
+        names = sorted(one.name for one in folder.glob("*.damaged-2[!9]*"))
         assert names == [f"{found.new}{side}" for side in ("", "-shm", "-wal")]
+
+
+@pytest.mark.parametrize("room", [0.0, 0.3, 0.7, 0.9, 1.3])
+def test_a_damaged_spool_on_a_disk_short_of_room_loses_no_batch(
+    tmp_path: Path, room: float
+) -> None:
+    """It is mended, or it is as it was until there is room."""
+    noise = random.Random(1)
+    with mounted(tmp_path / "disk", "size=16m") as disk:
+        path = disk / "spool.db"
+        with Spool(path, 1 << 30) as spool:
+            for number in range(40):
+                rows = {"events": [(number, noise.randbytes(50_000).hex())]}
+                spool.seal(Batch(rows), b"")
+            kept = content(spool)[0]
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE snapshot SET crc = crc + 1")
+            db.commit()
+        (disk / "spool.db.reserve").unlink(missing_ok=True)
+        spared = int(path.stat().st_size * room)
+        (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - spared))
+        with suppress(SpoolError), Spool(path, 1 << 30) as spool:
+            assert content(spool)[0] == kept
+        (disk / "ballast").unlink()
+        with Spool(path, 1 << 30) as spool:
+            assert content(spool)[0] == kept
+        assert not list(disk.glob("spool.db.new*"))
+        assert len(list(disk.glob("*.damaged-*Z"))) == 1
+
+
+class FixedClock:
+    """A clock that stands still."""
+
+    def wall_us(self) -> int:
+        return T0
+
+    def monotonic_us(self) -> int:
+        return 0
+
+
+def test_a_file_that_is_set_aside_never_takes_the_place_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    Spool(path, MIB).close()
+    for text in (b"first", b"second", b"third"):
+        path.write_bytes(text * 100)
+        Spool(path, MIB, FixedClock()).close()
+    aside = path.parent.glob("spool.db.damaged-*Z")
+    assert {one.read_bytes()[:5] for one in aside} == {b"first", b"secon", b"third"}
+
+
+@pytest.mark.parametrize("kind", ["text", "database"])
+def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "agent.yaml"
+    if kind == "text":
+        path.write_text("source: x")
+    else:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE theirs (x)")
+            db.commit()
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(SpoolError, match=r"is no spool .* set spool\.path") as caught:
+            Spool(path, MIB)
+        assert "\n" not in str(caught.value)
+        assert path.read_bytes() == before
+    assert not list(tmp_path.glob("*.damaged-*"))
+
+
+def test_a_batch_that_is_damaged_while_the_agent_runs_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    with Spool(path, MIB) as spool:
+        spool.seal(Batch({"events": [(1,)]}), b"")
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE batches SET rows = x'00'")
+            db.commit()
+        with pytest.raises(SpoolError, match=r"batch 1 is damaged .* start the agent again"):
+            spool.waiting(MIB)
+
+
+def test_what_waits_on_a_full_disk_can_be_delivered_and_makes_room(tmp_path: Path) -> None:
+    noise, sealed = random.Random(1), 0
+    with mounted(tmp_path / "disk", "size=16m") as disk:
+        path = disk / "spool.db"
+        with Spool(path, 1 << 30) as spool:
+            for sealed in range(1, 61):
+                rows = {"events": [(sealed, noise.randbytes(30_000).hex())]}
+                spool.seal(Batch(rows), noise.randbytes(100))
+        fill(disk / "ballast")
+        with Spool(path, 1 << 30) as spool:
+            group = spool.waiting(256 << 10)
+            spool.bind("lake", "another")
+            spool.reach(group[-1].number)
+            spool.acknowledge(group[-1].number)
+            assert (group[0].number, spool.depth()[0]) == (1, sealed - len(group))
+            spool.append(b"there is room again")
 
 
 def test_what_stood_in_a_torn_tail_is_unknown_and_never_what_was_before(tmp_path: Path) -> None:
@@ -267,7 +363,7 @@ def check_the_gap(spool: Spool, first_refused: int) -> None:
     accounts = told(spool, "scrapes", ACCOUNT, "start", "end", "outcome", "error")
     failed = [one for one in accounts if one[2] == "error"]
     assert failed[0][0] == first_refused
-    assert "it was read, but could not be kept" in str(failed[0][3])
+    assert "it was made, but could not be kept" in str(failed[0][3])
     spans = [(start, end) for start, end, *_ in accounts]
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
 

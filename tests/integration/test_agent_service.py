@@ -164,7 +164,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
         status, body = agent.ask("/readyz")
         assert status == 503
         missing = json.loads(body)["missing"]
-        assert missing.pop("lake") == "not reached yet"
+        assert missing.pop("lake") == "the last delivery failed"
         assert set(missing.values()) == {"no answer yet"}
         assert "source jmx" in missing
         assert agent.ask("/healthz") == (200, "ok\n")

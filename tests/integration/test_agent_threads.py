@@ -47,6 +47,7 @@ class FakeSource:
 
     def __init__(self) -> None:
         self.asked: list[float] = []
+        self.closed = False
         self.fails = False
         self.hangs = threading.Event()
         self.hangs.set()
@@ -62,7 +63,7 @@ class FakeSource:
         return Answer((Reading("m", "gauge", frozenset({Series("m")})),), 1)
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
 
 class FakeDelivery:
@@ -123,6 +124,27 @@ def _family(number: int) -> Family:
 def spool(tmp_path: Path) -> Iterator[Spool]:
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         yield spool
+
+
+def test_a_spool_that_cannot_be_written_keeps_nobody_from_starting_or_saying_farewell(
+    spool: Spool,
+) -> None:
+    stage = Stage(spool)
+    stage.delivery.fails = True
+    spool.close()
+
+    def stop_when_asked() -> None:
+        wait_for(lambda: bool(stage.sources[0].asked), 60)
+        stage.stop.set()
+
+    stopper = threading.Thread(target=stop_when_asked)
+    stopper.start()
+    with pytest.raises(SpoolError):
+        stage.agent.run(stage.stop)
+    stopper.join()
+    assert not stage.agent.vitals.spool_writable
+    assert stage.delivery.calls_failed, "what is in the spool may be delivered all the same"
+    assert stage.sources[0].closed
 
 
 def test_scrapes_come_at_ticks_of_the_epoch(spool: Spool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.bronze_options import bounded
+from collector.bronze_options import bounded, secrets
 
 
 @pytest.mark.parametrize("lake", ["/var/lib/lake", "lake", "file:///var/lib/lake"])
@@ -29,3 +29,21 @@ def test_the_user_goes_before_however_it_is_spelled(name: str) -> None:
         "connect_timeout": "5s",
         "retry_timeout": "15s",
     }
+
+
+def test_a_secret_is_told_by_the_name_of_its_option_and_known_as_a_url_has_it() -> None:
+    given = {
+        "AWS_SECRET_ACCESS_KEY": "ab/cd+ef/gh==", "azure_storage_sas_token": "sv=1&sig=x",
+        "aws_allow_http": "true", "AWS_REGION": "us-east-1", "aws_sse_bucket_key_enabled": "true",
+        "aws_web_identity_token_file": "/run/token", "aws_endpoint": "http://127.0.0.1:9",
+        "google_application_credentials": "/etc/gcp.json", "timeout": "20s",
+    }  # fmt: skip
+    environ = {"AWS_SESSION_TOKEN": "tok/en", "AWS_DEFAULT_REGION": "us-west-2", "API_KEY": "mine"}
+    assert secrets(given, environ) == sorted(
+        [
+            "ab/cd+ef/gh==", "ab%2Fcd%2Bef%2Fgh%3D%3D", "sv=1&sig=x", "sv%3D1%26sig%3Dx",
+            "tok/en", "tok%2Fen",
+        ],
+        key=len,
+        reverse=True,
+    )  # fmt: skip

@@ -103,6 +103,16 @@ def test_what_landed_begins_the_pauses_anew() -> None:
     assert stop.waits[-1] <= 2
 
 
+@pytest.mark.parametrize(("failure", "reached"), [(away(), False), (SpoolError("full"), True)])
+def test_a_lake_that_goes_away_is_not_reached_any_longer(
+    failure: Exception, *, reached: bool
+) -> None:
+    delivery, vitals = FakeDelivery(3, failure), Vitals()
+    with pytest.raises(type(failure)):
+        courier(delivery, [], vitals).farewell()
+    assert vitals.lake_reached == reached
+
+
 def test_stop_ends_the_waiting() -> None:
     delivery, said, vitals = FakeDelivery(*(away() for _ in range(99))), list[str](), Vitals()
     stop = FakeStop(delivery, stop_after=3)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import deltalake
 import duckdb
 import pytest
+from arro3.core import Array, DataType
 
-from collector import arrow, bronze_table
+from collector import arrow, bronze_table, known_lake
 from collector.batches import Batch
 from collector.delivery import Delivery
 from collector.errors import CommitError, LakeError, LakeSchemaError
@@ -21,7 +25,8 @@ from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from collector.bronze_table import BronzeTable
 
 MIB = 1 << 20
 
@@ -142,20 +147,176 @@ def test_a_commit_that_did_not_land_stays_in_the_spool(
     assert delivered(lake) == ["a"]
 
 
-def test_two_processes_with_one_identity_cannot_both_land(
+def test_a_batch_that_is_dropped_just_before_it_is_written_is_not_told_twice(
+    tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it leaves to the next batch is in that one, and not only in what was read before."""
+    with Spool(tmp_path / "spool.db", 1) as spool, monkeypatch.context() as patch:
+        sealed(spool, "a")
+        delivery, compare = Delivery(str(lake), {}, spool), Delivery._compare
+        delivery.check()
+
+        def fills_up(*args: Any) -> int:
+            patch.undo()
+            sealed(spool, "b")
+            return compare(*args)
+
+        patch.setattr(Delivery, "_compare", fills_up)
+        with pytest.raises(CommitError, match="dropped a batch"):
+            delivery.deliver_next()
+        drain(delivery)
+        assert spool.depth()[0] == 0
+    assert delivered(lake) == ["a", "b"]
+
+
+@pytest.mark.parametrize("step", ["_write", "_look_again"])
+def test_of_two_live_copies_of_a_spool_both_land_what_is_their_own(
+    tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """One commits when the other has compared: what bears their number then is another's."""
+    with Spool(tmp_path / "one.db", MIB) as one:
+        sealed(one, "before")
+        drain(Delivery(str(lake), {}, one))
+    shutil.copy(tmp_path / "one.db", tmp_path / "two.db")
+    with Spool(tmp_path / "one.db", MIB) as one, Spool(tmp_path / "two.db", MIB) as two:
+        first, second = Delivery(str(lake), {}, one), Delivery(str(lake), {}, two)
+        first.check()
+        second.check()
+        sealed(one, "first")
+        event_and_set = {**full_batch(2).rows, "events": [event("second")]}
+        two.seal(Batch({name: event_and_set[name] for name in ("members", "events")}), b"")
+        work = getattr(second, step)
+
+        def comes_late(bronze: BronzeTable, *rest: Any) -> Any:
+            if bronze.table is tables.EVENTS:
+                first.deliver_next()
+            return work(bronze, *rest)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(second, step, comes_late)
+            with pytest.raises(CommitError, match="a copy of this spool"):
+                second.deliver_next()
+        drain(second)
+        assert one.agent != two.agent
+        assert two.depth() == (0, 0)
+    assert delivered(lake) == ["before", "first", "second"]
+
+
+def test_a_commit_of_our_own_that_lands_late_is_our_own(
     spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second loaded the table before the first committed: its commit must fail, not double."""
+    """A request that was given up arrives when the next attempt has compared."""
+    write, asked = bronze_table.write_deltalake, []
+
+    def on_its_way(table: deltalake.DeltaTable, *args: Any, **kwargs: Any) -> None:
+        asked.append(lambda: write(deltalake.DeltaTable(table.table_uri), *args, **kwargs))
+        raise OSError("no answer in time")
+
+    def arrives_first(*args: Any, **kwargs: Any) -> None:
+        asked.pop()()
+        write(*args, **kwargs)
+
     sealed(spool, "a")
-    first, second = Delivery(str(lake), {}, spool), Delivery(str(lake), {}, spool)
-    second.check()
+    agent, delivery = spool.agent, Delivery(str(lake), {}, spool)
     with monkeypatch.context() as patch:
-        patch.setattr(spool, "acknowledge", lambda _: None)
-        first.deliver_next()
-        patch.setattr(second, "_load", lambda _: None)
-        assert second.deliver_next() == 1, "it is there: the lake was asked after the failure"
+        patch.setattr(bronze_table, "write_deltalake", on_its_way)
+        with pytest.raises(CommitError):
+            delivery.deliver_next()
+        patch.setattr(bronze_table, "write_deltalake", arrives_first)
+        assert delivery.deliver_next() == 1
     assert delivered(lake) == ["a"]
-    assert deltalake.DeltaTable(f"{lake}/bronze/events").version() == 1
+    assert spool.agent == agent
+
+
+def test_what_others_committed_meanwhile_is_read_at_once(
+    spool: Spool, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not commit by commit as it tries to put its own after them."""
+    delivery, write, retries = Delivery(str(lake), {}, spool), Delivery._write, []
+    spool.seal(full_batch(1), b"")
+    delivery.check()
+    with Spool(tmp_path / "other.db", MIB) as other, monkeypatch.context() as patch:
+        theirs = Delivery(str(lake), {}, other)
+
+        def others_are_fast(own: Delivery, bronze: BronzeTable, *rest: Any) -> None:
+            write(own, bronze, *rest)
+            if own is delivery and bronze.table is tables.MEMBERS:
+                for number in range(3):
+                    other.seal(full_batch(number), b"")
+                    drain(theirs)
+
+        patch.setattr(Delivery, "_write", others_are_fast)
+        drain(delivery)
+    for table in (tables.RUNS, tables.SCRAPES, tables.EVENTS):
+        (last,) = deltalake.DeltaTable(f"{lake}/{table.path}").history(1)
+        retries.append(last["operationMetrics"]["num_retries"])
+    assert retries == [0, 0, 0]
+
+
+@pytest.mark.parametrize("url", ["{}", "file://{}"])
+def test_what_is_acknowledged_is_on_the_disk_of_a_lake_in_a_folder(
+    tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """Each file and each folder, also of what a process committed that died right after."""
+    brought, fsync = set[Path](), os.fsync
+
+    def noted(file: int) -> None:
+        fsync(file)
+        brought.add(Path(f"/proc/self/fd/{file}").readlink())
+
+    with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
+        spool.seal(full_batch(1), b"")
+        patch.setattr(spool, "acknowledge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            drain(Delivery(url.format(lake), {}, spool))
+    with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", noted)
+        delivery = Delivery(url.format(lake), {}, spool)
+        drain(delivery)
+        everything = {lake, lake.parent, *lake.rglob("*")}
+        assert brought >= everything
+        spool.seal(full_batch(2), b"")
+        drain(delivery)
+        new = set(lake.rglob("*")) - everything
+        assert len([one for one in new if one.is_file()]) == 8, "a file and a commit a table"
+        assert brought >= new
+
+
+def test_what_the_disk_of_the_lake_does_not_take_stays_in_the_spool(
+    spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty_fsync(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    sealed(spool, "a")
+    delivery = Delivery(str(lake), {}, spool)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", faulty_fsync)
+        with pytest.raises(LakeError, match="Input/output error"):
+            delivery.deliver_next()
+        assert spool.depth()[0] == 1
+    drain(delivery)
+    assert spool.depth()[0] == 0
+    assert delivered(lake) == ["a"]
+
+
+def test_a_panic_within_delta_rs_is_an_error_of_the_lake(
+    spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real one of the same Rust: what it raises is no Exception, and would end the thread."""
+
+    def panics(*_: Any) -> None:
+        Array([1], DataType.int64()).slice(10, 5)
+
+    sealed(spool, "a")
+    delivery = Delivery(str(lake), {}, spool)
+    delivery.check()
+    with monkeypatch.context() as patch:
+        patch.setattr(arrow, "to_arrow", panics)
+        with pytest.raises(LakeError, match="delta-rs has a fault of its own: the offset"):
+            delivery.deliver_next()
+    drain(delivery)
+    assert delivered(lake) == ["a"]
 
 
 _ENDS = [
@@ -229,7 +390,7 @@ def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Pa
         assert keys == sorted(keys)
 
 
-def test_tables_removed_under_the_agent_are_made_anew_after_one_complaint(
+def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted(
     spool: Spool, lake: Path
 ) -> None:
     delivery = Delivery(str(lake), {}, spool)
@@ -239,10 +400,36 @@ def test_tables_removed_under_the_agent_are_made_anew_after_one_complaint(
     spool.seal(full_batch(2), b"")
     with pytest.raises(LakeError, match="its log is gone"):
         delivery.deliver_next()
-    drain(delivery)
+    for again in (delivery, Delivery(str(lake), {}, spool)):
+        with pytest.raises(LakeError, match=r"members: it is not there.* --accept-lake"):
+            again.deliver_next()
+        assert not lake.exists()
+    known_lake.forget(spool)
+    drain(Delivery(str(lake), {}, spool))
     for table in tables.BRONZE:
         assert batches_of(lake, table) == [2]
-    assert spool.known_sets() == set(), "they are not in the new table: they are written again"
+
+
+def test_a_lake_whose_file_system_is_away_waits_for_it(tmp_path: Path, lake: Path) -> None:
+    """Its folder is there, and empty; some of its tables may be of another file system."""
+    away = tmp_path / "away"
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        spool.seal(full_batch(1), b"")
+        drain(Delivery(str(lake), {}, spool))
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        spool.seal(full_batch(2), b"")
+        delivery = Delivery(str(lake), {}, spool)
+        for folder in (lake, lake / "bronze/events"):
+            folder.rename(away)
+            folder.mkdir()
+            with pytest.raises(LakeError, match="is its disk mounted"):
+                delivery.deliver_next()
+            assert not list(folder.iterdir())
+            folder.rmdir()
+            away.rename(folder)
+        drain(delivery)
+    for table in tables.BRONZE:
+        assert batches_of(lake, table) == [1, 2]
 
 
 def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
@@ -260,8 +447,10 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
             drain(theirs)
     now = 4000.0
     spool.seal(full_batch(2), b"")
-    drain(delivery)
-    assert spool.known_sets() == set()
+    with pytest.raises(LakeError, match=r"another in its place.* --accept-lake"):
+        delivery.deliver_next()
+    known_lake.forget(spool)
+    drain(Delivery(str(lake), {}, spool))
     assert batches_of(lake, tables.RUNS) == [1, 2, 2, 3]
 
 
@@ -312,11 +501,12 @@ def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -
     Delivery(f"{tmp_path}/one", {}, spool).check()
     assert spool.known_sets() == {"hash"}
     shutil.rmtree(tmp_path / "one")
+    known_lake.forget(spool)
     Delivery(f"{tmp_path}/one", {}, spool).check()
     assert spool.known_sets() == set(), "a lake made anew at the same place"
     spool.seal(batch, b"")
-    Delivery(f"{tmp_path}/two", {}, spool)
-    assert spool.known_sets() == set()
+    drain(Delivery(f"{tmp_path}/two", {}, spool))
+    assert batches_of(tmp_path / "two", tables.MEMBERS) == [2]
 
 
 def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:

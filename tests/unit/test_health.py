@@ -113,9 +113,12 @@ def test_it_is_ready_when_each_source_answered_lately_and_the_lake_was_reached(
     stage.vitals.scraped(scrape("min_isr"))
     stage.clock.now += 10
     stage.vitals.spool_writable = False
+    stage.vitals.lake_reached = False
+    stage.vitals.commit_failed()
     assert json.loads(stage.ask("/readyz")[1])["missing"] == {
         "source admin": "no answer for 30 s",
         "spool": "the last write failed",
+        "lake": "the last delivery failed",
     }
 
 

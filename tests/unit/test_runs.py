@@ -336,6 +336,31 @@ def test_a_clock_that_jumps_never_tells_a_time_twice() -> None:
     assert sum(len(sealed.events) for sealed in told) == 3
 
 
+def test_a_clock_set_back_does_not_vouch_for_time_that_was_told() -> None:
+    """The last scrape before that time is 5 s from it, and the next one well behind."""
+    encoder = Encoder(WINDOW)
+    told = [encoder.seal(0)]
+    for tick in range(0, 40, 10):
+        encoder.record(ok(T0 + tick * S, {P[0]: 0.0}))
+    told.append(encoder.step_clock(T0 + 35 * S, T0 - 20 * S))
+    for tick in (-15, -5, 50):
+        assert encoder.accepts(ok(T0 + tick * S, {P[0]: 1.0}))
+        encoder.record(ok(T0 + tick * S, {P[0]: 1.0}))
+    told.append(encoder.flush(T0 + 55 * S))
+    runs = sorted((run for sealed in told for run in sealed.runs), key=lambda run: run.start)
+    found = [((run.start - T0) // S, (run.end - T0) // S, run.value) for run in runs]
+    assert found == [(-15, 0, 1.0), (0, 35, 0.0), (50, 55, 1.0)]
+
+
+def test_an_attempt_under_way_when_the_clock_was_set_is_not_accepted() -> None:
+    """It was answered just after, but the clock was found to be another one just after that."""
+    encoder = Encoder(WINDOW)
+    encoder.record(ok(T0, {P[0]: 0.0}))
+    encoder.step_clock(T0 + 10 * S, T0 + 100 * S)
+    assert not encoder.accepts(ok(T0 + 100 * S - 20, {P[0]: 0.0}, 10))
+    assert encoder.accepts(ok(T0 + 100 * S, {P[0]: 0.0}))
+
+
 def test_an_attempt_out_of_order_is_not_accepted() -> None:
     encoder = Encoder(WINDOW)
     encoder.record(ok(T0 + 50 * S, {P[0]: 0.0}))

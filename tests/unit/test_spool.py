@@ -9,12 +9,13 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from collector import spool_sets
-from collector.batches import Batch
+from collector.batches import Batch, Since
 from collector.errors import SpoolError
 from collector.recorder import Recorder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
@@ -113,7 +114,7 @@ def test_when_the_spool_is_full_the_lake_is_told_what_is_missing(tmp_path: Path)
         assert spans == [*dropped, ((last - 1) * WINDOW, last * WINDOW, "ok")]
         events = [dict(zip(EVENTS, row, strict=False)) for row in heir.batch.rows["events"]]
         assert [(one["kind"], one["at"] - T0, one["old"]) for one in events] == [
-            ("batch_dropped", number * WINDOW, str(number)) for number in range(1, last)
+            ("batch_dropped", (last - 1) * WINDOW, f"1..{last - 1}")
         ]
         assert {row[10] for row in heir.batch.rows["runs"]} >= {T0 + (last - 1) * WINDOW}
         assert min(row[10] for row in heir.batch.rows["runs"]) == T0 + (last - 1) * WINDOW
@@ -136,6 +137,131 @@ def test_sets_go_with_a_dropped_batch_unless_one_that_stays_refers_to_them(tmp_p
         (heir,) = spool.waiting(MIB)
         assert [row[0] for row in heir.batch.rows["members"]] == ["a", "c"]
         assert spool.known_sets() == {"a", "c"}, "b is written again when it comes back"
+
+
+def test_what_is_on_its_way_to_the_lake_is_neither_dropped_nor_added_to(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        spool.seal(Batch({"members": [("a",)], "runs": [run_of("a")]}), b"")
+        on_its_way = spool.waiting(MIB)
+        spool.reach(1)
+        assert (
+            spool.seal(Batch({"members": [("b",)], "runs": [run_of("a"), run_of("b")]}), b"") == []
+        )
+        assert spool.seal(Batch({"runs": [run_of("b")]}), b"") == [2]
+        assert spool.waiting(MIB)[:1] == on_its_way
+        assert (spool.held(1), spool.held(3)) == (1, 2)
+        spool.acknowledge(1)
+        (heir,) = spool.waiting(MIB)
+        assert (heir.number, heir.batch.rows["members"]) == (3, [("b",)])
+
+
+def account(number: int, beans: int = 1) -> tuple[Any, ...]:
+    start = T0 + number * WINDOW
+    return (
+        start // (86_400 * S), "c", "broker-1", "f", start, start + WINDOW, "ok", 1, beans, 0, 0.1,
+        0.1, 1, 1, "h", None, None,
+    )  # fmt: skip
+
+
+def accounts(spool: Spool) -> list[tuple[Any, ...]]:
+    """Start, in windows since T0, and outcome of the accounts to deliver next."""
+    rows = [row for one in spool.waiting(1 << 40) for row in one.batch.rows.get("scrapes", ())]
+    return [((row[4] - T0) // WINDOW, row[6]) for row in rows]
+
+
+def test_batches_of_an_older_id_are_never_dropped(tmp_path: Path) -> None:
+    """The lake may have some of their tables already."""
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        spool.seal(Batch({"scrapes": [account(1)]}), b"")
+        older = spool.agent
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        spool.renew_agent()
+        for number in (2, 3):
+            spool.seal(Batch({"scrapes": [account(number)]}), b"")
+        assert [(one.number, one.agent) for one in spool.waiting(MIB)] == [(1, older)]
+        assert accounts(spool) == [(1, "ok")]
+        spool.acknowledge(1)
+        assert [one.number for one in spool.waiting(MIB)] == [3]
+        assert accounts(spool) == [(2, "dropped"), (3, "ok")]
+
+
+def test_what_is_inherited_stays_small_and_the_spool_within_its_limit(tmp_path: Path) -> None:
+    limit, count = 200_000, 400
+    with Spool(tmp_path / "spool.db", limit) as spool:
+        for number in range(count):
+            rows = [account(number, number * 1_000 + family) for family in range(20)]
+            spool.seal(Batch({"scrapes": rows, "runs": [run_of(os.urandom(4_000).hex())]}), b"")
+            assert spool.depth()[1] <= limit
+        told = accounts(spool)
+        heir = spool.waiting(0)[0]
+    (event,) = (dict(zip(EVENTS, row, strict=False)) for row in heir.batch.rows["events"])
+    assert event["old"] == f"1..{heir.number - 1}"
+    assert event["at"] == T0 + (heir.number - 1) * WINDOW
+    first = told[0][0]
+    assert 0 < first < heir.number - 1, "the oldest are gone"
+    assert {number for number, _ in told} == set(range(first, count)), "no hole in between"
+    silent = datetime.fromisoformat(event["new"].removeprefix("no account until "))
+    assert silent.timestamp() in ((T0 + first * WINDOW) / S, (T0 + (first + 1) * WINDOW) / S)
+
+
+def test_what_is_inherited_is_judged_by_what_its_own_agent_saw(tmp_path: Path) -> None:
+    """An heir that was sealed after a restart does not make the accounts before it untold."""
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        spool.seal(Batch({"scrapes": [account(1)]}, Since(T0)), b"")
+        spool.seal(Batch({"scrapes": [account(2)]}, Since(T0 + 2 * WINDOW)), b"")
+        spool.renew_agent()
+        assert accounts(spool) == [(1, "dropped"), (2, "ok")]
+
+
+def test_another_lake_gets_the_sets_that_waiting_batches_refer_to(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        spool.bind("lake", "one")
+        spool.seal(Batch({"members": [("a", "c"), ("b", "c")]}), b"")
+        spool.acknowledge(1)
+        for _ in range(2):
+            spool.seal(Batch({"runs": [run_of("a")]}, known_sets=[("a", "c")]), b"")
+    with Spool(tmp_path / "spool.db", MIB) as spool:
+        spool.bind("lake", "two")
+        first, second = spool.waiting(MIB)
+        assert first.batch.rows["members"] == [("a", "c")]
+        assert "members" not in second.batch.rows
+        assert spool.known_sets() == {"a"}
+
+
+def test_a_lake_that_changes_just_before_a_seal_gets_the_sets_of_that_batch(spool: Spool) -> None:
+    """The recorder asked what is known, and left out what was."""
+    spool.bind("members", "one")
+    spool.seal(Batch({"members": [("a",)], "runs": [run_of("a")]}), b"")
+    spool.acknowledge(1)
+    made = Batch({"runs": [run_of("a")]}, known_sets=[("a",)])
+    spool.bind("members", "two")
+    spool.seal(made, b"")
+    (waiting,) = spool.waiting(MIB)
+    assert waiting.batch.rows["members"] == [("a",)]
+    assert spool.known_sets() == {"a"}
+
+
+def test_a_new_id_takes_along_the_sets_of_all_that_waits(spool: Spool) -> None:
+    """The lake may take the older of them for delivered, since it knows their numbers."""
+    for name in "ab":
+        spool.seal(Batch({"members": [(name,)], "runs": []}), b"")
+    spool.seal(Batch({"events": [], "runs": [run_of("a"), run_of("b")]}), b"")
+    spool.renew_agent()
+    assert spool.waiting(MIB)[-1].batch.rows["members"] == [("a",), ("b",)]
+    assert spool.known_sets() == set()
+
+
+def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    path.touch()
+    with Spool(path, MIB) as spool:
+        assert spool.found == (), "nothing was ever in it"
+        agent = spool.agent
+        spool.append(b"")
+    path.write_bytes(b"")
+    with Spool(path, MIB) as spool:
+        assert [(one.kind, one.old) for one in spool.found] == [("spool_damaged", agent)]
+        assert spool.agent != agent
 
 
 def test_sets_are_forgotten_when_nothing_refers_to_them_for_a_month(

@@ -1,0 +1,37 @@
+"""The fault matrix of docs/reliability.md: whatever happens, nothing is lost and nothing doubled.
+
+What is staged, and how it is judged, is in demo/chaos; `make bench-delivery` does it for longer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo.chaos.kills import random_kills
+from demo.chaos.matrix import MATRIX
+from demo.chaos.stage import NotPermittedError, Stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEED = 20261121
+
+
+@pytest.mark.parametrize("fault", MATRIX)
+def test_nothing_is_lost_and_nothing_doubled(fault: str, tmp_path: Path) -> None:
+    with Stage(tmp_path / fault, SEED) as stage:
+        try:
+            outcome = MATRIX[fault](stage)
+        except NotPermittedError as error:
+            pytest.skip(str(error))
+    assert outcome.verdicts
+    assert not outcome.flaws, "\n".join(outcome.flaws)
+
+
+def test_two_hundred_kills_at_random_instants(tmp_path: Path) -> None:
+    with Stage(tmp_path / "kills", SEED) as stage:
+        outcome = random_kills(stage, 200)
+    assert outcome.kills == 200
+    assert not outcome.flaws, "\n".join(outcome.flaws)
