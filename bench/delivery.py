@@ -93,6 +93,8 @@ def _stage(row: Row, folder: Path, seed: int, fault: Callable[[Stage], Outcome])
             row.outcomes.append(fault(stage))
     except NotPermittedError as error:
         row.skipped = str(error)
+    except DemoError as error:  # it got stuck: that is a finding, too
+        row.outcomes.append(Outcome(flaws=[str(error)]))
     row.seconds += time.monotonic() - began
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector import spool_witness
 from collector.errors import SpoolError
-from collector.spool_file import SIDES, VERSION, SpoolFile, advise, checksum, read_only
+from collector.spool_file import JOURNAL, SIDES, VERSION, SpoolFile, advise, checksum, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,10 +92,21 @@ def mend(path: Path, now_us: int) -> None:
     """
     try:
         _finish(path)
+        _roll_back(path)
         if path.exists() and not _sound(path):
             _replace(path, now_us)
     except (sqlite3.Error, OSError) as error:
         raise advise(path, error) from error
+
+
+def _roll_back(path: Path) -> None:
+    """Let SQLite undo what was under way when a spool was being made; read-only it may not.
+
+    Only until a new file has its write-ahead log there is a journal of the other kind.
+    """
+    if path.with_name(path.name + JOURNAL).exists():
+        with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as db:
+            db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
 
 
 def _sound(path: Path) -> bool:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERSION: Final = "2"
-SIDES: Final = ("-wal", "-shm", "-journal")
+JOURNAL: Final = "-journal"
+SIDES: Final = ("-wal", "-shm", JOURNAL)
 """What SQLite keeps beside the file; a journal only beside one that is being made."""
 
 _SCHEMA: Final = """

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BEFORE: Final = 30  # scrapes, so that windows are sealed and delivered
 _AFTER: Final = 60
+_ENOUGH: Final = 20  # scrapes after a start, for which there is room in the file or the reserve
 _BLOCK: Final = bytes(1 << 12)
 
 
@@ -52,12 +53,13 @@ def killed_on_a_full_disk(stage: Stage) -> Outcome:
         rig = stage.rig(spool=disk / "spool.db")
         process = rig.start()
         rig.await_kept(_BEFORE)
+        said = len(process.log())
         with full(disk):
-            rig.await_said(process, "failed")
+            rig.await_trouble(process, str(disk), said)
             process.kill()
             outcome.kills += 1
             again = rig.start()
-            rig.await_said(again, str(disk), len(again.log()))
+            rig.await_trouble(again, str(disk), len(again.log()), _ENOUGH)
             again.kill()
         process = rig.start()
         rig.await_kept(_AFTER)
@@ -81,7 +83,7 @@ def _through(rig: Rig, outcome: Outcome, disk: Path) -> None:
     rig.await_kept(_BEFORE)
     said = len(process.log())
     with full(disk):
-        rig.await_said(process, str(disk), said)
+        rig.await_trouble(process, str(disk), said)
     rig.await_kept(len(rig.lives()[-1].kept) + _AFTER)
     outcome.expect(process.stop() == 0, f"no orderly end: {process.log()[-500:]}")
     outcome.ask(rig)

@@ -20,7 +20,7 @@ from demo.chaos.told import read
 from demo.errors import DemoError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
     from pathlib import Path
 
@@ -136,17 +136,24 @@ class Rig:
         self._running = [one for one in self._running if one.alive] + [process]
         return process
 
-    def await_said(self, process: Process, text: str, after: int = 0) -> None:
-        """Wait until the log has a text, after so many characters; or the process has ended.
+    def await_trouble(
+        self, process: Process, text: str, after: int, enough: int = sys.maxsize
+    ) -> None:
+        """Wait until the log has a text, after so many characters, or it is seen to do without.
+
+        Args:
+            process: The newest life.
+            text: What it says when it is in trouble.
+            after: How much of the log is older.
+            enough: So many scrapes are kept: what it needs is there all the same.
 
         Raises:
-            DemoError: It did not within a minute or two.
+            DemoError: Neither is so within a minute or two, and it has not ended either.
         """
-        until = time.monotonic() + _PATIENCE
-        while text not in process.log()[after:] and process.alive:
-            if time.monotonic() > until:
-                raise DemoError(f"it does not say {text!r}: {process.log()[-500:]}")
-            time.sleep(0.1)
+        self._await(
+            lambda: text in process.log()[after:] or not process.alive or self._kept() >= enough,
+            f"it says {text!r}",
+        )
 
     def await_kept(self, scrapes: int) -> None:
         """Wait until the newest life has kept so many scrapes.
@@ -154,10 +161,16 @@ class Rig:
         Raises:
             DemoError: It did not within a minute or two.
         """
+        self._await(lambda: self._kept() >= scrapes, f"{scrapes} scrapes are kept")
+
+    def _kept(self) -> int:
+        return len(testimony(self._witnesses[-1:])[0].kept)
+
+    def _await(self, condition: Callable[[], bool], what: str) -> None:
         until = time.monotonic() + _PATIENCE
-        while len(testimony(self._witnesses[-1:])[0].kept) < scrapes:
+        while not condition():
             if time.monotonic() > until:
-                raise DemoError(f"no {scrapes} scrapes were kept: {self._running[-1].log()[-500:]}")
+                raise DemoError(f"not so in time: {what}; {self._running[-1].log()[-500:]}")
             time.sleep(0.1)
 
     def lives(self) -> list[Life]:

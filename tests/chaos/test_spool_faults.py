@@ -423,3 +423,22 @@ def test_a_spool_on_a_read_only_disk_is_one_clear_line(tmp_path: Path) -> None:
         assert sorted(disk.iterdir()) == before
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         Spool(disk / "spool.db", MIB).close()
+
+
+def test_a_kill_while_the_spool_is_made_is_undone(tmp_path: Path) -> None:
+    """Until it has its write-ahead log, SQLite keeps a journal that only a writer can undo."""
+    made, killed = tmp_path / "made.db", tmp_path / "killed.db"
+    with Spool(made, MIB) as spool:
+        agent = spool.agent
+    with closing(sqlite3.connect(made, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        db.execute("PRAGMA cache_size=1")
+        db.execute("BEGIN")
+        for _ in range(50):
+            db.execute("INSERT INTO findings VALUES (zeroblob(4000), NULL, NULL, 0)")
+        for side in ("", "-journal", ".count"):
+            shutil.copy(f"{made}{side}", f"{killed}{side}")
+    with closing(spool_damage.read_only(killed)) as db, pytest.raises(sqlite3.OperationalError):
+        db.execute("SELECT 1 FROM meta")
+    with Spool(killed, MIB) as spool:
+        assert (spool.agent, spool.found) == (agent, ())
