@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collector.recorder import Recorder
     from collector.spool import Spool
 
-_START = [column.name for column in tables.SCRAPES.columns].index("start")
+_START = tables.SCRAPES.positions["start"]
 
 
 class Backlog(NamedTuple):

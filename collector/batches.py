@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collector.runs import Event, Sealed
     from collector.samples import Series
 
-_DAY_US: Final = 86_400_000_000
+DAY_US: Final = 86_400_000_000
+"""A day; ``date`` is the number of days since the epoch."""
 
 
 class Since(msgspec.Struct, frozen=True):
@@ -104,7 +105,7 @@ def batch_of(
 
 def _run(run: Run, origin: Origin) -> tuple[Any, ...]:
     return (
-        run.start // _DAY_US, origin.cluster, origin.source, run.series.metric,
+        run.start // DAY_US, origin.cluster, origin.source, run.series.metric,
         *_subject(run.series), run.series.labels or None,
         run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
         run.members.hash if run.members else None, run.flags or None,
@@ -117,7 +118,7 @@ def _members(key: str, members: MemberSet, origin: Origin) -> tuple[Any, ...]:
 
 def _scrape(account: Account, origin: Origin) -> tuple[Any, ...]:
     return (
-        account.start // _DAY_US, origin.cluster, origin.source, account.family, account.start,
+        account.start // DAY_US, origin.cluster, origin.source, account.family, account.start,
         account.end, account.outcome, account.scrapes, account.beans, account.dropped_series,
         account.seconds_total, account.seconds_max, account.interval_us, account.max_gap_us,
         origin.catalogue, account.kafka_version, account.error,
@@ -126,7 +127,7 @@ def _scrape(account: Account, origin: Origin) -> tuple[Any, ...]:
 
 def _event(event: Event, origin: Origin) -> tuple[Any, ...]:
     return (
-        event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
+        event.at // DAY_US, origin.cluster, origin.source, event.at, event.kind,
         *_subject(event.subject), event.old, event.new,
     )  # fmt: skip
 

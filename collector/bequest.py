@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from collector.batches import Batch
+from collector.batches import DAY_US, Batch
 from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-_RUN: Final = {column.name: at for at, column in enumerate(tables.RUNS.columns)}
-_ACCOUNT: Final = {column.name: at for at, column in enumerate(tables.SCRAPES.columns)}
-_EVENT: Final = {column.name: at for at, column in enumerate(tables.EVENTS.columns)}
+_RUN: Final = tables.RUNS.positions
+_ACCOUNT: Final = tables.SCRAPES.positions
+_EVENT: Final = tables.EVENTS.positions
 _WHY: Final = "the spool was full: spool.max_size"
 _TOLD: Final = "batch_dropped"
-_DAY_US: Final = 86_400_000_000
 _SUBJECT: Final = (None,) * 5
 # A bequest is unpacked as one: as much as a group of delivery, a day of twenty families.
 _GREATEST_BYTES: Final = 128 << 10
@@ -163,7 +162,7 @@ def _event(whose: tuple[str, str], told: _Told) -> Row:
     """Said of the source, at the end of what was dropped."""
     numbers = str(told.first) if told.first == told.last else f"{told.first}..{told.last}"
     return (
-        told.at_us // _DAY_US, *whose, told.at_us, _TOLD, *_SUBJECT, numbers, told.silent,
+        told.at_us // DAY_US, *whose, told.at_us, _TOLD, *_SUBJECT, numbers, told.silent,
     )  # fmt: skip
 
 

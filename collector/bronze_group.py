@@ -60,11 +60,11 @@ class Group:
             if sealed.number > after
             for row in sealed.batch.rows.get(table.name, ())
         ]
-        names = table.column_names
+        positions = table.positions
         # By the last column first: each pass keeps the order of those before. One key of all
         # columns would take as much memory as the rows themselves.
         for name in reversed((*table.partition_by, *table.sort_by)):
-            rows.sort(key=_nulls_first(names.index(name)))
+            rows.sort(key=_nulls_first(positions[name]))
         return rows
 
 

@@ -76,9 +76,9 @@ class BronzeTable:
         self.made = False
         self.expected: str | None = None
         self._writer = uuid.uuid4().hex
-        self._folder = bronze_disk.folder_of(f"{lake}/{table.path}")
-        self._on_disk: int | None = None
         self._url = f"{lake}/{table.path}"
+        self._folder = bronze_disk.folder_of(self._url)
+        self._on_disk: int | None = None
         self._options, self._monotonic = dict(options), monotonic
         self._secrets = secrets(options, os.environ)
         self._where = f"lake table {scrubbed(self._url, [])}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.batches import Batch
+from collector.batches import DAY_US, Batch
 from lakehouse import tables
 
 if TYPE_CHECKING:
@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 
     from collector.batches import Since
 
-_RUN: Final = {column.name: at for at, column in enumerate(tables.RUNS.columns)}
-_ACCOUNT: Final = {column.name: at for at, column in enumerate(tables.SCRAPES.columns)}
-_EVENT: Final = {column.name: at for at, column in enumerate(tables.EVENTS.columns)}
+_RUN: Final = tables.RUNS.positions
+_ACCOUNT: Final = tables.SCRAPES.positions
+_EVENT: Final = tables.EVENTS.positions
 _NO_ATTEMPTS: Final = {
     "scrapes": 0, "beans": 0, "dropped_series": 0, "seconds_total": 0.0, "seconds_max": 0.0,
 }  # fmt: skip
 _ABOUT_THE_SPOOL: Final = (
     "spool_damaged", "spool_tail_lost", "spool_restored", "batch_dropped",
 )  # fmt: skip
-_DAY_US: Final = 86_400_000_000
 
 Row = tuple[Any, ...]
 
@@ -88,7 +87,7 @@ def _from(row: Row, at: dict[str, int], first_us: int, changes: dict[str, Any]) 
     if row[at["start"]] >= first_us:
         yield row
     elif row[at["end"]] > first_us:
-        yield _with(row, at, {"date": first_us // _DAY_US, "start": first_us, **changes})
+        yield _with(row, at, {"date": first_us // DAY_US, "start": first_us, **changes})
 
 
 def _with(row: Row, at: dict[str, int], changes: dict[str, Any]) -> Row:

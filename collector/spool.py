@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Spool", "WaitingBatch"]
 
-_CLUSTER: Final = tables.MEMBERS.column_names.index("cluster")
+_CLUSTER: Final = tables.MEMBERS.positions["cluster"]
 
 
 class WaitingBatch(NamedTuple):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from collector.batches import Batch
 
-_MEMBERS: Final = [column.name for column in tables.RUNS.columns].index("members")
+_MEMBERS: Final = tables.RUNS.positions["members"]
 _KEPT_BATCHES: Final = 10_000  # about a month of windows of five minutes
 
 Row = tuple[Any, ...]

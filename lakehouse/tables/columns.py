@@ -56,6 +56,11 @@ class Table:
         return ", ".join(column.ddl for column in self.columns)
 
     @property
+    def positions(self) -> dict[str, int]:
+        """Where each column stands in a row, by name."""
+        return {column.name: at for at, column in enumerate(self.columns)}
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """The columns' names in order."""
         return tuple(column.name for column in self.columns)
