@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -18,11 +19,10 @@ from demo.node import JMX_ROLE
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bench.broker import LoadedBroker
 
 _FASTER = 100
+_SHORT_SECONDS = 10  # a window must be longer than 2.5 intervals of every family
 _GRACE_SECONDS = 60
 
 
@@ -53,14 +53,31 @@ class AgentProcess:
         folder: Where its files go.
         admin: Whether it has the Admin client too.
         fast: Whether every cadence, and the window, is a hundredth of what it would be.
+        deliver_every: Length of its window and between its commits, where not the usual ones.
     """
 
-    def __init__(self, broker: LoadedBroker, folder: Path, *, admin: bool, fast: bool) -> None:
-        folder.mkdir(parents=True)
+    def __init__(
+        self,
+        broker: LoadedBroker,
+        folder: Path,
+        *,
+        admin: bool,
+        fast: bool = False,
+        deliver_every: str | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self._lake = folder / "lake"
         self._log = folder / "agent.log"
         config = folder / "agent.yaml"
-        config.write_text(yaml.safe_dump(_config(broker, folder, admin=admin, fast=fast)))
+        made = _config(broker, folder, admin=admin, fast=fast)
+        if deliver_every is not None:
+            made["window"] = made["lake"]["commit_interval"] = deliver_every
+            made["families"] = {
+                family.name: {"interval": f"{_SHORT_SECONDS}s"}
+                for family in catalogue.load().families
+                if family.cadence_seconds > _SHORT_SECONDS
+            }
+        config.write_text(yaml.safe_dump(made))
         command = [sys.executable, "-m", "bench.fast_agent"] if fast else [script("jmxlake-agent")]
         command += ["run", "--config", str(config)]
         self._process = broker.cluster.launcher.start(command, self._log)
@@ -81,6 +98,16 @@ class AgentProcess:
         if self._process.poll() is not None:
             raise RuntimeError(f"the agent ended:\n{last_lines(self._log)}")
         self.memory.series.append(self._watched.memory_info().rss / 1e6)
+
+    def commits(self) -> int:
+        """How many commits it has made to bronze/runs, its creation included."""
+        return len(list((self._lake / "bronze" / "runs" / "_delta_log").glob("*.json")))
+
+    def peak_mb(self) -> float:
+        """The most that was ever resident."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text("ascii")
+        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
 
     def scrapes(self) -> int:
         """How many scrapes went well, as far as they are in the lake."""

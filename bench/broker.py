@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from demo.cluster import Cluster
+from demo.errors import DemoError
 from demo.java_admin import Quota, set_quotas
 from demo.launcher import end
 
@@ -57,6 +58,7 @@ class LoadedBroker:
 
         self.cluster = Cluster.start(folder, 3, extra=_PROPERTIES, jvm_options=options)
         self.cluster.nodes[_DEAD].kill()
+        self._await_fenced(_DEAD)  # until then it may be named to clients as the one to ask
         self.topics: list[tuple[str, int]] = []
         self._clients: subprocess.Popen[bytes] | None = None
 
@@ -121,6 +123,14 @@ class LoadedBroker:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _await_fenced(self, node: int) -> None:
+        admin = self.cluster.admin()
+        until = time.monotonic() + _SECONDS
+        while node in admin.list_topics(timeout=_SECONDS).brokers:
+            if time.monotonic() > until:
+                raise DemoError(f"broker {node} is dead and still named after {_SECONDS} s")
+            time.sleep(0.5)
 
     def _await_in_sync(self) -> None:
         admin = self.cluster.admin()

@@ -29,8 +29,9 @@ _SPAWN = multiprocessing.get_context(
 _END_SECONDS = 30
 _MAINTENANCE_EVERY = "10s"
 # An agent of a process of its own is idle between its ticks for longer than that; here it frees
-# sockets, of which hundreds of agents in one process would keep too many.
-_IDLE = {"pool_idle_timeout": "10s"}
+# sockets, of which hundreds of agents in one process would keep too many: each of their four tables
+# has connections of its own.
+_IDLE = {"pool_idle_timeout": "10s", "pool_max_idle_per_host": "1"}
 
 
 class Stage:

@@ -20,7 +20,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench import many_files
+from bench import many_files, whole_agent
 from demo.agents import script
 from lakehouse import tables
 
@@ -84,9 +84,15 @@ def maintenance(folder: Path, files: int) -> list[Round]:
     return found
 
 
-def show(console: Console, agents: list[Agent], rounds: list[Round]) -> None:
+def show(
+    console: Console, whole: list[whole_agent.Whole], agents: list[Agent], rounds: list[Round]
+) -> None:
     """As tables for people."""
-    for title, rows in (("The delivering part of an agent, MB", agents), ("Maintenance", rounds)):
+    for title, rows in (
+        ("A whole agent beside a broker, MB", whole),
+        ("The delivering part of an agent, MB", agents),
+        ("Maintenance", rounds),
+    ):
         table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
         for name in rows[0]._fields:
             table.add_column(name.replace("_", " "), justify="right")
@@ -103,12 +109,15 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as name:
         folder = Path(name)
+        whole = whole_agent.weigh(folder / "whole", (0, 3_000))
         agents = [agent(folder, 0, 0), agent(folder, 3_000, 0), agent(folder, 3_000, 200)]
         agents += [agent(folder, one, 0) for one in sizes if one > 3_000]
         rounds = [one for size in sizes for one in maintenance(folder, size)]
-    show(console, agents, rounds)
+    show(console, whole, agents, rounds)
     empty, full, pending = agents[:3]
     figures = {
+        **{f"agent_rss_mb_{one.files}_files": round(one.at_rest, 1) for one in whole},
+        **{f"agent_peak_mb_{one.files}_files": round(one.peak, 1) for one in whole},
         "rss_mb_empty": empty.at_rest,
         "rss_mb_3000_files": full.at_rest,
         "rss_mb_3000_files_extra": round(full.at_rest - empty.at_rest, 1),
