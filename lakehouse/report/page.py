@@ -156,7 +156,8 @@ def _coverage(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     if nothing_seen(facts):
         sentence = "Nothing was seen in this period: every figure of it is unknown."
     if facts.get("rejected"):
-        sentence += f" {words.plural(facts['rejected'], 'reading')} came too late to be counted."
+        rows = words.plural(facts["rejected"], "row")
+        sentence += f" {rows} of the agents could not be used; gold/rejected says why."
     return {
         "percent": percent,
         "sentence": sentence,

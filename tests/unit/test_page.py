@@ -152,7 +152,7 @@ def test_a_question_whose_beans_nobody_read_is_not_answered_by_the_others():
 def test_coverage_says_what_is_not_known_and_why(pages):
     section = pages["demo"].one("section", id="coverage")
     assert "98.14 % of the time" in section.text
-    assert "3 readings came too late" in section.text
+    assert "3 rows of the agents could not be used; gold/rejected says why" in section.text
     gap = cells(table(section, "Gaps"), 0)
     assert gap[:5] == [
         "Sat 21 Nov 06:01:40",
