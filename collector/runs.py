@@ -292,7 +292,9 @@ class Encoder(msgspec.Struct):
                 counter = family.counters.setdefault(reading.metric, CounterTrack())
                 counter.observe(reading, identity.started_us, asked, answered, ledger)
         if answer.offsets is not None:
-            low, high = non_consumed.increases(self.non_consumed.advance(answer.offsets))
+            gap = family.answered_us is None
+            losses = self.non_consumed.advance(answer.offsets, after_gap=gap)
+            low, high = non_consumed.increases(losses)
             self._add(family, non_consumed.LOW, low, scrape)
             self._add(family, non_consumed.HIGH, high, scrape)
         self.events.extend(_event(answered, notice) for notice in answer.notices)

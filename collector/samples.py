@@ -69,12 +69,19 @@ class Reading:
 class Offsets:
     """Commits, log starts, commits again: read in this order, for partitions led by the source.
 
-    ``None`` as a commit: the group is listed and has not committed there (KIP-490).
+    ``None`` as a commit: the group is listed and has not committed there (KIP-490). A partition
+    that has commits and no log start did not answer.
+
+    Attributes:
+        moved: Partitions among them that another broker leads since a moment ago.
+        topic_ids: By name, where the cluster tells them.
     """
 
     commits_before: Mapping[Commit, int | None]
     log_starts: Mapping[Partition, int]
     commits_after: Mapping[Commit, int | None]
+    moved: frozenset[Partition] = frozenset()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from collector.errors import SourceError
-from collector.samples import Answer, Identity, Outcome, Scrape, Source
+from collector.samples import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
+from lakehouse.tables import FLAG_DISTRIBUTION
 
 if TYPE_CHECKING:
     from collector.catalogue import Family
@@ -38,7 +40,7 @@ class Scraper:
             error: str | None = None
             try:
                 identity = self._source.identify()
-                answer = self._source.read(family)
+                answer = _flagged(self._source.read(family), family)
             except SourceError as failure:
                 outcome, error = failure.outcome, _line(failure)
             except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
@@ -67,6 +69,22 @@ class Scraper:
     def close(self) -> None:
         """Give up the connection."""
         self._source.close()
+
+
+def _flagged(answer: Answer, family: Family) -> Answer:
+    """The answer; what the catalogue asks percentiles of says so, for the rollup to know."""
+    wanted = {metric.name for metric in family.metrics if metric.percentiles}
+    if not wanted:
+        return answer
+
+    def flag(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
+        return tuple(
+            replace(one, flags=(*one.flags, FLAG_DISTRIBUTION)) if one.metric in wanted else one
+            for one in readings
+        )
+
+    moments = tuple(Moment(at_us, known and flag(known)) for at_us, known in answer.moments)
+    return replace(answer, readings=flag(answer.readings), moments=moments)
 
 
 def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:

@@ -15,13 +15,14 @@ import yaml
 from collector import strict_yaml
 from collector.catalogue.entries import Catalogue, Family, KnownWrong, Metric, version_key
 from collector.errors import ConfigError
+from lakehouse.tables import METRIC_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 _Record = TypeVar("_Record", Family, Metric)
-_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+_NAME = re.compile(METRIC_NAME)
 _VERSION = re.compile(r"\d+(\.\d+)+")
 _HEAD_KEYS = ("via", "cadence_seconds", "roles", "cap", "enabled")
 _FILE_KEYS = ("family", *_HEAD_KEYS, "defaults", "metrics")
@@ -133,13 +134,11 @@ def _check_keys(where: str, mapping: Mapping[Any, Any], known: tuple[str, ...]) 
 def _check_metric(where: str, family: Family, metric: Metric) -> None:
     if not _NAME.fullmatch(metric.name):
         raise ConfigError(f"{where}: a metric's name is lower case words joined by dots")
-    for version in (metric.first, metric.last):
-        if version is not None and not _VERSION.fullmatch(version):
-            raise ConfigError(f"{where}: {version!r} is not a Kafka version such as '3.7.0'")
+    _check_versions(where, metric)
+    if metric.percentiles and metric.kind == "counter":
+        raise ConfigError(f"{where}: a counter's increases have no percentiles: leave them out")
     if metric.counted_by is not None:
         family.metric(metric.counted_by)
-    if metric.first and metric.last and version_key(metric.first) > version_key(metric.last):
-        raise ConfigError(f"{where}: first version {metric.first} is after last {metric.last}")
     if family.via != "jmx":
         if metric.object or not metric.call:
             raise ConfigError(
@@ -150,6 +149,14 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         raise ConfigError(f"{where}: a metric read via jmx names its object and no call")
     for pattern in metric.patterns:
         _check_pattern(where, pattern, metric)
+
+
+def _check_versions(where: str, metric: Metric) -> None:
+    for version in (metric.first, metric.last):
+        if version is not None and not _VERSION.fullmatch(version):
+            raise ConfigError(f"{where}: {version!r} is not a Kafka version such as '3.7.0'")
+    if metric.first and metric.last and version_key(metric.first) > version_key(metric.last):
+        raise ConfigError(f"{where}: first version {metric.first} is after last {metric.last}")
 
 
 def _check_pattern(where: str, pattern: str, metric: Metric) -> None:

@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from collector.errors import ConfigError, IdentityError, SourceTimeoutError
-from collector.samples import Answer, Identity, Offsets
+from collector.samples import Answer, Identity
 from collector.sources import admin_readings as readings
 from collector.sources.admin_client import KafkaAdmin, create
 from collector.sources.admin_connection import AdminConnection
+from collector.sources.admin_offsets import OffsetReader
 from collector.sources.cap import within_cap
 from collector.sources.java_errors import source_error
 from collector.sources.unchanged import Unchanged
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.catalogue import Family
-    from collector.samples import Notice, Series
+    from collector.samples import Notice, Offsets, Series
     from collector.sources.admin_records import Cluster, Topics
+    from collector.sources.values import Values
 
 _Result = TypeVar("_Result")
 
@@ -84,6 +86,8 @@ class AdminSource:
         self._topics: Topics | None = None
         self._limits: readings.Limits | None = None
         self._configs: readings.Configs = {}
+        self._topic_ids: dict[str, str] = {}
+        self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000)
 
     def identify(self) -> Identity:
         """Connect if needed and say who answers; costs nothing while connected.
@@ -189,35 +193,13 @@ class AdminSource:
         return client.topics(), client.cluster()
 
     def _offsets(self) -> Answer:
-        values, offsets = self._guarded(self._ask_offsets)
+        values, offsets = self._guarded(self._offset_reader.read)
         return self._answer(values, [], offsets)
-
-    def _ask_offsets(self, client: KafkaAdmin) -> tuple[dict[str, dict[Series, float]], Offsets]:
-        led = readings.led_by(client.topics(), self._node)
-        configs = client.configs({partition.topic for partition in led})
-        expiring = [p for p in led if not readings.is_compacted(configs.get(p.topic, {}))]
-        groups = client.groups()
-        assigned = client.assigned_topics(groups)
-        before = client.commits(groups)
-        starts = client.offsets(led, "earliest")
-        ends = client.offsets(led, "latest")
-        after = client.commits(groups)
-        offsets = Offsets(
-            readings.commits_of_led(before, assigned, groups, expiring),
-            {partition: starts[partition] for partition in expiring if partition in starts},
-            readings.commits_of_led(after, assigned, groups, expiring),
-        )
-        found = {
-            "kafka.partition.log_start_offset": starts,
-            "kafka.partition.log_end_offset": ends,
-        }
-        values = {metric: readings.per_partition(metric, at) for metric, at in found.items()}
-        return {**values, readings.COMMITTED: readings.committed(offsets.commits_after)}, offsets
 
     def _tiered_offsets(self) -> Answer:
         return self._answer(self._guarded(self._ask_tiered_offsets), [])
 
-    def _ask_tiered_offsets(self, client: KafkaAdmin) -> dict[str, dict[Series, float]]:
+    def _ask_tiered_offsets(self, client: KafkaAdmin) -> dict[str, dict[Series, float | None]]:
         led = readings.led_by(client.topics(), self._node)
         configs = client.configs({partition.topic for partition in led})
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
@@ -235,15 +217,19 @@ class AdminSource:
         return self._answer(readings.quota_limits(limits), notices)
 
     def _topology(self) -> Answer:
-        cluster, topics, configs = self._guarded(self._ask_topology)
+        cluster, topics, configs, ids = self._guarded(self._ask_topology)
         notices = readings.config_changes(self._configs, configs)
-        self._configs = configs
         for_all = readings.reports_for_all(cluster, self._node)
+        if for_all:
+            notices += readings.recreated(self._topic_ids, ids)
+        self._configs, self._topic_ids = configs, ids
         values = readings.topology(topics, configs)
         values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
         return self._answer(values, notices)
 
-    def _ask_topology(self, client: KafkaAdmin) -> tuple[Cluster, Topics, readings.Configs]:
+    def _ask_topology(
+        self, client: KafkaAdmin
+    ) -> tuple[Cluster, Topics, readings.Configs, dict[str, str]]:
         cluster = client.cluster()
         for_all = readings.reports_for_all(cluster, self._node)
         topics = {
@@ -253,11 +239,11 @@ class AdminSource:
             if state.partition == 0
             and (state.leader == self._node or (state.leader is None and for_all))
         }
-        return cluster, topics, client.configs(topics)
+        return cluster, topics, client.configs(topics), client.topic_ids()
 
     def _answer(
         self,
-        values: Mapping[str, Mapping[Series, float]],
+        values: Mapping[str, Values],
         notices: list[Notice],
         offsets: Offsets | None = None,
     ) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import jpype
 
@@ -18,11 +18,12 @@ from collector.sources.admin_records import (
     partition_state,
     quota_entity,
     settings,
+    topic_id,
 )
 from collector.sources.jvm import java
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 _Answer = TypeVar("_Answer")
@@ -69,6 +70,14 @@ def create(
     return java(f"{_ADMIN}.Admin").create(properties)
 
 
+class _Described(NamedTuple):
+    """A topic as the cluster described it last, and what that was taken apart into."""
+
+    description: Any
+    id: Any
+    states: tuple[PartitionState, ...]
+
+
 class KafkaAdmin:
     """Questions to an Admin client; every method asks the cluster and may raise what Java raises.
 
@@ -85,7 +94,7 @@ class KafkaAdmin:
         self._patience_ms = round(timeout_seconds * 500)
         self._controllers = controllers
         self._cache: dict[object, tuple[float, Any]] = {}
-        self._described: dict[str, tuple[Any, tuple[PartitionState, ...]]] = {}
+        self._described: dict[str, _Described] = {}
 
     def forget(self) -> None:
         """Let every method ask anew, also what was asked a moment ago."""
@@ -98,6 +107,11 @@ class KafkaAdmin:
     def topics(self) -> Topics:
         """All topics with their partitions, internal ones too."""
         return self._cached("topics", self._topics)
+
+    def topic_ids(self) -> dict[str, str]:
+        """The ids of all topics, where the cluster is new enough to have some."""
+        self.topics()
+        return {topic: str(one.id) for topic, one in self._described.items() if one.id is not None}
 
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """The settings ``TOPIC_CONFIGS`` that are in force for these topics."""
@@ -115,12 +129,22 @@ class KafkaAdmin:
             kind: A method of OffsetSpec: ``earliest``, ``latest``, ``latestTiered`` ...
         """
         spec = getattr(java(f"{_ADMIN}.OffsetSpec"), kind, None)
-        if spec is None:
-            return {}
-        wanted = {partition: _topic_partition(partition) for partition in partitions}
+        return {} if spec is None else self._offsets({one: spec() for one in partitions})
+
+    def offsets_since(self, instants_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """Of each partition the first offset whose record is no older than an instant.
+
+        Returns:
+            As ``offsets``; -1 where there is no such record.
+        """
+        spec = java(f"{_ADMIN}.OffsetSpec").forTimestamp
+        return self._offsets({one: spec(jpype.JLong(at)) for one, at in instants_ms.items()})
+
+    def _offsets(self, specs: Mapping[Partition, Any]) -> dict[Partition, int]:
+        wanted = {partition: _topic_partition(partition) for partition in specs}
         request = java("java.util.HashMap")()
-        for topic_partition in wanted.values():
-            request.put(topic_partition, spec())
+        for partition, topic_partition in wanted.items():
+            request.put(topic_partition, specs[partition])
         options = java(f"{_ADMIN}.ListOffsetsOptions")().timeoutMs(jpype.JInt(self._patience_ms))
         result = self.admin.listOffsets(request, options)
         absent = (_NO_SUCH_TOPIC, _TOO_OLD)
@@ -217,12 +241,13 @@ class KafkaAdmin:
             description = _get(entry.getValue(), _NO_SUCH_TOPIC)
             if description is not None:
                 topic = str(entry.getKey())
-                known = before.get(topic)
-                if known is None or not known[0].equals(description):
+                id_, known = topic_id(description), before.get(topic)
+                # Descriptions of a topic and of one made again may be equal: ids are not compared.
+                if known is None or known.id != id_ or not known.description.equals(description):
                     states = (partition_state(info) for info in description.partitions())
-                    known = description, tuple(states)
+                    known = _Described(description, id_, tuple(states))
                 self._described[topic] = known  # what did not change is not taken apart again
-        return {topic: states for topic, (_, states) in self._described.items()}
+        return {topic: one.states for topic, one in self._described.items()}
 
     def _configs(self, topics: Sequence[str]) -> dict[str, dict[str, str]]:
         resource = java("org.apache.kafka.common.config.ConfigResource")

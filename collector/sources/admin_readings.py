@@ -7,6 +7,7 @@ the lowest ids, so that one of them may fail.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from collector.samples import Commit, Notice, Partition, Reading, Series
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from collector.sources.admin_records import Cluster, PartitionState, QuotaEntity, Topics
     from collector.sources.unchanged import Unchanged
+    from collector.sources.values import Values
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 FENCED: Final = "kafka.cluster.node.fenced"
@@ -54,7 +56,20 @@ def led_by(topics: Topics, node: int) -> list[Partition]:
     ]
 
 
-def gauge(metric: str, values: Mapping[Series, float], unchanged: Unchanged) -> Reading:
+def exists(topics: Topics, partition: Partition) -> bool:
+    """Whether there is such a partition."""
+    return any(one.partition == partition.partition for one in topics.get(partition.topic, ()))
+
+
+def has_leader(topics: Topics, partition: Partition) -> bool:
+    """Whether anybody leads this partition."""
+    return any(
+        one.partition == partition.partition and one.leader is not None
+        for one in topics.get(partition.topic, ())
+    )
+
+
+def gauge(metric: str, values: Values, unchanged: Unchanged) -> Reading:
     """A reading of these values."""
     zeros, others = split(values)
     return Reading(metric, "gauge", unchanged.same(metric, zeros), others)
@@ -73,17 +88,18 @@ def leaderless(
     }
 
 
-def per_partition(metric: str, offsets: Mapping[Partition, int]) -> dict[Series, float]:
+def per_partition(metric: str, offsets: Mapping[Partition, int]) -> dict[Series, float | None]:
     """Offsets as values."""
     return {Series(metric, *partition): float(offset) for partition, offset in offsets.items()}
 
 
-def committed(commits: Mapping[Commit, int | None]) -> dict[Series, float]:
-    """Commits as values; where a group has not committed there is none."""
+def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series, float | None]:
+    """What was found of groups in partitions, as values."""
     return {
-        Series(COMMITTED, commit.topic, commit.partition, group=commit.group): float(offset)
-        for commit, offset in commits.items()
-        if offset is not None
+        Series(metric, commit.topic, commit.partition, group=commit.group): (
+            None if value is None else float(value)
+        )
+        for commit, value in found.items()
     }
 
 
@@ -153,6 +169,17 @@ def is_tiered(config: Mapping[str, str]) -> bool:
     return config.get("remote.storage.enable") == "true"
 
 
+def kept_for_ms(config: Mapping[str, str]) -> float | None:
+    """For how long a topic keeps records, if time alone decides; None: that is not known.
+
+    Where size decides as well nobody knows when, and the remote tier is not asked.
+    """
+    limit = config.get("retention.ms")
+    if limit is None or config.get("retention.bytes") != "-1" or is_tiered(config):
+        return None
+    return math.inf if float(limit) < 0 else float(limit)
+
+
 def leader_changes(before: Topics, after: Topics, node: int, *, for_all: bool) -> list[Notice]:
     """Elections: told by the new leader's agent; a lost leader by those who report for all."""
     known = {
@@ -190,6 +217,15 @@ def config_changes(before: Configs, after: Configs) -> list[Notice]:
         for topic, new in sorted(after.items())
         for key in sorted({*new, *before.get(topic, new)})
         if topic in before and before[topic].get(key) != new.get(key)
+    ]
+
+
+def recreated(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Topics that were deleted and made again: the name is the same, the id is another."""
+    return [
+        Notice("topic_recreated", Series("", topic), old, after[topic])
+        for topic, old in sorted(before.items())
+        if after.get(topic, old) != old
     ]
 
 

@@ -69,6 +69,12 @@ def partition_state(info: Any) -> PartitionState:
     return PartitionState(int(info.partition()), leader_id, int(info.replicas().size()))
 
 
+def topic_id(description: Any) -> Any:
+    """The id of a topic from its TopicDescription; None where client or cluster know of none."""
+    found = description.topicId() if hasattr(description, "topicId") else None
+    return None if found is None or found.getMostSignificantBits() == 0 else found
+
+
 def settings(config: Any) -> dict[str, str]:
     """The settings ``TOPIC_CONFIGS`` from a Config."""
     entries = ((name, config.get(name)) for name in TOPIC_CONFIGS)

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from collector.samples import Series
-from lakehouse.tables import OTHER
+from lakehouse.tables import LONGEST_NAME, OTHER
 
 if TYPE_CHECKING:
     from collector.catalogue import Metric
 
-LONGEST: Final = 1024
+LONGEST: Final = LONGEST_NAME
 """Bytes of UTF-8: at the cap of 100,000 series all names take 100 MB at most."""
 
 _STAND_IN: Final = f"{OTHER} "

@@ -24,8 +24,17 @@ FLAG_NEXT_POSITIVE: Final = "next_positive"
 FLAG_PREVIOUS_POSITIVE: Final = "previous_positive"
 """The value before was above zero too: ``lead_us`` is no edge of being above zero."""
 
+FLAG_DISTRIBUTION: Final = "distribution"
+"""The catalogue asks for percentiles of this metric: gold/distributions keeps its values."""
+
 OTHER: Final = "__other__"
 """The label that stands for series beyond a family's cap."""
+
+METRIC_NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+"
+"""What a metric may be called, in full. A name that is no such cannot come from a catalogue."""
+
+LONGEST_NAME: Final = 1024
+"""Bytes of UTF-8 that a name of a topic, user, client, group or label has at most."""
 
 DEFAULT_WINDOW_SECONDS: Final = 300
 """Length of the wall-clock window at which runs are cut."""
@@ -143,8 +152,8 @@ EVENTS: Final = Table(
             "kind",
             "string",
             "agent_start, source_restart, version_change, leader_change, quota_change, "
-            "config_change, catalogue_change, clock_step, batch_dropped, spool_damaged, "
-            "spool_tail_lost or spool_restored",
+            "config_change, topic_recreated, catalogue_change, clock_step, batch_dropped, "
+            "spool_damaged, spool_tail_lost or spool_restored",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

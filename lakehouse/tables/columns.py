@@ -43,7 +43,7 @@ class Table:
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def path(self) -> str:

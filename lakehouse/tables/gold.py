@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
+from lakehouse.tables.running import GOLD_PROPERTIES, PROGRESS
 
 _GRAIN: Final = (
     required("grain", "string", "length of the window: the agents' cut (5m), 1h, 1d or 1w"),
@@ -22,11 +23,21 @@ _CLIENT: Final = (
 )
 
 
-def _measures(each: str) -> tuple[Column, ...]:
-    """What every metric row holds; ``each`` names what durations are summed over."""
+_IN_A_ROW: Final = "that one row of bronze stands for"
+_OF_ROWS: Final = "of a counter the most that one row of bronze stands for"
+
+
+def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
+    """What every metric row holds; ``each`` names what durations are summed over.
+
+    Values are added up in whole millionths, so that sums do not depend on their order. Bounds take
+    the edges of runs: the low one leaves ``tail_us`` out as far as the run goes; the high one adds
+    ``lead_us``, and what of it lies before the window once, unless the value was above 0 from the
+    window's very start. An edge between two values above 0 (flags) is none.
+    """
     return (
         Column("observed_us", "bigint", f"{each}-microseconds that scrapes vouch for"),
-        Column("value_seconds", "double", f"value times seconds, summed over {each}s"),
+        Column("value_seconds", "double", f"value times seconds, summed over {each}s; idle is 0"),
         Column("mean", "double", f"value_seconds per observed {each}-second"),
         Column("min", "double", f"least value of one {each}"),
         Column("max", "double", f"greatest value of one {each}"),
@@ -34,7 +45,7 @@ def _measures(each: str) -> tuple[Column, ...]:
         Column("positive_low_us", "bigint", "what positive_us is at least"),
         Column("positive_high_us", "bigint", "what positive_us is at most"),
         Column("increase", "double", "of a counter: by how much it rose"),
-        Column("series", "bigint", f"most {each}s observed at one instant"),
+        Column("series", "bigint", series or f"most {each}s observed at one instant; {_OF_ROWS}"),
         Column("known_wrong", "boolean", "this Kafka version is known to report it wrongly"),
     )
 
@@ -49,19 +60,20 @@ def _union(each: str) -> tuple[Column, ...]:
     )
 
 
-_GOLD_PROPERTIES: Final = {"delta.enableDeletionVectors": "false"}  # any engine may read gold
 _BY_GRAIN: Final = ("grain", "period")
 
 
 def _gold(
     name: str, comment: str, columns: tuple[Column, ...], by: tuple[str, ...] = _BY_GRAIN
 ) -> Table:
-    return Table("gold", name, comment, columns, by, properties=_GOLD_PROPERTIES)
+    return Table("gold", name, comment, columns, by, properties=GOLD_PROPERTIES)
 
 
 PARTITIONS: Final = _gold(
     "partitions",
-    "Metrics per partition, the union over the sources that claim it; a row where it was not zero",
+    "Metrics per partition, the union over the sources that claim it: observed once, above 0 if "
+    "any says so, its value the mean of those above 0, else of all. A row where it was not zero; "
+    "coarser grains are the sum of such finest windows, their observed_us and mean too",
     (*_GRAIN, _METRIC, _TOPIC, _PARTITION, *_measures("partition")),
 )
 
@@ -73,20 +85,28 @@ TOPICS: Final = _gold(
 
 CLIENTS: Final = _gold(
     "clients",
-    "Metrics per user and client id, over all brokers; any_us is the union over brokers",
+    "Metrics per user and client id, over all brokers; any_us is the union over brokers. A row "
+    "where it was not zero; coarser grains are the sum of such finest windows",
     (*_GRAIN, _METRIC, *_CLIENT, *_measures("broker"), *_union("broker")),
 )
 
 GROUPS: Final = _gold(
     "groups",
-    "Metrics per consumer group and topic",
-    (*_GRAIN, _METRIC, _GROUP, _TOPIC, *_measures("partition")),
+    "Metrics per consumer group and topic; bounds are sums of the edges of all runs",
+    (
+        *_GRAIN,
+        _METRIC,
+        _GROUP,
+        Column("topic", "string", "topic; null: the metric is of the group as a whole"),
+        *_measures("partition", series=f"most partitions {_IN_A_ROW}"),
+    ),
 )
 
 BROKERS: Final = _gold(
     "brokers",
-    "Metrics per source, summed over all that the source reports (partitions, topics, clients)",
-    (*_GRAIN, _METRIC, SOURCE, *_measures("series")),
+    "Metrics per source, summed over all that the source reports (partitions, topics, clients); "
+    "bounds are sums of the edges of all runs",
+    (*_GRAIN, _METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
 )
 
 COVERAGE: Final = _gold(
@@ -112,11 +132,30 @@ NON_CONSUMED: Final = _gold(
         *_GRAIN,
         _GROUP,
         _TOPIC,
-        _PARTITION,
+        Column("partition", "int", "partition; null: all beyond the agent's cap"),
         required("offsets_low", "double", "offsets lost, at least"),
         required("offsets_high", "double", "offsets lost, at most"),
         required("observed_us", "bigint", "microseconds for which the bounds hold"),
         required("unknown_us", "bigint", "microseconds in which the loss is unknown (a rewind)"),
+    ),
+)
+
+DISTRIBUTIONS: Final = _gold(
+    "distributions",
+    "Time per bucket of value, for metrics whose catalogue entry asks for percentiles: buckets of "
+    "OpenTelemetry's exponential histogram of scale 6. Sums over windows, subjects and clusters "
+    "are distributions again. Time without a value (idle, unknown) is in no bucket",
+    (
+        *_GRAIN,
+        _METRIC,
+        Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
+        *_CLIENT,
+        Column("group", "string", "consumer group, each partition's value"),
+        Column("source", "string", "source; null: the value is of a topic, client or group"),
+        required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
+        required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),
+        required("duration_us", "bigint", "microseconds with such a value, summed over series"),
+        required("value_seconds", "double", "value times seconds: the histogram's sum"),
     ),
 )
 
@@ -130,11 +169,17 @@ _SLI_SUBJECT: Final = (
 
 SLI: Final = _gold(
     "sli",
-    "Good and bad time per objective and subject at the finest grain; the rest of it is unknown",
+    "Good and bad time per objective and subject at the finest grain; the rest of it is unknown. "
+    "No row says the same as a row of zeros",
     (
         *_GRAIN,
         *_SLI_SUBJECT,
-        required("good_us", "bigint", "microseconds seen wholly and good"),
+        required(
+            "good_us",
+            "bigint",
+            "microseconds good and wholly seen: of a topic every partition claimed by a leader; "
+            "of a client, group or source as many brokers, partitions or families as ever in it",
+        ),
         required("bad_us", "bigint", "microseconds seen bad"),
         required("bad_low_us", "bigint", "what bad_us is at least"),
         required("bad_high_us", "bigint", "what bad_us is at most"),
@@ -203,20 +248,6 @@ REJECTED: Final = _gold(
     ),
 )
 
-PROGRESS: Final = _gold(
-    "progress",
-    "What of bronze has been rolled up; one row per rollup, written last",
-    (
-        required("at", "timestamp", "when the rollup ended"),
-        required("window_seconds", "int", "finest grain"),
-        required("runs_version", "bigint", "version of bronze/runs that is rolled up"),
-        required("scrapes_version", "bigint", "version of bronze/scrapes that is rolled up"),
-        required("members_version", "bigint", "version of bronze/members that is rolled up"),
-        required("hours", "bigint", "hours of clusters that were recomputed"),
-    ),
-    (),
-)
-
 GOLD: Final = (
     SUBJECTS,
     PARTITIONS,
@@ -226,6 +257,7 @@ GOLD: Final = (
     BROKERS,
     COVERAGE,
     NON_CONSUMED,
+    DISTRIBUTIONS,
     SLI,
     REJECTED,
     SLA,

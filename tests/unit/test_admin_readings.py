@@ -48,6 +48,13 @@ def test_a_group_counts_where_it_committed_or_is_assigned() -> None:
     }
 
 
+def test_a_topic_is_another_if_its_id_is() -> None:
+    before = {"same": "a", "again": "b", "gone": "c"}
+    after = {"same": "a", "again": "d", "new": "e"}
+    again = Notice("topic_recreated", Series("", "again"), "b", "d")
+    assert readings.recreated(before, after) == [again]
+
+
 def test_an_election_is_told_once() -> None:
     before = {"t": (PartitionState(0, 1, 2), PartitionState(1, 2, 2), PartitionState(2, 1, 1))}
     after = {"t": (PartitionState(0, 2, 2), PartitionState(1, 2, 2), PartitionState(2, None, 1))}

@@ -186,6 +186,11 @@ def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> 
         ("java.lang:type=Threading", "Threading", "'Threading' is not an object name"),
         ("unit:", "first: new\n    unit:", "'new' is not a Kafka version"),
         ("unit:", "call: describeTopics\n    unit:", "names its object and no call"),
+        (
+            "unit:",
+            "kind: counter\n    percentiles: true\n    unit:",
+            "own.threads: a counter's increases have no percentiles",
+        ),
         ("own.threads", "kafka.log.size", "metric kafka.log.size stands in family"),
         ("family: own", "family: [own]", "own.yaml: the key 'family' must name the family"),
         ("metrics:", "metrics: {", "own.yaml: not valid YAML"),

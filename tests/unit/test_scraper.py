@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from collector import catalogue
 from collector.clock import SystemClock
-from collector.samples import Answer, Identity
+from collector.samples import Answer, Identity, Moment, Reading
 from collector.scraper import Scraper
+from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
     from collector.catalogue import Family
@@ -16,15 +17,19 @@ FAMILY = catalogue.load().family("min_isr")
 
 
 class FakeSource:
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception | None = None, answer: Answer | None = None) -> None:
         self.error = error
+        self.answer = answer
         self.closed = 0
 
     def identify(self) -> Identity:
         return Identity("c", "1", None, 1)
 
     def read(self, family: Family) -> Answer:  # noqa: ARG002 - as sources are called
-        raise self.error
+        if self.error is not None:
+            raise self.error
+        assert self.answer is not None
+        return self.answer
 
     def close(self) -> None:
         self.closed += 1
@@ -36,3 +41,17 @@ def test_an_error_that_nobody_foresaw_is_a_failed_attempt_and_gives_up_the_sourc
     assert (scrape.outcome, scrape.answer) == ("error", None)
     assert scrape.error == "unexpected KeyError: 'at\\nonce'"
     assert source.closed == 1
+
+
+def test_what_the_catalogue_asks_percentiles_of_says_so_whoever_was_read() -> None:
+    """Users add metrics of their own, and the rollup knows no catalogue."""
+    lag, copied = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_log_size.bytes"
+    flagged = Reading(lag, "gauge", flags=(FLAG_KNOWN_WRONG,))
+    answer = Answer((flagged, Reading(copied, "gauge")), 2, moments=(Moment(1, (flagged,)),))
+    family = catalogue.load().family("tiered")
+    told = Scraper(FakeSource(answer=answer), SystemClock()).attempt(family, 10_000_000).answer
+    assert told is not None
+    assert [one.flags for one in told.readings] == [(FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION), ()]
+    ((_, readings),) = told.moments
+    assert readings is not None
+    assert [one.flags for one in readings] == [(FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)]

@@ -1,0 +1,227 @@
+"""KIP-490 on real brokers: what groups lose, and the warning before they do."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from collector import catalogue
+from collector.non_consumed import Loss, NonConsumed
+from collector.samples import Commit, Notice, Series
+from collector.sources import jvm
+from collector.sources.admin import AdminSource
+from collector.sources.admin_client import create
+from collector.sources.jvm import java
+from demo.topics import create_assigned
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from collector.samples import Answer
+    from demo.cluster import Cluster
+
+pytestmark = pytest.mark.kafka
+
+CATALOGUE = catalogue.load()
+OFFSETS = CATALOGUE.family("offsets")
+LOW = "kafka.group.retention_headroom.low"
+HIGH = "kafka.group.retention_headroom.high"
+COORDINATOR_COMES_UP = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
+HOUR_MS = 3_600_000
+SOON_MS = 30_000
+
+
+@pytest.fixture
+def agent(cluster: Cluster) -> Iterator[Callable[[int], AdminSource]]:
+    """Makes the Admin source of a broker's agent."""
+    jvm.start(cluster.libs, timeout_seconds=3)
+    made: list[AdminSource] = []
+
+    def make(node: int) -> AdminSource:
+        made.append(AdminSource(node, cluster.bootstrap, cluster=cluster.id, timeout_seconds=30))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_the_warning_comes_before_the_loss(
+    cluster: Cluster, agent: Callable[[int], AdminSource]
+) -> None:
+    """The group's next record is 30 seconds from the end of an hour's retention."""
+    kept = {"retention_ms": str(HOUR_MS), "segment_ms": "3000"}
+    create_assigned(cluster, "fading", [[1]], **kept)
+    create_assigned(cluster, "fading-by-size", [[1]], retention_bytes="1000000", **kept)
+    topics = ("fading-by-size", "fading")
+    for topic in topics:
+        for group, at in (("late", 2), ("in-time", 6), ("done", 10)):
+            commit(cluster, group, topic, at)
+    late, source, state = Commit("late", "fading", 0), agent(1), NonConsumed()
+    source.identify()
+    now = time.time_ns() // 1_000_000
+    for topic in topics:
+        produce(cluster, topic, [now - HOUR_MS + SOON_MS] * 5 + [now] * 5)
+    losses: list[Loss] = []
+    warnings: list[tuple[float | None, float | None]] = []
+
+    def lost() -> bool:
+        answer = source.read(OFFSETS)
+        assert answer.offsets is not None
+        losses.append(state.advance(answer.offsets).get(late, Loss(0, 0)))
+        key = ("late", "fading")
+        warnings.append((told(answer, LOW)[key], told(answer, HIGH).get(key)))
+        return bool(losses[-1].high)
+
+    before = source.read(OFFSETS)
+    assert told(before, LOW) == {
+        ("late", "fading"): 0, ("in-time", "fading"): None, ("done", "fading"): None,
+        ("done", "fading-by-size"): None,
+    }, "where size decides as well, only who has read everything is known to be safe"  # fmt: skip
+    assert told(before, HIGH) == {("late", "fading"): 300}, "less than five minutes are left"
+    wait_for(lost, seconds=120)
+    assert losses[-1] == Loss(3, 3)
+    assert set(warnings[:-1]) <= {(0, 300), (0, 0)}
+    assert len(warnings) > 1, "it was warned of before it was lost"
+    assert warnings[-1] == (None, None), "what it goes on with is new"
+
+
+def test_a_leader_that_moves_leaves_the_bounds_of_both_agents_true(
+    cluster: Cluster, agent: Callable[[int], AdminSource]
+) -> None:
+    create_assigned(cluster, "moving", [[1, 2]])
+    produce(cluster, "moving", [-1] * 20)
+    commit(cluster, "still", "moving", 2)
+    sources, states = (agent(1), agent(2)), (NonConsumed(), NonConsumed())
+    group = Commit("still", "moving", 0)
+
+    def losses(number: int) -> Loss | None:
+        answer = sources[number].read(OFFSETS)
+        assert answer.offsets is not None
+        return states[number].advance(answer.offsets).get(group)
+
+    assert (losses(0), losses(1)) == (None, None)
+    delete_up_to(cluster, "moving", 5)
+    assert (losses(0), losses(1)) == (Loss(3, 3), None)
+    delete_up_to(cluster, "moving", 7)
+    move_leader(cluster, "moving", [2, 1])
+    for source in sources:
+        wait_for(lambda source=source: told_leader(source) == (node(source) == 2), seconds=60)
+    assert (losses(0), losses(1)) == (Loss(0, 2), None), "the old agent reads once more"
+    delete_up_to(cluster, "moving", 10)
+    assert (losses(0), losses(1)) == (Loss(0, 3), Loss(0, 3)), "counted by both, sure of neither"
+    delete_up_to(cluster, "moving", 14)
+    assert (losses(0), losses(1)) == (None, Loss(4, 4))
+
+
+def test_a_topic_made_again_is_told_and_none_of_the_old_offsets_counts(
+    cluster: Cluster, agent: Callable[[int], AdminSource]
+) -> None:
+    create_assigned(cluster, "phoenix", [[1]])
+    produce(cluster, "phoenix", [-1] * 10)
+    commit(cluster, "there", "phoenix", 9)
+    source, state = agent(1), NonConsumed()
+    topology = CATALOGUE.family("topology")
+    source.read(topology)
+    first = source.read(OFFSETS).offsets
+    assert first is not None
+    state.advance(first)
+    admin = cluster.admin()
+    for future in admin.delete_topics(["phoenix"]).values():
+        future.result(60)
+    wait_for(lambda: "phoenix" not in admin.list_topics(timeout=10).topics, seconds=60)
+    create_assigned(cluster, "phoenix", [[1]])
+    produce(cluster, "phoenix", [-1] * 30)
+    commit(cluster, "there", "phoenix", 1)
+
+    notices: list[Notice] = []
+
+    def again() -> bool:
+        of_it = source.read(topology).notices
+        notices.extend(one for one in of_it if one.kind == "topic_recreated")
+        return bool(notices)
+
+    wait_for(again, seconds=60)
+    second = source.read(OFFSETS).offsets
+    assert second is not None
+    ids = (first.topic_ids["phoenix"], second.topic_ids["phoenix"])
+    assert notices == [Notice("topic_recreated", Series("", "phoenix"), *ids)]
+    assert state.advance(second)[Commit("there", "phoenix", 0)] == Loss(None, None)
+    delete_up_to(cluster, "phoenix", 6)
+    third = source.read(OFFSETS).offsets
+    assert third is not None
+    assert state.advance(third)[Commit("there", "phoenix", 0)].high == 5
+
+
+def told(answer: Answer, metric: str) -> dict[tuple[str | None, str | None], float | None]:
+    """By group and topic, of the topics of the first test."""
+    reading = next(one for one in answer.readings if one.metric == metric)
+    values = {**dict.fromkeys(reading.zeros, 0.0), **reading.values}
+    return {
+        (series.group, series.topic): value
+        for series, value in values.items()
+        if series.topic is not None and series.topic.startswith("fading")
+    }
+
+
+def told_leader(source: AdminSource) -> bool:
+    """Whether the broker says of the moving partition that it leads it; asked anew."""
+    (reading,) = source.read(CATALOGUE.family("leaders")).readings
+    return Series("kafka.partition.leaderless", "moving", 0) in reading.zeros
+
+
+def node(source: AdminSource) -> int:
+    return int(source.identify().node)
+
+
+def produce(cluster: Cluster, topic: str, timestamps_ms: list[int]) -> None:
+    """A record for each timestamp, each in a batch of its own; -1: now."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
+    for at in timestamps_ms:
+        producer.produce(topic, b"x", partition=0, **({"timestamp": at} if at >= 0 else {}))
+        assert producer.flush(30) == 0
+
+
+def commit(cluster: Cluster, group: str, topic: str, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+
+    def committed() -> bool:
+        try:
+            consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() not in COORDINATOR_COMES_UP:
+                raise
+            return False
+        return True
+
+    wait_for(committed, seconds=60)
+    consumer.close()
+
+
+def delete_up_to(cluster: Cluster, topic: str, offset: int) -> None:
+    """Move the log's start, as retention does."""
+    admin = cluster.admin()
+    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        future.result(60)
+
+
+def move_leader(cluster: Cluster, topic: str, replicas: list[int]) -> None:
+    """Make the first of these replicas the preferred leader, and elect it."""
+    admin: Any = create(cluster.bootstrap, None, 30, controllers=False)
+    partition = java("org.apache.kafka.common.TopicPartition")(topic, 0)
+    order = java("java.util.ArrayList")([java("java.lang.Integer")(one) for one in replicas])
+    wish = java("org.apache.kafka.clients.admin.NewPartitionReassignment")(order)
+    moves = java("java.util.HashMap")()
+    moves.put(partition, java("java.util.Optional").of(wish))
+    admin.alterPartitionReassignments(moves).all().get()
+    kind = java("org.apache.kafka.common.ElectionType").PREFERRED
+    admin.electLeaders(kind, java("java.util.HashSet")([partition])).all().get()
+    admin.close()

@@ -1,0 +1,128 @@
+"""Which partitions an agent goes on reading, and of which groups the headroom is known."""
+
+from __future__ import annotations
+
+from collector.samples import Commit, Partition
+from collector.sources.admin_offsets import OffsetReader
+from collector.sources.admin_records import PartitionState
+
+NOW_MS = 1_800_000_000_000
+HOUR_MS = 3_600_000
+PLAIN = {"retention.ms": str(HOUR_MS), "retention.bytes": "-1", "cleanup.policy": "delete"}
+LOW = "kafka.group.retention_headroom.low"
+
+
+class FakeClient:
+    """A cluster whose leaders come and go at will, which no real one does."""
+
+    def __init__(self) -> None:
+        self.leaders: dict[Partition, int | None] = {}
+        self.config: dict[str, str] = PLAIN
+        self.committed: dict[Commit, int] = {}
+        self.start, self.end, self.first_kept = 0, 100, 0
+        self.asked: set[Partition] = set()
+        self.probes = 0
+
+    def topics(self) -> dict[str, tuple[PartitionState, ...]]:
+        names = {partition.topic for partition in self.leaders}
+        return {
+            name: tuple(
+                PartitionState(one.partition, leader, 1)
+                for one, leader in self.leaders.items()
+                if one.topic == name
+            )
+            for name in names
+        }
+
+    def topic_ids(self) -> dict[str, str]:
+        return {partition.topic: f"id-{partition.topic}" for partition in self.leaders}
+
+    def configs(self, topics: set[str]) -> dict[str, dict[str, str]]:
+        return dict.fromkeys(topics, self.config)
+
+    def groups(self) -> tuple[str, ...]:
+        return tuple({commit.group for commit in self.committed})
+
+    def assigned_topics(self, groups: tuple[str, ...]) -> dict[str, set[str]]:
+        return {group: set() for group in groups}
+
+    def commits(self, groups: tuple[str, ...]) -> dict[Commit, int]:
+        return {commit: at for commit, at in self.committed.items() if commit.group in groups}
+
+    def offsets(self, partitions: object, kind: str) -> dict[Partition, int]:
+        self.asked = set(partitions)  # type: ignore[call-overload]
+        return dict.fromkeys(self.asked, self.start if kind == "earliest" else self.end)
+
+    def offsets_since(self, instants_ms: dict[Partition, int]) -> dict[Partition, int]:
+        self.probes += 1
+        return dict.fromkeys(instants_ms, self.first_kept)
+
+
+P = Partition("t", 0)
+G = Commit("g", "t", 0)
+
+
+def made(committed: int = 10) -> tuple[FakeClient, OffsetReader]:
+    client = FakeClient()
+    client.leaders, client.committed = {P: 1}, {G: committed}
+    return client, OffsetReader(1, lambda: NOW_MS)
+
+
+def of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], float | None]:
+    values = reader.read(client).values[LOW]  # type: ignore[arg-type]
+    return {(one.group or "", one.topic or ""): value for one, value in values.items()}
+
+
+def test_a_partition_that_moved_away_is_read_twice_more() -> None:
+    client, reader = made()
+    assert reader.read(client).offsets.moved == frozenset()  # type: ignore[arg-type]
+    client.leaders = {P: 2}
+    for _ in range(2):
+        found = reader.read(client)  # type: ignore[arg-type]
+        assert (found.offsets.moved, found.offsets.log_starts) == ({P}, {P: 0})
+        assert not any(found.values.values()), "its offsets are the new leader's to tell"
+    assert reader.read(client).offsets.commits_after == {}  # type: ignore[arg-type]
+
+
+def test_a_partition_without_a_leader_is_kept_in_mind_and_not_asked() -> None:
+    client, reader = made()
+    reader.read(client)  # type: ignore[arg-type]
+    client.leaders = {P: None}
+    for _ in range(5):
+        found = reader.read(client).offsets  # type: ignore[arg-type]
+        assert (found.log_starts, found.commits_after) == ({}, {G: 10})
+    client.leaders = {P: 1}
+    assert reader.read(client).offsets.moved == frozenset()  # type: ignore[arg-type]
+    client.leaders = {}
+    assert reader.read(client).offsets.commits_after == {}  # type: ignore[arg-type]
+
+
+def test_who_keeps_up_is_safe_without_asking_and_whoever_is_behind_is_asked_for() -> None:
+    client, reader = made(committed=100)
+    assert of(client, reader) == {("g", "t"): None}
+    client.end = 200  # it has read all that was there a scrape ago
+    assert of(client, reader) == {("g", "t"): None}
+    assert client.probes == 0
+    assert of(client, reader) == {("g", "t"): None}, "asked, and far from the end of retention"
+    assert client.probes == 1
+    client.first_kept = 150
+    assert of(client, reader) == {("g", "t"): 0.0}
+
+
+def test_where_size_or_the_remote_tier_decides_nothing_is_known_of_who_is_behind() -> None:
+    for config in ({"retention.bytes": "1000"}, {"remote.storage.enable": "true"}):
+        client, reader = made()
+        client.config = {**PLAIN, **config}
+        assert of(client, reader) == {}
+        client.committed = {G: 100}
+        assert of(client, reader) == {("g", "t"): None}
+
+
+def test_what_is_kept_for_ever_is_safe_and_a_compacted_topic_is_no_loss() -> None:
+    client, reader = made()
+    client.config = {**PLAIN, "retention.ms": "-1"}
+    assert of(client, reader) == {("g", "t"): None}
+    client.config = {**PLAIN, "cleanup.policy": "compact,delete"}
+    assert of(client, reader) == {}
+    assert reader.read(client).offsets.log_starts == {}  # type: ignore[arg-type]
+    assert client.probes == 0
