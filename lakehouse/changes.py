@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import tables
-from lakehouse.rejected import SET_NOT_KNOWN
+from lakehouse.errors import LogExpiredError
+from lakehouse.periods import instant, micros
+from lakehouse.rejected import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakehouse.lake import Lake, Version
+    from lakehouse.tables import Table
+
+ALLOWED_LATENESS: Final = dt.timedelta(days=7)
+"""Where the log has gone unread, hours are recomputed from so long before the last rollup on."""
+
+_CLOCKS: Final = dt.timedelta(days=1)
+"""Clocks of agents, lake and driver differ by less."""
+
+FIRST: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
+"""Instants that Python, Spark and partitions have names for."""
+
+_HOUR_US: Final = 3_600_000_000
+_MOST_AT_ONCE: Final = 64
+_GONE: Final = (
+    "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_MISSING_CHANGE_DATA",
+    "DELTA_FILE_NOT_FOUND",
+    "FILE_NOT_EXIST",
+    "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
+)
 
 
 class Versions(NamedTuple):
@@ -26,12 +53,18 @@ class Versions(NamedTuple):
     members: int
 
 
+class Pair(NamedTuple):
+    """An hour of a cluster: what is recomputed at once."""
+
+    cluster: str
+    hour: dt.datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Hours of clusters that something new touches.
+    """Hours of clusters that are recomputed together: every hour for every cluster named here.
 
-    Every hour is recomputed for every cluster named here: rarely more than needed, and the
-    predicates stay two plain lists.
+    Rarely more than needed, and the predicates stay two plain lists.
     """
 
     clusters: tuple[str, ...]
@@ -40,6 +73,11 @@ class Units:
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.clusters)
+
+    @property
+    def pairs(self) -> frozenset[Pair]:
+        """Every hour of every cluster."""
+        return frozenset(Pair(cluster, hour) for cluster in self.clusters for hour in self.hours)
 
     @property
     def dates(self) -> tuple[dt.date, ...]:
@@ -52,6 +90,25 @@ class Units:
         return tuple(sorted({date - dt.timedelta(days=date.weekday()) for date in self.dates}))
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Hours of clusters that something new touches.
+
+    Attributes:
+        rows: The number of rows that touch each.
+        misdated: Hours of rows that are in another date's partition, or in no year of ours: what
+            is read by date does not find them.
+    """
+
+    rows: Mapping[Pair, int]
+    misdated: frozenset[Pair] = frozenset()
+
+    @property
+    def hours(self) -> tuple[dt.datetime, ...]:
+        """The hours, of whatever cluster."""
+        return tuple(sorted({pair.hour for pair in self.rows}))
+
+
 def current(spark: SparkSession, lake: Lake) -> tuple[Versions, Version]:
     """The newest versions of bronze, and when the newest of runs was committed."""
     runs, scrapes, members = (
@@ -61,38 +118,111 @@ def current(spark: SparkSession, lake: Lake) -> tuple[Versions, Version]:
     return Versions(runs.number, scrapes.number, members.number), newest
 
 
-def touched(spark: SparkSession, lake: Lake, done: Versions | None, now: Versions) -> Units:
-    """The hours that inserts after ``done`` up to ``now`` touch; without ``done``, all hours."""
-    if done is None:
-        parts = [
-            _hours(lakes.read(spark, lake, table, version))
-            for table, version in ((tables.RUNS, now.runs), (tables.SCRAPES, now.scrapes))
-        ]
-    else:
-        parts = [
-            _hours(rows)
-            for table, first, last in (
-                (tables.RUNS, done.runs + 1, now.runs),
-                (tables.SCRAPES, done.scrapes + 1, now.scrapes),
-            )
-            if (rows := lakes.inserts(spark, lake, table, first, last)) is not None
-        ]
+def everything(spark: SparkSession, lake: Lake, now: Versions, since: dt.date | None) -> Touched:
+    """All hours that bronze holds, from a date on (UTC)."""
+    found = []
+    for table, version in ((tables.RUNS, now.runs), (tables.SCRAPES, now.scrapes)):
+        rows = lakes.read(spark, lake, table, version)
+        found.append(rows if since is None else rows.where(F.col("date") >= F.lit(since)))
+    return _collected([_hours(rows) for rows in found])
+
+
+def touched(spark: SparkSession, lake: Lake, done: Versions, now: Versions) -> Touched:
+    """The hours that inserts after ``done`` up to ``now`` touch, as the change feed tells.
+
+    Raises:
+        LogExpiredError: A commit of these is not to be read any more.
+    """
+    parts = []
+    for table, first, last in (
+        (tables.RUNS, done.runs + 1, now.runs),
+        (tables.SCRAPES, done.scrapes + 1, now.scrapes),
+        (tables.MEMBERS, done.members + 1, now.members),
+    ):
+        _see_that_log_is_whole(spark, lake, table, first, last)
+    try:
+        for table, first, last in (
+            (tables.RUNS, done.runs + 1, now.runs),
+            (tables.SCRAPES, done.scrapes + 1, now.scrapes),
+        ):
+            rows = lakes.inserts(spark, lake, table, first, last)
+            if rows is not None:
+                parts.append(_hours(rows))
         sets = lakes.inserts(spark, lake, tables.MEMBERS, done.members + 1, now.members)
         if sets is not None:
             parts.append(_waiting(spark, lake, sets))
-    if not parts:
-        return Units((), ())
-    found = parts[0]
-    for part in parts[1:]:
-        found = found.union(part)
-    units = found.distinct().collect()
-    hours = sorted({_utc(unit["hour"]) for unit in units})
-    return Units(tuple(sorted({unit["cluster"] for unit in units})), tuple(hours))
+        return _collected(parts)
+    except Exception as error:
+        if not any(word in str(error) for word in _GONE):
+            raise
+        raise LogExpiredError(
+            f"{lake.root}: Spark cannot read what was committed to bronze since the last rollup"
+        ) from error
+
+
+def recovered(spark: SparkSession, lake: Lake, last: dt.datetime, now: Versions) -> Touched:
+    """The hours that commits after ``last`` may touch, where the log does not tell any more.
+
+    Hours from ``last`` on less the allowed lateness; and whatever lies in a file written since,
+    however late it came: a row that was not rolled up is in such a file, compacted or not.
+    """
+    parts = []
+    for table, version in ((tables.RUNS, now.runs), (tables.SCRAPES, now.scrapes)):
+        rows = lakes.read(spark, lake, table, version)
+        late = F.col("start") >= F.lit(last - ALLOWED_LATENESS)
+        written = F.col("_metadata.file_modification_time") >= F.lit(last - _CLOCKS)
+        parts.append(_hours(rows.where(late | written)))
+    sets = lakes.read(spark, lake, tables.MEMBERS, now.members)
+    return _collected([*parts, _waiting(spark, lake, sets)])
+
+
+def come_true(
+    spark: SparkSession, lake: Lake, last: dt.datetime, committed: dt.datetime
+) -> Touched:
+    """Hours with rows that lay in the future when ``last`` was bronze's newest commit.
+
+    At ``committed`` they do not any more.
+    """
+    first, latest = last + CLOCK_SLACK, committed + CLOCK_SLACK
+    days = range((latest.date() - first.date()).days + 1)
+    aside = lakes.read(spark, lake, tables.REJECTED).where(
+        (F.col("reason") == IN_THE_FUTURE)
+        & F.col("period").isin(*(f"{first.date() + dt.timedelta(days=day)}" for day in days))
+        & (F.col("start") <= F.lit(latest))
+    )
+    return _collected([_hours(aside)])
+
+
+def _see_that_log_is_whole(
+    spark: SparkSession, lake: Lake, table: Table, first: int, last: int
+) -> None:
+    """Spark reads the feed of commits that are gone as if they had been empty."""
+    if first > last:
+        return
+    found = lakes.commits(spark, lake, table, max(_MOST_AT_ONCE, last + 1 - first))
+    there = {version.number for version in found}
+    missing = next((number for number in range(first, last + 1) if number not in there), None)
+    if missing is not None:
+        raise LogExpiredError(f"{lake.name(table)}: version {missing} is gone from the log")
+
+
+def _hour_of(start: str) -> Column:
+    """An instant's hour since 1970, no earlier and no later than hours of ours are."""
+    hour = F.floor(F.unix_seconds(start) / 3600)
+    return F.greatest(F.lit(0), F.least(hour, F.lit(micros(LAST) // _HOUR_US))).cast("bigint")
+
+
+def is_misdated() -> Column:
+    """Whether a row of bronze is in another date's partition, or in no year of ours."""
+    ours = F.col("start").between(F.lit(FIRST), F.lit(LAST))
+    return (F.col("date") != F.to_date("start")) | ~ours
 
 
 def _hours(rows: DataFrame) -> DataFrame:
-    hour = F.date_format(F.date_trunc("hour", "start"), "yyyy-MM-dd HH")
-    return rows.where("start IS NOT NULL").select("cluster", hour.alias("hour"))
+    misdated = is_misdated() if "date" in rows.columns else F.lit(False)  # noqa: FBT003
+    return rows.where("start IS NOT NULL").select(
+        "cluster", _hour_of("start").alias("hour"), misdated.alias("misdated")
+    )
 
 
 def _waiting(spark: SparkSession, lake: Lake, sets: DataFrame) -> DataFrame:
@@ -102,5 +232,25 @@ def _waiting(spark: SparkSession, lake: Lake, sets: DataFrame) -> DataFrame:
     return _hours(aside.join(known, ["cluster", "members"], "left_semi"))
 
 
-def _utc(hour: str) -> dt.datetime:
-    return dt.datetime.strptime(hour, "%Y-%m-%d %H").replace(tzinfo=dt.UTC)
+def _collected(parts: list[DataFrame]) -> Touched:
+    if not parts:
+        return Touched({})
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.union(part)
+    counted_, misdated = _counts(found)
+    return Touched(counted_, misdated)
+
+
+def counted(rows: DataFrame) -> Mapping[Pair, int]:
+    """How many rows there are of each hour of a cluster."""
+    return _counts(_hours(rows))[0]
+
+
+def _counts(hours: DataFrame) -> tuple[dict[Pair, int], frozenset[Pair]]:
+    found = hours.groupBy("cluster", "hour", "misdated").agg(F.count("*").alias("rows")).collect()
+    by_pair: dict[bool, dict[Pair, int]] = {False: {}, True: {}}
+    for row in found:
+        pair = Pair(row["cluster"], instant(row["hour"] * _HOUR_US))
+        by_pair[row["misdated"]][pair] = row["rows"]
+    return by_pair[False], frozenset(by_pair[True])

@@ -1,4 +1,4 @@
-"""The command ``jmxlake``: roll up, state, report, maintain.
+"""The command ``jmxlake``: roll up, verify, state, report, maintain.
 
 Spark is imported only when a command needs it, so that help is there at once.
 """
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
+from lakehouse.commands.completion import completion
 from lakehouse.commands.maintain import maintain, unit
+from lakehouse.commands.rollup import rollup, verify
 from lakehouse.errors import LakehouseError
-from lakehouse.quiet import quiet_jvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,18 +26,9 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
     from lakehouse.periods import Period
 
-_LAKE: Final = click.argument("lake", metavar="LAKE")
-_GOLD: Final = click.option(
-    "--gold", metavar="CATALOG.SCHEMA", help="Where gold is, if not below LAKE."
-)
 _WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
 _FROM: Final = click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601, UTC.")
 _TO: Final = click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601, UTC.")
-_OBJECTIVES: Final = click.option(
-    "--objectives",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of OpenSLO files; by default those that jmxlake ships.",
-)
 
 
 class _OneLine(click.Group):
@@ -62,39 +55,14 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-main.add_command(maintain)
-main.add_command(unit)
+for _command in (rollup, verify, maintain, unit, completion):
+    main.add_command(_command)
 
 
 @main.command()
-@_LAKE
-@_GOLD
-@_OBJECTIVES
-@click.option("--window", metavar="LENGTH", help="Window of the agents, such as 5m or 30s.")
-@click.option("--json", "as_json", is_flag=True, help="Tell the outcome as JSON.")
-def rollup(
-    lake: str, gold: str | None, objectives: Path | None, window: str | None, *, as_json: bool
-) -> None:
-    """Bring gold up to date with what the agents have delivered to LAKE."""
-    from lakehouse import grains, slo
-    from lakehouse.rollup import rollup as roll_up
-
-    seconds = None if window is None else grains.parse_window(window)
-    wanted = slo.load(objectives or slo.SHIPPED)
-    spark, place = _open(lake, gold)
-    outcome = roll_up(spark, place, wanted, window_seconds=seconds, progress=_progress)
-    if as_json:
-        click.echo(json.dumps({"hours": outcome.hours, **outcome.versions._asdict()}))
-    elif outcome.hours:
-        click.echo(f"{outcome.hours} hours rolled up")
-    else:
-        click.echo("nothing new")
-
-
-@main.command()
-@_LAKE
-@_GOLD
-@_OBJECTIVES
+@LAKE
+@GOLD
+@OBJECTIVES
 @_WEEK
 @_FROM
 @_TO
@@ -110,9 +78,9 @@ def sla(
 
     wanted = slo.load(objectives or slo.SHIPPED)
     chosen = _chosen(week, start, end)
-    spark, place = _open(lake, gold)
+    spark, place = opened(lake, gold)
     period = chosen(spark, place).aligned(window_of(spark, place))
-    _progress("statements")
+    tell("statements")
     found = slas.read(spark, place, wanted, period, slas.now_us())
     fresh = slas.publish(spark, place, found, period)
     if as_json:
@@ -123,9 +91,9 @@ def sla(
 
 
 @main.command()
-@_LAKE
-@_GOLD
-@_OBJECTIVES
+@LAKE
+@GOLD
+@OBJECTIVES
 @_WEEK
 @_FROM
 @_TO
@@ -149,8 +117,8 @@ def report(  # noqa: PLR0913, PLR0917 - a click command
 
     wanted = slo.load(objectives or slo.SHIPPED)
     chosen = _chosen(week, start, end)
-    spark, place = _open(lake, gold)
-    _progress("facts")
+    spark, place = opened(lake, gold)
+    tell("facts")
     told = facts(spark, place, wanted, chosen(spark, place), cluster=cluster)
     if html is not None:
         _write(html, render(told))
@@ -159,16 +127,6 @@ def report(  # noqa: PLR0913, PLR0917 - a click command
         _write(json_file, text)
     if json_file is None or str(json_file) != "-":
         click.echo(verdict_table(told))
-
-
-def _open(lake: str, gold: str | None) -> tuple[SparkSession, Lake]:
-    from lakehouse import lake as lakes
-    from lakehouse.session import session
-
-    place = lakes.at(lake, gold)
-    _progress("starting Spark")
-    with quiet_jvm():
-        return session(), place
 
 
 def _chosen(
@@ -211,10 +169,6 @@ def _write(path: Path, text: str) -> None:
         raise LakehouseError(
             f"{path}: {error.strerror}; choose a file that can be written"
         ) from error
-
-
-def _progress(what: str) -> None:
-    click.echo(f"jmxlake: {what}", err=True)
 
 
 def _first_line(error: BaseException) -> str:

@@ -5,6 +5,10 @@ LakehouseError
 ├── TableNotFoundError      the lake lacks a table
 ├── TableSchemaError        a table there has another schema
 ├── EngineError             Spark could not start, or failed at work
+├── LogExpiredError         what is new in bronze cannot be read any more; it is worked out anew
+├── LakeReplacedError       bronze is not the one that was rolled up
+├── LeaseHeldError          another rollup is at work
+├── LeaseLostError          another rollup has taken over, or gold was changed meanwhile
 ├── MaintenanceError        a table of bronze could not be maintained; it is tried again
 │   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
 │   └── ForeignEngineError         another engine wrote to it: a person must look
@@ -33,6 +37,22 @@ class TableSchemaError(LakehouseError):
 
 class EngineError(LakehouseError):
     """Spark could not start, or failed at work."""
+
+
+class LogExpiredError(LakehouseError):
+    """The log of bronze was expired, or files removed, before a rollup had read them."""
+
+
+class LakeReplacedError(LakehouseError):
+    """Bronze was restored or replaced: its versions are not those that were rolled up."""
+
+
+class LeaseHeldError(LakehouseError):
+    """Another rollup writes to gold."""
+
+
+class LeaseLostError(LakehouseError):
+    """Another writer changed gold: this rollup may not go on."""
 
 
 class MaintenanceError(LakehouseError):

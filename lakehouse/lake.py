@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import tables
+from lakehouse import periods, tables
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
     from lakehouse.tables import Table
 
+_SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
+_TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
 class Version(NamedTuple):
@@ -32,30 +36,47 @@ class Lake:
     """Where the tables are.
 
     Attributes:
-        root: Path or URI of the lake; bronze lies below it.
+        root: Path or URI of the lake, or bronze's ``catalog.schema``.
         gold: ``catalog.schema`` of gold, or None where gold lies below the root as well.
+        bronze: ``catalog.schema`` in which bronze's tables are registered, or None where bronze is
+            read below the root.
     """
 
     root: str
     gold: str | None = None
+    bronze: str | None = None
 
     def name(self, table: Table) -> str:
         """The table's name in Spark SQL."""
-        if table.layer == "gold" and self.gold is not None:
-            return f"{self.gold}.{table.name}"
+        schema = self.gold if table.layer == "gold" else self.bronze
+        if schema is not None:
+            parts = (*schema.replace("`", "``").split("."), table.name)
+            return ".".join(f"`{part}`" for part in parts)
         path = f"{self.root.rstrip('/')}/{table.path}".replace("`", "``")
         return f"delta.`{path}`"
 
 
 def at(place: str, gold: str | None = None) -> Lake:
-    """The lake at a path or URI.
+    """The lake at a path or URI, or that whose bronze is registered as ``catalog.schema``.
+
+    Args:
+        place: Path, URI or ``catalog.schema``; a folder of that name goes first.
+        gold: ``catalog.schema`` of gold, if it is not below the place.
 
     Raises:
-        LakeNotFoundError: It is a local path at which there is no lake.
+        LakeNotFoundError: It is a local path at which there is no lake, or a ``catalog.schema``
+            without gold's.
     """
     if "://" in place:
         return Lake(place, gold)
     root = Path(place).resolve()
+    if not root.is_dir() and _SCHEMA.fullmatch(place):
+        if gold is None:
+            raise LakeNotFoundError(
+                f"{place}: no such folder; if bronze is registered under that name, name gold's "
+                "catalog.schema too (--gold)"
+            )
+        return Lake(place, gold, bronze=place)
     if not root.is_dir():
         raise LakeNotFoundError(f"{place}: no such folder; give the lake that the agents write to")
     if not (root / tables.RUNS.path / "_delta_log").is_dir():
@@ -68,6 +89,7 @@ def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = No
 
     Raises:
         TableNotFoundError: It is not there.
+        TableSchemaError: It uses features of Delta that this Spark does not have.
     """
     as_of = "" if version is None else f" VERSION AS OF {version:d}"
     try:
@@ -79,6 +101,13 @@ def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = No
                 + ("run jmxlake rollup first" if table.layer == "gold" else "agents make it")
             ) from error
         raise
+    except Exception as error:  # classic Spark and Connect have no class in common here
+        if not any(word in str(error) for word in _TOO_NEW):
+            raise
+        raise TableSchemaError(
+            f"{lake.name(table)}: it needs a newer Delta than this Spark has; upgrade Delta, or "
+            "find who upgraded the table"
+        ) from error
 
 
 def exists(spark: SparkSession, lake: Lake, table: Table) -> bool:
@@ -101,11 +130,21 @@ def inserts(
     return changes.where("_change_type = 'insert'")
 
 
+def commits(spark: SparkSession, lake: Lake, table: Table, most: int) -> list[Version]:
+    """The newest versions of a table that its log still holds, at most so many, newest first."""
+    found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {most:d}")
+    rows = found.select("version", F.unix_micros("timestamp").alias("us")).collect()
+    return [Version(row["version"], periods.instant(row["us"])) for row in rows]
+
+
 def latest(spark: SparkSession, lake: Lake, table: Table) -> Version:
     """The newest version of a table."""
-    row = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT 1").collect()[0]
-    # Spark gives naive datetimes of the host's zone.
-    return Version(row["version"], row["timestamp"].astimezone(dt.UTC))
+    return commits(spark, lake, table, 1)[0]
+
+
+def identity(spark: SparkSession, lake: Lake, table: Table) -> str:
+    """The id that Delta gave a table when it was made."""
+    return str(spark.sql(f"DESCRIBE DETAIL {lake.name(table)}").select("id").collect()[0]["id"])
 
 
 def check(spark: SparkSession, lake: Lake, *wanted: Table) -> None:
@@ -146,7 +185,10 @@ def create(spark: SparkSession, lake: Lake, table: Table) -> None:
 def replace(lake: Lake, table: Table, rows: DataFrame, where: str) -> None:
     """Replace the rows that a predicate names by others, in one commit."""
     shaped = rows.select(*(f"`{name}`" for name in table.column_names))
-    writer = shaped.coalesce(1).write.format("delta").mode("overwrite")
+    adaptive = rows.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true"
+    # By adaptive execution files get their due size; without it the rows are few.
+    sized = shaped.hint("rebalance", *table.partition_by) if adaptive else shaped.coalesce(1)
+    writer = sized.write.format("delta").mode("overwrite")
     writer.option("replaceWhere", where).saveAsTable(lake.name(table))
 
 

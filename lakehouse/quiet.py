@@ -1,4 +1,4 @@
-"""Keep what a JVM says about itself from the user's terminal."""
+"""Keep what a JVM says about itself from the user's terminal, and from what a command prints."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quiet_jvm() -> Iterator[None]:
-    """Give a process that is started meanwhile a standard error of its own.
+    """Give a process that is started meanwhile a standard output and error of its own.
 
-    Spark's launcher prints warnings before any logging setting is read. If the start fails, what
-    was said is shown after all: nobody can help without it.
+    Spark's launcher prints warnings before any logging setting is read, and VACUUM prints to
+    standard output. If the start fails, what was said is shown after all: nobody can help without
+    it.
     """
+    sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(2)
+    out, kept = os.dup(1), os.dup(2)
     with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
         try:
             yield
@@ -31,5 +34,7 @@ def quiet_jvm() -> Iterator[None]:
             os.write(2, said.read())
             raise
         finally:
+            os.dup2(out, 1)
             os.dup2(kept, 2)
+            os.close(out)
             os.close(kept)

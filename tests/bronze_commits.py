@@ -124,7 +124,7 @@ def record_progress(lake: str, options: dict[str, str] | None = None, **versions
     now = time.time_ns() // 1000
     values = {"at": now, "window_seconds": 300, "hours": 1}
     values |= {f"{one}_version": versions.get(one, 0) for one in ("runs", "scrapes", "members")}
-    row = tuple(values[name] for name in table.column_names)
+    row = tuple(values.get(name) for name in table.column_names)
     write_deltalake(
         f"{lake}/{table.path}", arrow.to_arrow(table, [row]), mode="append", storage_options=options
     )

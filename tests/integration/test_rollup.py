@@ -56,7 +56,7 @@ def first_batch() -> Batch:
     batch.zeros(ISR, 160, 300, "t", [0])
     batch.run(LEADERLESS, 400, 460, 1.0, topic="t", partition=0, lead=5)
     batch.run(LEADERLESS, 405, 470, 1.0, source="broker-2", topic="t", partition=0, tail=5)
-    batch.run(LAG, 0, 300, 500.0, topic="t")
+    batch.run(LAG, 0, 300, 500.0, topic="t", flags=(tables.FLAG_DISTRIBUTION,))
     batch.run(LAG, 0, 300, 700.0, source="broker-2", topic="t")
     batch.run(LAG, 300, 600, 0.0, topic="t")
     batch.run(THROTTLE, 0, 60, 500.0, user="u", client_id=None, tail=20)

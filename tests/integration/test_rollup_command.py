@@ -1,0 +1,67 @@
+"""``jmxlake rollup`` and ``jmxlake verify`` as a person or a job calls them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from lakehouse import lease, tables
+from lakehouse.cli import main
+from lakehouse.lake import Lake
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def empty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables without a row: what costs nothing to roll up."""
+    assert spark is not None
+    root = tmp_path_factory.mktemp("empty")
+    Batch().commit(root)
+    return root
+
+
+def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
+    run = CliRunner().invoke(main, ["rollup", str(empty), "--tidy", "now", "--json"])
+    assert run.exit_code == 0, run.stderr
+    assert json.loads(run.stdout) == {
+        "hours": 0, "how": "whole", "late_rows": 0, "left": 0,
+        "runs": 0, "scrapes": 0, "members": 0,
+    }  # fmt: skip
+    told = run.stderr.splitlines()
+    assert "jmxlake: new table lease" in told or "jmxlake: lease" in told
+    assert f"jmxlake: tidied {tables.SLA.name}" in told
+    again = CliRunner().invoke(main, ["rollup", str(empty)])
+    assert (again.exit_code, again.stdout) == (0, "nothing new\n")
+    verified = CliRunner().invoke(main, ["verify", str(empty), "--seed", "3"])
+    assert verified.exit_code == 0, verified.stderr
+    assert verified.stdout == "0 rows of 0 hours compared, 0 differ (seed 3)\n"
+
+
+def test_a_second_one_ends_with_3_and_one_line(spark: SparkSession, empty: Path) -> None:
+    CliRunner().invoke(main, ["rollup", str(empty)])
+    with lease.held(spark, Lake(str(empty)), lease.USUAL):
+        for command in (["rollup", str(empty), "--tidy", "now"], ["verify", str(empty)]):
+            run = CliRunner().invoke(main, command)
+            assert run.exit_code == 3
+            (line,) = [one for one in run.stderr.splitlines() if "starting Spark" not in one]
+            assert "is rolling up since" in line
+
+
+def test_what_cannot_be_done_is_one_line_and_1(empty: Path, tmp_path: Path) -> None:
+    Batch().commit(tmp_path)
+    run = CliRunner().invoke(main, ["verify", str(tmp_path)])
+    assert run.exit_code == 1
+    assert "nothing is rolled up yet" in run.stderr.splitlines()[-1]
+    wrong = CliRunner().invoke(main, ["rollup", str(empty), "--since", "yesterday"])
+    assert wrong.exit_code == 2
+    assert "is no date such as 2026-11-16" in wrong.stderr
