@@ -1,51 +1,28 @@
-"""Bronze as the rollup reads it: the rows of the touched hours, judged and joined to their sets."""
+"""Bronze as the rollup reads it: the rows of the touched hours, judged, and their sets."""
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables
+from lakehouse import grains, judgement, tables
 from lakehouse import lake as lakes
+from lakehouse import survey as surveys
 from lakehouse.changes import Units, Versions
 from lakehouse.lake import Lake
-from lakehouse.rejected import SET_NOT_KNOWN
+from lakehouse.metrics import level
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-POSITIONS: Final = ("_offset",)
-"""Endings of metrics that are positions: their sums and means say nothing."""
-
-DESCRIBING: Final = (
-    "kafka.topic.partitions",
-    "kafka.topic.replication_factor",
-    "kafka.topic.min_insync_replicas",
-    "kafka.topic.retention_time",
-    "kafka.topic.retention_bytes",
-    "kafka.topic.remote_storage_enabled",
-    "kafka.topic.compacted",
-    "kafka.cluster.node.fenced",
-    "kafka.quota.produce.byte_rate",
-    "kafka.quota.fetch.byte_rate",
-    "kafka.quota.request.percentage",
-    "kafka.quota.controller_mutation.rate",
-)
-"""Metrics that describe a subject, told by several sources at once: see gold/subjects."""
-
-REPLICAS: Final = "kafka.log."
-"""Prefix of metrics that every replica reports: summed per broker, not per partition."""
-
-_GREATEST: Final = 1e19
-_CLOCK_SLACK: Final = dt.timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bronze:
     """What one rollup reads.
 
@@ -63,31 +40,47 @@ class Bronze:
     units: Units
     window_seconds: int
 
+    _asking: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def survey(self) -> surveys.Survey:
+        """What must be known of the hours as a whole; asked once, by the first who needs it."""
+        with self._asking:
+            return self._surveyed
+
+    @cached_property
+    def _surveyed(self) -> surveys.Survey:
+        return surveys.survey(self)
+
     def runs(self) -> DataFrame:
-        """Usable runs with ``window``, ``level``, and the partitions or clients they fold."""
-        return self.judged_runs().where("reason IS NULL").withColumn("level", _level())
+        """Usable runs with ``window`` and ``level``; what they fold is in ``with_sets``."""
+        return self.judged_runs().where("reason IS NULL").withColumn("level", level())
 
     def judged_runs(self) -> DataFrame:
         """All runs of the touched hours with ``reason``: why one cannot be used, else null."""
-        runs = self._touched(tables.RUNS, self.versions.runs)
+        rows = self.placed_runs()
+        of_value = judgement.of_value(self.survey.impossible, self.survey.long_labels)
+        if not self.survey.faulty:
+            reason = F.coalesce(self.misplaced(), of_value, judgement.of_fold())
+            return rows.withColumn("reason", reason)
+        at_fault = surveys.faulty(self).alias("at_fault")
+        same = [
+            F.col(f"runs.{name}").eqNullSafe(F.col(f"at_fault.{name}"))
+            for name in ("cluster", "topic", "members", "series")
+        ]
+        joined = rows.alias("runs").join(at_fault, same, "left").select("runs.*", "fault")
+        reason = F.coalesce(self.misplaced(), of_value, "fault", judgement.of_fold())
+        return joined.withColumn("reason", reason).drop("fault")
+
+    def with_sets(self, rows: DataFrame) -> DataFrame:
+        """Usable runs with the ``partitions`` or ``clients`` that they fold, else null."""
         sets = lakes.read(self.spark, self.lake, tables.MEMBERS, self.versions.members)
-        one = sets.groupBy("cluster", F.col("set").alias("members")).agg(
-            F.first("partitions").alias("partitions"), F.first("clients").alias("clients")
+        one = (
+            sets.where(F.col("cluster").isin(*self.units.clusters))
+            .groupBy("cluster", F.col("set").alias("members"))
+            .agg(F.first("partitions").alias("partitions"), F.first("clients").alias("clients"))
         )
-        reason = F.coalesce(
-            self._misplaced(),
-            F.when((F.col("lead_us") < 0) | (F.col("tail_us") < 0), "an edge is negative"),
-            F.when(F.isnan("value") | (F.abs("value") > _GREATEST), "the value is no number"),
-            F.when(F.col("partition").isNotNull() & F.col("topic").isNull(), "topic is missing"),
-            F.when(F.col("series") < 1, "it stands for no series"),
-            F.when(
-                F.col("members").isNotNull()
-                & F.col("partitions").isNull()
-                & F.col("clients").isNull(),
-                SET_NOT_KNOWN,
-            ),
-        )
-        return runs.join(one, ["cluster", "members"], "left").withColumn("reason", reason)
+        return rows.join(one, ["cluster", "members"], "left")
 
     def scrapes(self) -> DataFrame:
         """Usable rows of the agents' own account, with ``window``."""
@@ -96,52 +89,31 @@ class Bronze:
     def judged_scrapes(self) -> DataFrame:
         """All rows of the account in the touched hours, with ``reason`` as of runs."""
         rows = self._touched(tables.SCRAPES, self.versions.scrapes)
-        return rows.withColumn("reason", self._misplaced())
+        odd = judgement.no_number("seconds_total") | judgement.no_number("seconds_max")
+        reason = F.coalesce(self.misplaced(), F.when(odd, "the value is no number"))
+        return rows.withColumn("reason", reason)
+
+    def placed_runs(self) -> DataFrame:
+        """All runs of the touched hours, with ``window``, not judged yet."""
+        return self._touched(tables.RUNS, self.versions.runs)
+
+    def misplaced(self) -> Column:
+        """Why a row cannot be where it is in time, else null."""
+        return judgement.misplaced(self.committed, self.window_seconds)
 
     def _touched(self, table: tables.Table, version: int) -> DataFrame:
         rows = lakes.read(self.spark, self.lake, table, version)
-        first, last = self.units.hours[0], self.units.hours[-1] + dt.timedelta(hours=1)
-        return rows.where(
+        hours = self.units.hours
+        first, last = hours[0], hours[-1] + dt.timedelta(hours=1)
+        rows = rows.where(
             F.col("date").isin(*self.units.dates)
             & F.col("cluster").isin(*self.units.clusters)
             & (F.col("start") >= F.lit(first))
             & (F.col("start") < F.lit(last))
-            & F.date_trunc("hour", "start").isin(*self.units.hours)
-        ).withColumn("window", grains.start(F.col("start"), grains.name(self.window_seconds)))
-
-    def _misplaced(self) -> Column:
-        length = F.unix_micros("end") - F.unix_micros("window")
-        latest = F.lit(self.committed + _CLOCK_SLACK)
-        return (
-            F.when(F.col("end") <= F.col("start"), "it ends before it starts")
-            .when(F.col("start") > latest, "it lies in the future")
-            .when(
-                length > self.window_seconds * 1_000_000,
-                f"it crosses a window of {grains.name(self.window_seconds)}",
-            )
+            # Others are set aside as they come: by date they would be found or not (see aside).
+            & (F.col("date") == F.to_date("start"))
         )
-
-
-def _level() -> Column:
-    """What a run is of: its finest subject."""
-    client = F.col("user").isNotNull() | F.col("client_id").isNotNull()
-    return (
-        F.when(F.col("group").isNotNull(), "group")
-        .when(F.col("partition").isNotNull() | F.col("partitions").isNotNull(), "partition")
-        .when(F.col("topic").isNotNull(), "topic")
-        .when(client | F.col("clients").isNotNull(), "client")
-        .otherwise("source")
-    )
-
-
-def is_counter() -> Column:
-    """Whether a run is a counter's increase."""
-    return F.coalesce(F.array_contains("flags", tables.FLAG_INCREASE), F.lit(False))  # noqa: FBT003
-
-
-def is_measure() -> Column:
-    """Whether a metric is neither a position nor a description."""
-    position = F.lit(False)  # noqa: FBT003
-    for ending in POSITIONS:
-        position = position | F.col("metric").endswith(ending)
-    return ~position & ~F.col("metric").isin(*DESCRIBING)
+        if last - first != dt.timedelta(hours=len(hours)):
+            rows = rows.where(F.date_trunc("hour", "start").isin(*hours))
+        window = grains.start(F.col("start"), grains.name(self.window_seconds))
+        return rows.withColumn("window", window)

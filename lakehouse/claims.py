@@ -1,19 +1,29 @@
-"""Who claims which partition or client in a window, and which of them need a sweep of their own.
+"""Who claims which partition or client in a window, as events and pieces of a subject's atoms.
 
-Zeros come folded: a row, a set, no partition. Only partitions that were not zero somewhere in the
-window, and those that two sources claim, are taken out of their sets; the rest is counted as
-``series`` times its time. So the cost follows what is wrong, and nothing is counted twice.
+Zeros come folded: a row, a set, no partition. As long as no run of a partition overlaps another of
+the same partition, nobody needs to know which partitions a row stands for: it counts as ``series``
+times its time. Only partitions that the survey doubts are *taken* out of their rows and swept by
+themselves. So the cost follows what is wrong, and nothing is counted twice.
+
+Rows that fill their window need no sweep either: all of a subject's make two events. What is left
+are runs that begin or end inside of it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import sweep
-from lakehouse.bronze import REPLICAS, is_counter, is_measure
+from lakehouse import survey, sweep
+from lakehouse.metrics import (
+    LEADERLESS,
+    UNAVAILABLE,
+    UNDER_MIN_ISR,
+    is_counter,
+    is_measure,
+    is_shared,
+)
 from lakehouse.sweep import quoted
 
 if TYPE_CHECKING:
@@ -21,35 +31,112 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
-LEADERLESS: Final = "kafka.partition.leaderless"
-UNAVAILABLE: Final = "kafka.partition.unavailable"
-"""Derived: under its min ISR or without a leader (of which no broker reports anything)."""
+    from lakehouse.bronze import Bronze
 
 TOPIC_KEYS: Final = ("cluster", "metric", "topic", "window")
 CLIENT_KEYS: Final = ("cluster", "metric", "user", "client_id", "window")
-REST: Final = -1
-"""Stands for the partitions of a folded row that need no sweep of their own."""
+ATOM: Final = ("partition", "atom")
+"""What names an atom of a topic: a partition, or what one source reports of the topic itself."""
 
 
-def topic_atoms(runs: DataFrame, metrics: Sequence[str] = ()) -> DataFrame:
-    """Segments of every atom of a topic: a swept partition, the rest of a source, or a source.
+def topic_pieces(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
+    """Gauges of partitions and topics as pieces, with ``taken``: partitions that may overlap.
 
     Args:
-        runs: Usable runs.
-        metrics: What is wanted, else everything.
+        bronze: What is read.
+        metrics: What is wanted, else everything; derived ones as well.
 
     Returns:
-        Segments with TOPIC_KEYS, ``partition`` (REST for what stays folded, null for metrics that
-        brokers report per topic) and ``atom``.
+        Pieces (see ``sweep.pieces``) with ``weight``: how many series are not taken.
     """
-    gauge = runs.where(F.col("level").isin("partition", "topic") & ~is_counter() & is_measure())
-    rows = _with_unavailable(gauge.where(~F.col("metric").startswith(REPLICAS)))
+    rows = bronze.runs().where(
+        F.col("level").isin("partition", "topic") & ~is_counter() & is_shared()
+    )
+    if metrics:
+        rows = rows.where(F.col("metric").isin(*_told_as(metrics)))
+    rows = _with_unavailable(rows)
     if metrics:
         rows = rows.where(F.col("metric").isin(*metrics))
-    keys = (*TOPIC_KEYS, "partition", "atom")
-    one = sweep.sweep(sweep.events(sweep.pieces(_apart(rows)), keys), keys)
-    return sweep.atoms(one, keys, uncapped=F.coalesce(F.col("partition") == REST, F.lit(False)))  # noqa: FBT003
+    pieces = sweep.pieces(_with_taken(bronze, rows))
+    taken = F.coalesce(F.array_size("taken"), F.lit(0))
+    return pieces.withColumn("weight", (F.col("series") - taken).cast("bigint"))
+
+
+def topic_events(bronze: Bronze, pieces: DataFrame) -> DataFrame:
+    """Events of topics of what ``topic_pieces`` gives, for a sweep over TOPIC_KEYS."""
+    summed = pieces.where("weight > 0")
+    stands = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
+    window_us = bronze.window_seconds * 1_000_000
+    events = sweep.standing(summed.where(stands), TOPIC_KEYS, window_us).unionByName(
+        sweep.events(summed.where(~stands), TOPIC_KEYS)
+    )
+    if bronze.survey.overlapping:
+        events = events.unionByName(sweep.again(taken_atoms(pieces), TOPIC_KEYS))
+    return events
+
+
+def taken_atoms(pieces: DataFrame) -> DataFrame:
+    """Segments of the atoms that are taken out of their rows."""
+    one = F.when(F.col("one") != survey.WHOLE_SOURCE, F.col("one"))
+    source = F.concat_ws(" ", "source", F.to_json("labels"))
+    rows = pieces.where("taken IS NOT NULL").withColumn("one", F.explode("taken"))
+    rows = rows.withColumns(
+        {
+            "partition": one,
+            "atom": F.when(one.isNull(), source),
+            "weight": F.lit(1).cast("bigint"),
+        }
+    )
+    keys = (*TOPIC_KEYS, *ATOM)
+    return sweep.atoms(sweep.sweep(sweep.events(rows, keys), keys), keys)
+
+
+def partition_pieces(bronze: Bronze, pieces: DataFrame) -> DataFrame:
+    """Pieces of single partitions: of rows of their own, and of rows that fold part of a window.
+
+    Whoever is folded in all of a window has no other run in it, and was zero.
+    """
+    single = pieces.where("partition IS NOT NULL AND weight > 0")
+    folded = pieces.where(
+        F.col("members").isNotNull() & (F.col("weight") > 0) & ~_fills_window(bronze)
+    )
+    none = F.array().cast("array<int>")
+    others = F.array_except("partitions", F.coalesce("taken", none))
+    each = bronze.with_sets(folded).withColumns(
+        {"partition": F.explode(others), "weight": F.lit(1).cast("bigint")}
+    )
+    columns = single.columns
+    return single.select(*quoted(columns)).unionByName(each.select(*quoted(columns)))
+
+
+def client_atoms(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
+    """Segments of every client on every source; ``value`` null: observed and idle."""
+    rows = bronze.runs().where((F.col("level") == "client") & ~is_counter() & is_measure())
+    if metrics:
+        rows = rows.where(F.col("metric").isin(*metrics))
+    one = F.array(F.struct(F.col("user"), F.col("client_id")))
+    rows = bronze.with_sets(rows)
+    rows = rows.withColumn("client", F.explode(F.coalesce("clients", one))).withColumns(
+        {
+            "user": F.col("client.user"),
+            "client_id": F.col("client.client_id"),
+            "atom": F.concat_ws(" ", "source", F.to_json("labels")),
+            "weight": F.lit(1).cast("bigint"),
+        }
+    )
+    keys = (*CLIENT_KEYS, "atom")
+    return sweep.atoms(sweep.sweep(sweep.events(sweep.pieces(rows), keys), keys), keys)
+
+
+def summed(atoms: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Segments of subjects, with the sums over their atoms."""
+    return sweep.sweep(sweep.again(atoms, keys), keys)
+
+
+def _told_as(metrics: Sequence[str]) -> tuple[str, ...]:
+    """The metrics as bronze has them."""
+    derived = (UNDER_MIN_ISR, LEADERLESS) if UNAVAILABLE in metrics else ()
+    return tuple(dict.fromkeys((*metrics, *derived)))
 
 
 def _with_unavailable(gauge: DataFrame) -> DataFrame:
@@ -61,97 +148,19 @@ def _with_unavailable(gauge: DataFrame) -> DataFrame:
     return gauge.withColumn("metric", F.explode(names))
 
 
-def _apart(rows: DataFrame) -> DataFrame:
-    """Rows once per atom of theirs: partitions that are to be swept, and the rest."""
-    topic = Window.partitionBy(*quoted(TOPIC_KEYS))
-    of_row = F.when(F.col("partition").isNotNull(), F.array("partition"))
-    rows = rows.withColumn("claimed", F.coalesce("partitions", of_row))
-    claim = F.struct(F.col("source").alias("by"), F.col("claimed").alias("what"))
-    rows = rows.withColumns(
-        {
-            "hot": F.collect_set(F.when(F.col("value") != 0, F.col("partition"))).over(topic),
-            "claims": F.collect_set(F.when(F.col("claimed").isNotNull(), claim)).over(topic),
-        }
-    )
-    swept = F.array_union("hot", _contested(F.col("claims")))
-    rows = rows.withColumn("taken", F.array_intersect("claimed", swept))
-    rest = F.col("series") - F.size("taken")
-    rest_of_source = F.filter(
-        F.array(_atom(F.lit(REST), F.col("source"), rest)), lambda atom: atom["weight"] > 0
-    )
-    partitions = F.transform("taken", lambda one: _atom(one, F.lit(None), F.lit(1)))
-    source = F.array(_atom(F.lit(None), F.concat_ws(" ", "source", F.to_json("labels")), F.lit(1)))
-    atoms = F.when(F.col("claimed").isNull(), source).otherwise(
-        F.concat(partitions, rest_of_source)
-    )
-    return (
-        rows.drop("partition", "hot", "claims")
-        .select("*", F.explode(atoms).alias("one"))
-        .select("*", "one.*")
-    )
+def _with_taken(bronze: Bronze, rows: DataFrame) -> DataFrame:
+    """Rows with ``taken``: which of their partitions may overlap other rows, else null."""
+    if not bronze.survey.overlapping:
+        return rows.withColumn("taken", F.lit(None).cast("array<int>"))
+    doubted = survey.overlapping(bronze).alias("doubted")
+    same = [
+        F.col(f"runs.{name}").eqNullSafe(F.col(f"doubted.{name}"))
+        for name in ("cluster", "metric", "topic", "hour", "members", "partition")
+    ]
+    hours = rows.withColumn("hour", survey.hour()).alias("runs")
+    return hours.join(doubted, same, "left").select("runs.*", "taken").drop("hour")
 
 
-def _atom(partition: Column, atom: Column, weight: Column) -> Column:
-    """The key of an atom: a partition is the same whoever claims it, the rest is the source's."""
-    return F.struct(
-        partition.cast("int").alias("partition"),
-        atom.cast("string").alias("atom"),
-        weight.cast("bigint").alias("weight"),
-    )
-
-
-def _contested(claims_: Column) -> Column:
-    """Partitions that more than one source claims."""
-    pairs = F.array_distinct(
-        F.flatten(
-            F.transform(
-                claims_,
-                lambda claim: F.transform(
-                    claim["what"],
-                    lambda one: F.struct(one.alias("one"), claim["by"].alias("by")),
-                ),
-            )
-        )
-    )
-    sources = F.array_distinct(F.transform(claims_, lambda claim: claim["by"]))
-    ones = F.transform(pairs, lambda pair: pair["one"])
-    counted = F.aggregate(
-        F.array_sort(ones),
-        F.struct(
-            F.lit(None).cast("int").alias("last"),
-            F.expr("array()").cast("array<int>").alias("twice"),
-        ),
-        lambda state, one: F.struct(
-            one.alias("last"),
-            F.when(state["last"] == one, F.array_append(state["twice"], one))
-            .otherwise(state["twice"])
-            .alias("twice"),
-        ),
-    )["twice"]
-    none = F.expr("array()").cast("array<int>")
-    return F.when(
-        (F.size(sources) > 1) & (F.size(ones) > F.size(F.array_distinct(ones))), counted
-    ).otherwise(none)
-
-
-def client_atoms(runs: DataFrame, metrics: Sequence[str] = ()) -> DataFrame:
-    """Segments of every client on every source; ``value`` null: observed and idle."""
-    rows = runs.where((F.col("level") == "client") & ~is_counter() & is_measure())
-    if metrics:
-        rows = rows.where(F.col("metric").isin(*metrics))
-    one = F.array(F.struct(F.col("user"), F.col("client_id")))
-    rows = rows.withColumn("client", F.explode(F.coalesce("clients", one))).withColumns(
-        {
-            "user": F.col("client.user"),
-            "client_id": F.col("client.client_id"),
-            "atom": F.concat_ws(" ", "source", F.to_json("labels")),
-            "weight": F.lit(1),
-        }
-    )
-    keys = (*CLIENT_KEYS, "atom")
-    return sweep.atoms(sweep.sweep(sweep.events(sweep.pieces(rows), keys), keys), keys)
-
-
-def summed(atoms: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Segments of subjects, with the sums over their atoms."""
-    return sweep.sweep(sweep.again(atoms, keys), keys)
+def _fills_window(bronze: Bronze) -> Column:
+    """Whether a piece lasts from its window's start to its end."""
+    return F.col("opening") & (F.col("e") - F.col("s") == bronze.window_seconds * 1_000_000)

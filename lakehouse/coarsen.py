@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains
+from lakehouse import exact, grains
 from lakehouse import lake as lakes
-from lakehouse.sweep import EXACT, quoted
+from lakehouse.sweep import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,8 +58,11 @@ def at_finest(bronze: Bronze, table: Table, finest: DataFrame) -> DataFrame:
 
 
 def where(units: Units, window_seconds: int) -> str:
-    """The predicate of all rows that ``all_grains`` gives: ranges of nothing, lists of all."""
-    hours = _list(f"TIMESTAMP '{hour:%Y-%m-%d %H}:00:00Z'" for hour in units.hours)
+    """The predicate of all rows that ``all_grains`` gives: ranges leave out files, lists rows."""
+    first, last = units.hours[0], units.hours[-1] + dt.timedelta(hours=1)
+    within = f"`window` >= {_timestamp(first)} AND `window` < {_timestamp(last)}"
+    if last - first != dt.timedelta(hours=len(units.hours)):
+        within += f" AND date_trunc('HOUR', `window`) IN {_list(map(_timestamp, units.hours))}"
     clusters = _list("'" + name.replace("'", "''") + "'" for name in units.clusters)
     days = _list(f"TIMESTAMP '{day} 00:00:00Z'" for day in units.dates)
     weeks = _list(f"TIMESTAMP '{monday} 00:00:00Z'" for monday in units.mondays)
@@ -69,10 +72,14 @@ def where(units: Units, window_seconds: int) -> str:
     years = _list(f"'{monday.isocalendar().year}'" for monday in units.mondays)
     return (
         f"cluster IN {clusters} AND ("
-        f"(grain IN {fine} AND period IN {dates} AND date_trunc('HOUR', `window`) IN {hours})"
+        f"(grain IN {fine} AND period IN {dates} AND {within})"
         f" OR (grain = '{grains.DAY}' AND period IN {months} AND `window` IN {days})"
         f" OR (grain = '{grains.WEEK}' AND period IN {years} AND `window` IN {weeks}))"
     )
+
+
+def _timestamp(hour: dt.datetime) -> str:
+    return f"TIMESTAMP '{hour:%Y-%m-%d %H}:00:00Z'"
 
 
 def _list(items: Iterable[str]) -> str:
@@ -99,7 +106,9 @@ def _whole(table: Table, rows: DataFrame) -> DataFrame:
         for column in table.columns
         if column.name not in rows.columns and column.name not in _PLACE
     ]
-    return rows.withColumns({column.name: F.lit(None).cast(column.type) for column in missing})
+    # Not withColumns: over Spark Connect it refuses to add none.
+    nulls = (F.lit(None).cast(column.type).alias(column.name) for column in missing)
+    return rows.select("*", *nulls)
 
 
 def _places(wanted: Sequence[str]) -> Column:
@@ -145,7 +154,7 @@ def _combined(name: str) -> Column:
     if name in _LARGEST:
         return F.max(name)
     if name in _DOUBLE_SUMS:
-        return F.sum(F.col(name).cast(EXACT)).cast("double")
+        return exact.total(f"`{name}`")
     return F.sum(name)
 
 

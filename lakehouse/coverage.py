@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import sweep
+from lakehouse import exact
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,7 +24,7 @@ def coverage(bronze: Bronze) -> DataFrame:
             F.sum(length).alias("duration_us"),
             F.sum("scrapes").alias("scrapes"),
             F.max("interval_us").alias("interval_us"),
-            F.sum(F.col("seconds_total").cast(sweep.EXACT)).cast("double").alias("seconds_total"),
+            exact.total("seconds_total").alias("seconds_total"),
             F.max("seconds_max").alias("seconds_max"),
         )
     )

@@ -1,10 +1,10 @@
 """From when to when a subject was to be seen: what coverage and unknown time are judged against.
 
 A subject exists from the first instant at which anything told of it. Topics and sources that fall
-silent go on existing, for silence is no proof of an end. A topic has ended when every live source
-that tells which topics exist has told so later than the topic was last seen; a source, when the
-cluster's metadata goes on naming others and not it. Clients and groups come and go: they exist
-until they were last seen.
+silent go on existing, for silence is no proof of an end. A source has ended when the cluster's
+metadata goes on naming others and not it; a topic, when every live source that tells which topics
+exist has told so later than the topic was last seen. A source that has ended or is fenced is not
+waited for. Clients and groups come and go: they exist until they were last seen.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Subject:
     last_us: int
     whole_until_us: int | None = None
     attributes_us: int | None = None
-    attributes: Mapping[str, float] = field(default_factory=dict)
+    attributes: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str | None, ...]:
@@ -60,22 +60,31 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
     """The subjects of one cluster, and until when each existed; None where it goes on."""
     known = list(subjects)
     sources = [one for one in known if one.kind == "source"]
-    return [(one, _end(one, sources)) for one in known]
+    named = max((s.attributes_us for s in sources if s.attributes_us is not None), default=None)
+    live = [s for s in sources if not _fenced(s) and _source_end(s, named) is None]
+    told = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)
+    return [(one, _end(one, named, told)) for one in known]
 
 
-def _end(one: Subject, sources: list[Subject]) -> int | None:
-    if one.kind == "topic":
-        told = [s.whole_until_us for s in sources if s.whole_until_us and not _fenced(s)]
-        return one.last_us if told and min(told) > one.last_us + _SLACK_US else None
+def _end(one: Subject, named_us: int | None, told_us: int | None) -> int | None:
+    """Its end; nodes were named last at ``named_us``, topics told by all until ``told_us``."""
     if one.kind == "source":
-        named = [s.attributes_us for s in sources if s.attributes_us is not None]
-        gone = one.attributes_us is not None and max(named) > one.attributes_us + _SLACK_US
-        return max(one.last_us, one.attributes_us or 0) if gone else None
+        return _source_end(one, named_us)
+    if one.kind == "topic":
+        gone = told_us is not None and told_us > one.last_us + _SLACK_US
+        return one.last_us if gone else None
     return one.last_us
 
 
+def _source_end(one: Subject, named_us: int | None) -> int | None:
+    if one.attributes_us is None or named_us is None:
+        return None
+    gone = named_us > one.attributes_us + _SLACK_US
+    return max(one.last_us, one.attributes_us) if gone else None
+
+
 def _fenced(source: Subject) -> bool:
-    return source.attributes.get(FENCED, 0.0) > 0
+    return (source.attributes.get(FENCED) or 0.0) > 0  # null: told, and nobody knew
 
 
 def expected_us(one: Subject, end_us: int | None, period: Period, now_us: int) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import measures
-from lakehouse.bronze import is_measure
+from lakehouse.metrics import is_measure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

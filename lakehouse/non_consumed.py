@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import sweep
@@ -25,8 +26,17 @@ def non_consumed(bronze: Bronze) -> DataFrame:
     def total(which: Column, what: Column) -> Column:
         return F.coalesce(F.sum(F.when(which, what)), F.lit(0))
 
+    # Sets are taken apart only where something was lost, or may have been.
+    told = (F.col("value") > 0) | ~known
+    topic = Window.partitionBy(*sweep.quoted(("cluster", "group", "topic", "window")))
+    runs = runs.withColumn("told", F.max(told.cast("int")).over(topic)).where("told = 1")
     one = F.explode(F.coalesce("partitions", F.array("partition"))).alias("one")
-    rows = runs.select("*", one).drop("partition").withColumnRenamed("one", "partition")
+    rows = (
+        bronze.with_sets(runs)
+        .select("*", one)
+        .drop("partition")
+        .withColumnRenamed("one", "partition")
+    )
     # The two bounds are sums over the same time; their rows lie side by side.
     return (
         rows.groupBy("cluster", "`group`", "topic", "`partition`", "`window`")

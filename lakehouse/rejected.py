@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 SET_NOT_KNOWN: Final = "its member set is not known"
 """Reason that passes away: the rows are used as soon as bronze/members holds the set."""
+
+IN_THE_FUTURE: Final = "it lies in the future"
+"""Reason that passes away as well, when its time has come."""
+
+CLOCK_SLACK: Final = dt.timedelta(hours=1)
+"""So much later than the newest commit of bronze may something have been seen."""
 
 
 def rejected(bronze: Bronze) -> DataFrame:

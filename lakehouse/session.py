@@ -1,4 +1,8 @@
-"""The Spark session: the active one on a platform, else a small local one with Delta."""
+"""The Spark session: the active one, that which the environment names, else a small local one.
+
+Whoever says which Spark is meant says all of it: master, Delta, jars and credentials are then the
+platform's, and nothing is set here but the time zone.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JARS_SETTING: Final = "JMXLAKE_DELTA_JARS"
-"""Environment variable that names a folder with the Delta jars, for hosts without a network."""
+"""Environment variable that names a folder with the Delta jars, for hosts without a network; or
+several folders, with what S3 needs in the others (``a:b``)."""
 
 _JARS_CACHE: Final = Path(".cache")
 _LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
@@ -34,6 +39,8 @@ _CONF: Final = {
     "spark.sql.autoBroadcastJoinThreshold": "16m",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    # Agents and maintenance call a lake s3://..., and Hadoop s3a://...: one name for all.
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
 }
 
 _QUICK: Final = {
@@ -42,6 +49,16 @@ _QUICK: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+_LARGE: Final = {
+    "spark.driver.memory": "3g",
+    "spark.sql.adaptive.enabled": "true",
+    # Sorts that fit into memory: a shuffle of a stretch in many parts, small ones put together.
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    # Two bytes a run: a split of the default size would be a day of a fleet.
+    "spark.sql.files.maxPartitionBytes": "8m",
+    "spark.sql.files.openCostInBytes": "256k",
+}
 _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 
 SIZE_SETTING: Final = "JMXLAKE_SPARK"
@@ -49,35 +66,79 @@ SIZE_SETTING: Final = "JMXLAKE_SPARK"
 ``large`` where compiling pays."""
 
 
-def session(app: str = "jmxlake") -> SparkSession:
-    """The active session, or a local one with the Delta jars.
+_REMOTE: Final = "SPARK_REMOTE"  # of a Spark Connect server: sc://host:port
+_NAMED_BY: Final = (
+    _REMOTE,
+    "PYSPARK_SUBMIT_ARGS",  # --master spark://host:port ... pyspark-shell
+    "SPARK_CONF_DIR",  # a folder with spark-defaults.conf
+    "PYSPARK_GATEWAY_PORT",  # set by spark-submit
+    "DATABRICKS_RUNTIME_VERSION",
+)
+"""Environment variables of Spark's own by which a user or a platform says which Spark is meant."""
 
-    The jars come from the folder that JMXLAKE_DELTA_JARS names, else from ``.cache/delta*`` if
-    there is one, else through the network by delta-spark's own helper.
+_ZONE: Final = "spark.sql.session.timeZone"
+_UTC: Final = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
+
+def session(app: str = "jmxlake") -> SparkSession:
+    """The active session, else that of the Spark the environment names, else a local one.
+
+    The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
+    ``.cache/delta*`` if there is one, else through the network by delta-spark's own helper.
 
     Raises:
-        EngineError: pyspark is not installed, the folder has no jars, or Spark does not start.
+        EngineError: pyspark or what Connect needs is not installed, a folder has no jars, Spark
+            does not start, or the active session is not in UTC.
     """
     try:
         from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
         from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        active = SparkSession.getActiveSession()
+        return _in_utc(active or _builder(SparkSession.builder.appName(app)).getOrCreate())
     except ImportError as error:
-        raise EngineError(f"{error.name} is missing: install jmxlake[lakehouse]") from error
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    try:
-        return _with_delta(_local(SparkSession.builder, app)).getOrCreate()
+        raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise EngineError(f"Spark does not start: {reason}; is Java 17 installed?") from error
+        advice = "is the server up?" if _REMOTE in os.environ else "is Java 17 installed?"
+        raise EngineError(f"Spark does not start: {reason}; {advice}") from error
 
 
-def _local(builder: SparkSession.Builder, app: str) -> SparkSession.Builder:
+def _what_is_missing(error: ImportError) -> str:
+    if error.name is None:  # pyspark's own words for what Spark Connect needs
+        return f"{str(error).strip().splitlines()[0]} Install jmxlake[connect]"
+    return f"{error.name.split('.')[0]} is missing: install jmxlake[lakehouse]"
+
+
+def _quiet() -> None:
+    """Errors are told by whoever catches them: pyspark prints them before, in JSON."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - Spark is slow to import
+
+    for kind in ("SQL", "DataFrame"):
+        PySparkLogger.getLogger(f"{kind}QueryContextLogger").disabled = True
+
+
+def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:
+    _quiet()
+    if any(name in os.environ for name in _NAMED_BY):
+        return builder.config(_ZONE, "UTC")
+    return _with_delta(_local(builder))
+
+
+def _in_utc(session: SparkSession) -> SparkSession:
+    zone = session.conf.get(_ZONE)
+    if zone not in _UTC:
+        raise EngineError(
+            f"the Spark session is in {zone}, and hours are UTC's: set {_ZONE} to UTC"
+        )
+    return session
+
+
+def _local(builder: SparkSession.Builder) -> SparkSession.Builder:
     quick = os.environ.get(SIZE_SETTING, "quick") != "large"
     java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
-    builder = builder.master("local[2]").appName(app)
-    for key, value in {**_CONF, **(_QUICK if quick else {})}.items():
+    builder = builder.master("local[2]")
+    for key, value in {**_CONF, **(_QUICK if quick else _LARGE)}.items():
         builder = builder.config(key, value)
     return builder.config(
         "spark.driver.extraJavaOptions", f"{java} {_QUICK_JVM}" if quick else java
@@ -90,11 +151,14 @@ def _scratch() -> str:
 
 def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
     named = os.environ.get(JARS_SETTING)
-    jars = sorted(Path(named).glob("*.jar") if named else _JARS_CACHE.glob("delta*/*.jar"))
+    folders = named.split(os.pathsep) if named else sorted(map(str, _JARS_CACHE.glob("delta*")))
+    found = {folder: sorted(Path(folder).glob("*.jar")) for folder in folders}
+    empty = [folder for folder in folders if not found[folder]]
+    if named and empty:
+        raise EngineError(f"{JARS_SETTING}={empty[0]} holds no jar: put the Delta jars there")
+    jars = [str(jar.resolve()) for folder in folders for jar in found[folder]]
     if jars:
-        return builder.config("spark.jars", ",".join(str(jar.resolve()) for jar in jars))
-    if named:
-        raise EngineError(f"{JARS_SETTING}={named} holds no jar: put the Delta jars there")
+        return builder.config("spark.jars", ",".join(jars))
     from delta import configure_spark_with_delta_pip  # noqa: PLC0415
 
     return configure_spark_with_delta_pip(builder)

@@ -154,12 +154,30 @@ def _concerns(objective: Objective, one: Subject, seen: Times | None, expected: 
 
 
 def read(
-    spark: SparkSession, lake: Lake, objectives: Sequence[Objective], period: Period, now_us: int
+    spark: SparkSession,
+    lake: Lake,
+    objectives: Sequence[Objective],
+    period: Period,
+    now_us: int,
+    known: Sequence[Subject] | None = None,
 ) -> list[Statement]:
-    """Statements from gold over a period of whole windows."""
-    known = subjects(spark, lake)
+    """Statements from gold over a period of whole windows.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        lake: Where the tables are.
+        objectives: What is asked for.
+        period: What the statements are about.
+        now_us: Nothing is expected later than this.
+        known: All subjects of the clusters that are asked for; by default of every cluster.
+    """
+    known = subjects(spark, lake) if known is None else known
+    if not known:
+        return []
+    clusters = sorted({one.cluster for one in known})
     sums = (
         in_period(lakes.read(spark, lake, tables.SLI), period)
+        .where(F.col("cluster").isin(*clusters))
         .groupBy("cluster", "objective", "topic", "user", "client_id", "group", "source")
         .agg(*(F.sum(name).alias(name) for name in Times._fields))
     )

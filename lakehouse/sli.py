@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, sweep
+from lakehouse import claims, exact, survey, sweep
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
+from lakehouse.grains import HOUR_SECONDS
+from lakehouse.metrics import PARTITIONS_TOLD, UNDER_MIN_ISR
 from lakehouse.slo import COVERAGE
-from lakehouse.sweep import event, quoted
+from lakehouse.sweep import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
     from lakehouse.slo import Objective
 
 SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
-PARTITIONS_TOLD: Final = "kafka.topic.partitions"
+_VALUES: Final = {"v": "pos", "v_low": "low", "v_high": "high"}
+"""Totals, and how many atoms are above zero in them."""
+
+_PLACE: Final = (*TOPIC_KEYS, "t")
 
 
 def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -49,18 +54,17 @@ def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     A topic is seen wholly while every partition is claimed by a leader that is read: a broker that
     is not seen may have something to report, of the topic as of its partitions.
     """
-    runs = bronze.runs()
-    metrics = {objective.metric for objective in objectives}
-    atoms = claims.topic_atoms(runs, sorted({*metrics, claims.UNDER_MIN_ISR}))
-    segments = sweep.sweep(_with_claims(atoms, sorted(metrics)), TOPIC_KEYS)
-    seen = segments.join(_topology(runs, objectives), ["cluster", "topic", "window"], "left")
+    metrics = sorted({objective.metric for objective in objectives})
+    pieces = claims.topic_pieces(bronze, sorted({*metrics, UNDER_MIN_ISR}))
+    events = claims.topic_events(bronze, pieces)
+    segments = sweep.sweep(_with_claims(events, metrics), TOPIC_KEYS)
+    seen = _with_topology(bronze, segments, objectives)
     above = _literal({objective.metric: objective.above for objective in objectives})
-    values = {name: F.col(f"total_{name}") for name in ("v", "v_low", "v_high")}
-    seen = seen.withColumns({f"total_{name}": F.col(name).cast("double") for name in values})
-    counts = {"v": "pos", "v_low": "low", "v_high": "high"}
     bad = tuple(
-        F.when(above > 0, value > above).otherwise(F.col(counts[name]) > 0)
-        for name, value in values.items()
+        F.when(above > 0, F.expr(exact.double(sweep.lanes_of(name))) > above).otherwise(
+            F.col(count) > 0
+        )
+        for name, count in _VALUES.items()
     )
     told = F.col("whole") >= F.col("partitions_told")
     good = told & (F.col("obs") > 0) & ~bad[0]
@@ -68,7 +72,7 @@ def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     return rows.where(_asked_for(objectives)).drop("attributes")
 
 
-def _with_claims(atoms: DataFrame, metrics: Sequence[str]) -> DataFrame:
+def _with_claims(events: DataFrame, metrics: Sequence[str]) -> DataFrame:
     """Events per metric; those of under min ISR count the claimed partitions for every metric."""
 
     def role(metric: Column, itself: int) -> Column:
@@ -76,24 +80,25 @@ def _with_claims(atoms: DataFrame, metrics: Sequence[str]) -> DataFrame:
 
     itself = role(F.col("metric"), 1)
     for_others = [role(F.lit(name), 0) for name in metrics]
-    roles = F.when(F.col("metric") == claims.UNDER_MIN_ISR, F.array(itself, *for_others)).otherwise(
+    roles = F.when(F.col("metric") == UNDER_MIN_ISR, F.array(itself, *for_others)).otherwise(
         F.array(itself)
     )
-    rows = atoms.withColumn("role", F.explode(roles))
-    claim = F.col("role.itself") == 0
-    rows = rows.withColumn("whole", F.when(claim, F.col("obs")).otherwise(0))
-    for name in ("obs", "pos", "low", "high", "v", "v_low", "v_high", "spill_sum"):
-        rows = rows.withColumn(name, F.when(claim, F.lit(0)).otherwise(F.col(name)))
-    for name in ("spill", "opens", "hi", "lo", "wrong"):
-        rows = rows.withColumn(name, F.when(~claim, F.col(name)))
-    rows = rows.withColumn("metric", F.col("role.metric"))
-    return sweep.again(rows.where(F.col("metric").isin(*metrics)), TOPIC_KEYS)
+    rows = events.withColumn("role", F.explode(roles))
+    own = (name for name in events.columns if name not in _PLACE)
+    columns = {name: f"IF(role.itself = 1, {name}, NULL)" for name in own}
+    columns["whole"] = "IF(role.itself = 0, obs, NULL)"
+    rows = rows.select(
+        *quoted(("cluster", "topic", "window")),
+        F.col("role.metric").alias("metric"),
+        F.expr(sweep.made("t", columns)).alias("event"),
+    )
+    return rows.where(F.col("metric").isin(*metrics)).select(*quoted(TOPIC_KEYS), "event.*")
 
 
 def _clients(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     """Clients: bad while at least one broker throttles them."""
     metrics = sorted({objective.metric for objective in objectives})
-    atoms = claims.client_atoms(bronze.runs(), metrics)
+    atoms = claims.client_atoms(bronze, metrics)
     return _told(_times(*_at_best(claims.summed(atoms, CLIENT_KEYS), CLIENT_KEYS)), objectives)
 
 
@@ -106,24 +111,17 @@ def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         {"is_high": high, "metric": F.regexp_replace("metric", r"\.(low|high)$", "")}
     )
     rows = rows.where(_of(objectives))
-    known = F.when(F.col("is_high") & F.col("value").isNotNull(), F.col("series")).otherwise(0)
-    unknown = F.when(F.col("is_high") & F.col("value").isNull(), F.col("series")).otherwise(0)
-    lost = F.coalesce((F.col("value") > 0).cast("int"), F.lit(0))
-    sure, maybe = (
-        F.when(F.col("is_high") == is_high, lost).otherwise(0) for is_high in (False, True)
-    )
-    counts = {"obs": known, "whole": unknown, "pos": sure, "low": sure, "high": maybe}
-    events = rows.select(
-        *quoted(keys),
-        F.inline(
-            F.array(
-                event(F.unix_micros("start"), counts),
-                event(F.unix_micros("end"), {name: -count for name, count in counts.items()}),
-            )
-        ),
-    )
+    lost = "coalesce(CAST(value > 0 AS INT), 0)"
+    counts = {
+        "obs": "IF(is_high AND value IS NOT NULL, series, 0)",
+        "whole": "IF(is_high AND value IS NULL, series, 0)",
+        "pos": f"IF(is_high, 0, {lost})",
+        "low": f"IF(is_high, 0, {lost})",
+        "high": f"IF(is_high, {lost}, 0)",
+    }
+    events = sweep.counted(rows, keys, counts)
     segments = sweep.sweep(events, keys).withColumn("high", F.greatest("high", "pos"))
-    best = F.max(F.col("obs") + F.col("whole")).over(Window.partitionBy(*quoted(keys)))
+    best = _most(F.col("obs") + F.col("whole"), keys)
     good = (F.col("pos") == 0) & (F.col("whole") == 0) & (F.col("obs") >= F.col("best"))
     return _told(_times(segments.withColumn("best", best), keys, good), objectives)
 
@@ -134,31 +132,24 @@ def _sources(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     A tick that was skipped is no attempt: the scrape before vouches on, or nobody does.
     """
     keys = ("cluster", "metric", "source", "window")
-    ok = (F.col("outcome") == "ok").cast("int")
-    counts = {"obs": ok, "pos": 1 - ok, "low": 1 - ok, "high": 1 - ok}
-    events = (
-        bronze.scrapes()
-        .where("outcome != 'skipped'")
-        .withColumn("metric", F.lit(COVERAGE))
-        .where(_of(objectives))
-        .select(
-            *quoted(keys),
-            F.inline(
-                F.array(
-                    event(F.unix_micros("start"), counts),
-                    event(F.unix_micros("end"), {name: -count for name, count in counts.items()}),
-                )
-            ),
-        )
-    )
+    failed = "IF(outcome = 'ok', 0, 1)"
+    counts = {"obs": f"1 - {failed}", "pos": failed, "low": failed, "high": failed}
+    rows = bronze.scrapes().where("outcome != 'skipped'").withColumn("metric", F.lit(COVERAGE))
+    events = sweep.counted(rows.where(_of(objectives)), keys, counts)
     return _told(_times(*_at_best(sweep.sweep(events, keys), keys)), objectives)
 
 
 def _at_best(segments: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, Sequence[str], Column]:
     """Good: none is bad, and as many are seen as ever in the window."""
-    best = F.max("obs").over(Window.partitionBy(*quoted(keys)))
+    best = _most(F.col("obs"), keys)
     good = (F.col("pos") == 0) & (F.col("obs") > 0) & (F.col("obs") >= F.col("best"))
     return segments.withColumn("best", best), keys, good
+
+
+def _most(count: Column, keys: Sequence[str]) -> Column:
+    """The greatest count at any instant of the window."""
+    lasting = F.when(F.col("length") > 0, count)
+    return F.max(lasting).over(Window.partitionBy(*quoted(keys)))
 
 
 def _times(
@@ -169,7 +160,7 @@ def _times(
 ) -> DataFrame:
     """Good and bad time with bounds; ``bad`` as seen, surely and possibly."""
     seen, sure, maybe = bad or tuple(F.col(name) > 0 for name in ("pos", "low", "high"))
-    length = F.col("until") - F.col("t")
+    length = F.col("length")
     spill = F.when(F.max("opens") == 1, 0).otherwise(F.coalesce(F.max("spill"), F.lit(0)))
 
     def total(when: Column) -> Column:
@@ -183,38 +174,65 @@ def _times(
     )
 
 
-def _topology(runs: DataFrame, objectives: Sequence[Objective]) -> DataFrame:
-    """Per topic and window how many partitions it has, and attributes that objectives ask for.
+def _with_topology(
+    bronze: Bronze, segments: DataFrame, objectives: Sequence[Objective]
+) -> DataFrame:
+    """Segments with ``partitions_told``, and ``attributes`` that objectives ask for.
 
     Told by the topology of that window, else of that hour. Where the cluster's agents tell no
     topology at all, the highest partition that is claimed must do.
     """
-    keys = ["cluster", "topic", "window"]
+    keys = ["cluster", "topic", "hour"]
+    rows = segments.withColumn("hour", survey.hour("window"))
+    rows = rows.join(_topology(bronze, objectives), keys, "left")
+    found = [F.try_element_at("of_windows", F.col("window")), F.col("of_hour")]
+    if not _all_tell(bronze):
+        rows = rows.join(_claimed(bronze), keys, "left")
+        found.append(F.when(_nobody_tells(bronze), F.col("claimed")))
+    return rows.withColumn("partitions_told", F.coalesce(*found))
+
+
+def _topology(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
+    """Per topic and hour how many partitions it has, in each window that tells, and attributes."""
+    keys = ("cluster", "topic", "hour")
     asked = sorted({key for objective in objectives for key in objective.where})
+    rows = bronze.runs().where(
+        F.col("metric").isin(PARTITIONS_TOLD, *asked) & (F.col("level") == "topic")
+    )
+    told = {
+        name: F.max(F.when(F.col("metric") == metric, F.col("value"))).alias(name)
+        for name, metric in {"of_window": PARTITIONS_TOLD, **{key: key for key in asked}}.items()
+    }
+    by_window = rows.withColumn("hour", survey.hour()).groupBy(*keys, "window").agg(*told.values())
+    one = F.when(F.col("of_window").isNotNull(), F.struct("window", "of_window"))
+    pairs = [x for key in asked for x in (F.lit(key), F.max(f"`{key}`"))]
+    return by_window.groupBy(*keys).agg(
+        F.map_from_entries(F.collect_list(one)).alias("of_windows"),
+        F.max("of_window").alias("of_hour"),
+        (F.to_json(F.create_map(*pairs)) if pairs else F.lit(None).cast("string")).alias(
+            "attributes"
+        ),
+    )
+
+
+def _claimed(bronze: Bronze) -> DataFrame:
+    """Per topic and hour the number of partitions that the highest claimed one implies."""
+    keys = ("cluster", "topic", "hour")
+    rows = bronze.runs().where("level = 'partition'").withColumn("hour", survey.hour())
+    claims_ = bronze.with_sets(rows.select(*keys, "members", "partition").distinct())
     highest = F.coalesce(F.array_max("partitions"), "partition") + 1
-    rows = (
-        runs.where(F.col("topic").isNotNull() & (F.col("level").isin("partition", "topic")))
-        .groupBy(*keys)
-        .agg(
-            F.max(F.when(F.col("metric") == PARTITIONS_TOLD, F.col("value"))).alias("told"),
-            F.max(F.when(F.col("level") == "partition", highest)).alias("claimed"),
-            *(F.max(F.when(F.col("metric") == key, F.col("value"))).alias(key) for key in asked),
-        )
-    )
-    hour = F.date_trunc("hour", "window")
-    of_topic = Window.partitionBy("cluster", "topic", hour)
-    nobody_tells = F.max("told").over(Window.partitionBy("cluster", hour)).isNull()
-    pairs = [x for key in asked for x in (F.lit(key), F.max(f"`{key}`").over(of_topic))]
-    attributes = F.to_json(F.create_map(*pairs)) if pairs else F.lit(None).cast("string")
-    return rows.select(
-        *keys,
-        F.coalesce(
-            F.col("told"),
-            F.max("told").over(of_topic),
-            F.when(nobody_tells, F.max("claimed").over(of_topic)),
-        ).alias("partitions_told"),
-        attributes.alias("attributes"),
-    )
+    return claims_.groupBy(*keys).agg(F.max(highest).alias("claimed"))
+
+
+def _all_tell(bronze: Bronze) -> bool:
+    hours = [int(hour.timestamp()) // HOUR_SECONDS for hour in bronze.units.hours]
+    wanted = {(cluster, hour) for cluster in bronze.units.clusters for hour in hours}
+    return wanted <= bronze.survey.telling
+
+
+def _nobody_tells(bronze: Bronze) -> Column:
+    told = [f"{hour} {cluster}" for cluster, hour in sorted(bronze.survey.telling)]
+    return ~F.concat_ws(" ", "hour", "cluster").isin(*told) if told else F.lit(True)  # noqa: FBT003
 
 
 def _asked_for(objectives: Sequence[Objective]) -> Column:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
-from lakehouse.bronze import DESCRIBING
+from lakehouse.metrics import DESCRIBING, NODE_FENCED, QUOTAS, REPLICAS
 from lakehouse.sweep import quoted
 from lakehouse.tables import SUBJECTS
 
@@ -67,31 +67,26 @@ def _merged(told: DataFrame) -> DataFrame:
 
 def _told_by_runs(bronze: Bronze) -> DataFrame:
     """What runs tell: they name topics, groups and clients, and their values describe some."""
-    runs = bronze.runs()
-    one = F.array(F.struct(F.col("user"), F.col("client_id")))
-    of_client = F.col("level") == "client"
-    rows = runs.withColumn(
-        "client", F.explode(F.when(of_client, F.coalesce("clients", one)).otherwise(one))
-    )
     describing = F.col("metric").isin(*DESCRIBING)
-    return (
-        rows.select(
+    of_client = F.col("level") == "client"
+    told = (
+        bronze.runs()
+        .select(
             "cluster",
             _kind().alias("kind"),
             F.when(F.col("level") != "group", F.col("topic")).alias("topic"),
             _entity("user").alias("user"),
             _entity("client_id").alias("client_id"),
             "group",
-            F.when(F.col("metric") == "kafka.cluster.node.fenced", F.col("labels")["node"]).alias(
-                "source"
-            ),
+            F.when(F.col("metric") == NODE_FENCED, F.col("labels")["node"]).alias("source"),
             F.when(describing, F.col("metric")).alias("metric"),
+            F.when(of_client, F.col("members")).alias("members"),
             F.when(describing, F.col("value")).alias("value"),
             "start",
             "end",
         )
         .where("kind IS NOT NULL")
-        .groupBy(*quoted(_IDENTITY), "metric")
+        .groupBy(*quoted(_IDENTITY), "metric", "members")
         .agg(
             F.min("start").alias("first_seen"),
             F.max("end").alias("last_seen"),
@@ -100,14 +95,19 @@ def _told_by_runs(bronze: Bronze) -> DataFrame:
             F.lit(None).cast("timestamp").alias("seen_whole_until"),
         )
     )
+    # Folded clients are taken out of their sets once, not once a run.
+    one = F.array(F.struct(F.col("user"), F.col("client_id")))
+    each = bronze.with_sets(told).withColumn("client", F.explode(F.coalesce("clients", one)))
+    client = {name: F.col(f"client.{name}") for name in ("user", "client_id")}
+    return each.withColumns(client).drop("client", "clients", "partitions", "members")
 
 
 def _kind() -> Column:
     return (
-        F.when(F.col("metric").startswith("kafka.quota."), "quota")
-        .when(F.col("metric") == "kafka.cluster.node.fenced", "source")
+        F.when(F.col("metric").startswith(QUOTAS), "quota")
+        .when(F.col("metric") == NODE_FENCED, "source")
         # Logs are also of the controllers' own __cluster_metadata, which is no topic.
-        .when(F.col("metric").startswith("kafka.log."), None)
+        .when(F.col("metric").startswith(REPLICAS), None)
         .when(F.col("level").isin("partition", "topic"), "topic")
         .when(F.col("level").isin("group", "client"), F.col("level"))
     )
@@ -117,8 +117,8 @@ def _entity(name: str) -> Column:
     """A client's user or client id; of a default quota the name that Kafka gives it."""
     other = name.replace("_", "-")
     default = F.array_contains(F.split(F.coalesce(F.col("labels")[_LABEL], F.lit("")), ","), other)
-    client = F.col("level").isin("client") | F.col("metric").startswith("kafka.quota.")
-    return F.when(client, F.when(default, DEFAULT_ENTITY).otherwise(F.col(f"client.{name}")))
+    client = F.col("level").isin("client") | F.col("metric").startswith(QUOTAS)
+    return F.when(client, F.when(default, DEFAULT_ENTITY).otherwise(F.col(name)))
 
 
 def _told_by_scrapes(bronze: Bronze) -> DataFrame:

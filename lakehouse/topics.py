@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 def topics(bronze: Bronze) -> DataFrame:
     """Topics: partition metrics summed over partitions, topic metrics over brokers."""
-    runs = bronze.runs()
-    segments = claims.summed(claims.topic_atoms(runs), claims.TOPIC_KEYS)
-    rows = sweep.measures(segments, claims.TOPIC_KEYS)
-    rising = runs.where("level IN ('partition', 'topic')")
+    events = claims.topic_events(bronze, claims.topic_pieces(bronze))
+    rows = sweep.measures(sweep.sweep(events, claims.TOPIC_KEYS), claims.TOPIC_KEYS)
+    rising = bronze.runs().where("level IN ('partition', 'topic')")
     counted = measures.counters(rising, claims.TOPIC_KEYS)
     return rows.unionByName(counted, allowMissingColumns=True)

@@ -92,11 +92,7 @@ def facts(
     subjects = sla.subjects(spark, lake)
     cluster = _cluster(lake, cluster, {one.cluster for one in subjects})
     known = [one for one in subjects if one.cluster == cluster]
-    stated = [
-        one
-        for one in sla.read(spark, lake, objectives, period, micros(generated))
-        if one.subject.cluster == cluster
-    ]
+    stated = sla.read(spark, lake, objectives, period, micros(generated), known)
     gold = Gold(spark, lake, cluster, period, window_seconds)
     seen = coverage(gold, known, micros(generated))
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]

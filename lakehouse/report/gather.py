@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime as dt
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import SparkSession
@@ -10,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, sla, tables
 from lakehouse import lake as lakes
-from lakehouse.claims import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.errors import TableNotFoundError
 from lakehouse.lake import Lake
+from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import Period, instant, micros
 from lakehouse.sweep import EXACT, quoted
 
@@ -38,7 +39,7 @@ class Gold:
 
     Attributes:
         period: Whole windows.
-        window_seconds: Finest grain, from which sums are made.
+        window_seconds: Finest grain.
     """
 
     spark: SparkSession
@@ -46,21 +47,44 @@ class Gold:
     cluster: str
     period: Period
     window_seconds: int
+    _told: dict[tuple[str, ...], list[Row]] = field(default_factory=dict, compare=False, repr=False)
 
-    def sums(self, table: Table, keys: Sequence[str]) -> list[Row]:
-        """A metric table summed over the period, per keys."""
-        rows = self._rows(table, grains.name(self.window_seconds))
-        return _rows(_summed(rows, table, keys))
+    def sums(self, table: Table, keys: Sequence[str], metrics: Sequence[str] = ()) -> list[Row]:
+        """A metric table summed over the period, per keys; asked of Spark once.
 
-    def by_window(self, table: Table, keys: Sequence[str], grain: str) -> list[Row]:
+        Args:
+            table: The table.
+            keys: What tells its subjects apart.
+            metrics: What is wanted, else every metric.
+        """
+        asked = (table.name, *keys, *metrics)
+        if asked not in self._told:
+            rows = _of(self._rows(table, self.whole_grain), metrics)
+            self._told[asked] = _rows(_summed(rows, table, keys))
+        return list(self._told[asked])
+
+    def by_window(
+        self, table: Table, keys: Sequence[str], grain: str, metrics: Sequence[str] = ()
+    ) -> list[Row]:
         """A metric table summed per window of a grain and keys; ``window`` in microseconds."""
-        rows = self._rows(table, grain).withColumn("window", F.unix_micros("window"))
+        rows = _of(self._rows(table, grain), metrics)
+        rows = rows.withColumn("window", F.unix_micros("window"))
         return _rows(_summed(rows, table, ("window", *keys)))
 
     def _rows(self, table: Table, grain: str) -> DataFrame:
         rows = lakes.read(self.spark, self.lake, table)
         rows = sla.in_period(rows, self.period)
         return rows.where((F.col("cluster") == self.cluster) & (F.col("grain") == grain))
+
+    @property
+    def whole_grain(self) -> str:
+        """The coarsest grain of whose windows the period is made: every grain has the same sums."""
+        ends = (self.period.start, self.period.end)
+        if all(end.time() == dt.time() for end in ends):
+            return grains.DAY if any(end.weekday() for end in ends) else grains.WEEK
+        if any(end.minute or end.second or end.microsecond for end in ends):
+            return grains.name(self.window_seconds)
+        return grains.HOUR
 
     @property
     def chart_grain(self) -> str:
@@ -75,6 +99,7 @@ class Gold:
         rows = self._bronze(tables.RUNS).where(
             F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("value") > 0)
         )
+        rows = rows.dropna(subset=["topic", "partition"])  # they are in gold/rejected
         return _rows(
             _in_micros(rows).select(
                 "metric",
@@ -144,6 +169,10 @@ class Gold:
 
 
 _STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
+
+
+def _of(rows: DataFrame, metrics: Sequence[str]) -> DataFrame:
+    return rows.where(F.col("metric").isin(*metrics)) if metrics else rows
 
 
 def _summed(rows: DataFrame, table: Table, keys: Sequence[str]) -> DataFrame:

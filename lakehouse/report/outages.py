@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.claims import LEADERLESS
+from lakehouse.metrics import LEADERLESS
 from lakehouse.periods import instant
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 

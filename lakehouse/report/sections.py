@@ -6,12 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
-from lakehouse.claims import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.existence import expected_us, with_ends
+from lakehouse.metrics import LEADERLESS, PARTITIONS_TOLD, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import instant
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.outages import incidents
-from lakehouse.sli import PARTITIONS_TOLD
 from lakehouse.subjects import DEFAULT_ENTITY
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
     """KIP-164: under and at min ISR, and without a leader."""
     topics = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
     partitions = _by(
-        gold.sums(tables.PARTITIONS, ("metric", "topic", "partition")),
+        gold.sums(tables.PARTITIONS, ("metric", "topic", "partition"), (UNDER_MIN_ISR, LEADERLESS)),
         ("topic", "partition"),
         "metric",
     )

@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import grains, tables
-from lakehouse.claims import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.existence import with_ends
+from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import instant, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 
@@ -22,13 +22,14 @@ Points = dict[int, Point]
 
 _DAY_SECONDS: Final = 86_400
 _REMOTE_BYTES: Final = "kafka.topic.remote_fetch.bytes"
+_OF_TOPICS: Final = (UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG, _REMOTE_BYTES)
 
 
 def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]:
     """All timelines that have a value above zero somewhere, and coverage."""
     grain = gold.chart_grain
     size = (_DAY_SECONDS if grain == grains.DAY else grains.parse_window(grain)) * 1_000_000
-    topics = gold.by_window(tables.TOPICS, ("metric", "topic"), grain)
+    topics = gold.by_window(tables.TOPICS, ("metric", "topic"), grain, _OF_TOPICS)
     clients = gold.by_window(tables.CLIENTS, ("metric", "user", "client_id"), grain)
     lost = gold.by_window(tables.NON_CONSUMED, ("group",), grain)
     seen = _coverage(gold, subjects, now_us, grain, size)

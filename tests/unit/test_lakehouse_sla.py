@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +87,21 @@ def test_a_live_source_that_does_not_tell_keeps_a_topic_and_a_fenced_one_does_no
         attributes={"kafka.cluster.node.fenced": 1.0},
     )
     assert end_of([first, fenced, topic], "t") == HOUR
+
+
+def test_a_source_of_which_nobody_knows_whether_it_is_fenced_is_waited_for():
+    attributes = {"kafka.cluster.node.fenced": None}
+    source = subject("source", source="broker-1", whole_until_us=HOUR, attributes=attributes)
+    assert end_of([source, subject(topic="t", last=HOUR)], "t") is None
+
+
+def test_a_decommissioned_source_is_not_waited_for():
+    stays = subject("source", source="broker-1", whole_until_us=3 * HOUR, attributes_us=3 * HOUR)
+    left = subject("source", source="broker-3", whole_until_us=HOUR, attributes_us=HOUR)
+    topic = subject(topic="t", last=2 * HOUR)
+    assert end_of([stays, left, topic], "t") == 2 * HOUR
+    still_named = replace(left, attributes_us=3 * HOUR)
+    assert end_of([stays, still_named, topic], "t") is None, "it may have something to tell"
 
 
 def test_a_source_that_nobody_read_is_expected_all_the_time():

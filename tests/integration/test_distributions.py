@@ -1,0 +1,268 @@
+"""gold/distributions and KIP-490 in gold: one lake, one rollup."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import histograms, rollup, slo, tables
+from lakehouse import lake as lakes
+from tests.exponential_histogram import bucket_of, percentile
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.exponential_histogram import Timed
+
+pytestmark = pytest.mark.spark
+
+WANTED = (tables.FLAG_DISTRIBUTION,)
+THROTTLE = "kafka.client.produce.throttle_time"
+LAG = "kafka.topic.remote_copy_lag.bytes"
+DEPTH = "custom.partition.depth"
+TEMPERATURE = "custom.source.temperature"
+HEADROOM = "kafka.group.retention_headroom"
+LOST = "kafka.group.non_consumed"
+SECOND = 1_000_000
+HOURS = (-20, 0, 5, 30)
+"""From 10 o'clock on a Monday: of the week before, of one day and of the next."""
+SHARES = (0.0, 0.5, 0.9, 0.99, 1.0)
+
+
+def amounts(seed: int) -> Timed:
+    """Values of all sizes and how long they held, 5 minutes in all."""
+    rng = random.Random(seed)
+    edges = sorted(rng.sample(range(1, 300), 19))
+    lengths = [end - start for start, end in zip([0, *edges], [*edges, 300], strict=True)]
+    some = [0.0, -2.5, 1e-9, 1e18, 1024.0, *(10 ** rng.uniform(-6, 15) for _ in range(15))]
+    return [(value, length * SECOND) for value, length in zip(some, lengths, strict=True)]
+
+
+def batch() -> Batch:
+    """A window of each kind of metric, and some hours of one."""
+    made = Batch()
+    for hour in HOURS:
+        at = 3600.0 * hour
+        for value, us in amounts(hour):
+            end = at + us / SECOND
+            made.run(TEMPERATURE, at, end, value, flags=WANTED)
+            at = end
+    # A topic's lag is the total of its brokers; one of them is silent at the end.
+    made.run(LAG, 0, 300, 500.0, topic="t", flags=WANTED)
+    made.run(LAG, 0, 100, 500.0, source="broker-2", topic="t", flags=WANTED)
+    made.run(LAG, 0, 300, 9e9, topic=tables.OTHER, flags=WANTED)
+    # A throttled client has the time of both brokers; idle time is no value.
+    made.run(THROTTLE, 0, 60, 100.0, user="u", flags=WANTED)
+    made.run(THROTTLE, 30, 90, 300.0, source="broker-2", user="u", flags=WANTED)
+    made.idle(THROTTLE, 0, 300, [("v", None), (None, "c")], flags=WANTED)
+    # Partitions count each, folded zeros too; one that two sources claim counts once.
+    made.zeros(DEPTH, 0, 300, "t", [0, 1, 2], flags=WANTED)
+    made.run(DEPTH, 0, 300, 7.0, topic="t", partition=3, flags=WANTED)
+    made.run(DEPTH, 100, 200, 0.0, source="broker-2", topic="t", partition=3, flags=WANTED)
+    # Nobody asked for these.
+    made.run("kafka.controller.active", 0, 300, 1.0)
+    counter = (tables.FLAG_INCREASE, *WANTED)
+    made.run("kafka.topic.remote_fetch.bytes", 0, 300, 9.0, topic="t", flags=counter)
+    lose(made)
+    return made
+
+
+def lose(made: Batch) -> None:
+    """Group late loses in partition 0; the headroom of each of its partitions, and of another."""
+    for end, value in ((".low", 5.0), (".high", 15.0)):
+        subject = {"group": "late", "topic": "t"}
+        made.counter(LOST + end, 0, 300, value, partition=0, **subject)
+        made.counter(LOST + end, 0, 300, 0.0, partition=1, **subject)
+        made.zeros(LOST + end, 300, 600, "t", [0, 1], flags=(tables.FLAG_INCREASE,), group="late")
+        made.counter(LOST + end, 300, 600, None, partition=2, **subject)
+        made.zeros(LOST + end, 0, 300, "t", [0, 1], flags=(tables.FLAG_INCREASE,), group="fine")
+    made.run(f"{HEADROOM}.low", 0, 200, 3600.0, topic="t", partition=0, group="late")
+    made.run(f"{HEADROOM}.low", 200, 300, 1800.0, topic="t", partition=0, group="late")
+    made.run(f"{HEADROOM}.low", 0, 300, 14400.0, topic="t", partition=1, group="late")
+    made.run(f"{HEADROOM}.low", 300, 600, 0.0, topic="t", partition=1, group="late")
+    made.run(f"{HEADROOM}.low", 0, 300, None, topic="t", partition=1, group="fine")
+
+
+PLAIN_SQL = """
+WITH sums AS (
+  SELECT metric, sign, bucket, sum(duration_us) AS us
+  FROM {distributions}
+  WHERE grain = '1h' AND metric = 'custom.source.temperature'
+  GROUP BY metric, sign, bucket
+), ordered AS (
+  SELECT *, sum(us) OVER (PARTITION BY metric ORDER BY sign, sign * bucket) AS so_far,
+         sum(us) OVER (PARTITION BY metric) AS total
+  FROM sums
+)
+SELECT metric,
+       min(sign * 2 / (1 + pow(2, 1 / 64D)) * pow(2, (bucket + 1) / 64D)) AS p99
+FROM ordered WHERE so_far >= 0.99 * total
+GROUP BY metric
+"""
+"""As docs/rollup.md shows it to those who have nothing but SQL."""
+
+
+@pytest.fixture(scope="module")
+def gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> lakes.Lake:
+    root: Path = tmp_path_factory.mktemp("distributions")
+    batch().commit(root)
+    lake = lakes.at(str(root))
+    rollup.rollup(spark, lake, slo.load())
+    return lake
+
+
+def rows(spark: SparkSession, gold: lakes.Lake, table: tables.Table, where: str) -> list[Any]:
+    return lakes.read(spark, gold, table).where(where).collect()
+
+
+def buckets(found: list[Any]) -> dict[tuple[int, int], int]:
+    """Microseconds per sign and bucket."""
+    summed: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for row in found:
+        summed[row.sign, row.bucket] += row.duration_us
+    return dict(summed)
+
+
+def expected(*timed: tuple[float, float]) -> dict[tuple[int, int], int]:
+    summed: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for value, seconds in timed:
+        summed[bucket_of(value)] += round(seconds * SECOND)
+    return dict(summed)
+
+
+def test_a_window_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lakes.Lake):
+    for hour in HOURS:
+        where = (
+            f"grain = '5m' AND metric = '{TEMPERATURE}' AND source = 'broker-1' AND window = "
+            f"TIMESTAMP '2026-11-16 10:00:00Z' + INTERVAL '{hour}' HOUR"
+        )
+        found = rows(spark, gold, tables.DISTRIBUTIONS, where)
+        wanted = expected(*((value, us / SECOND) for value, us in amounts(hour)))
+        assert buckets(found) == wanted
+        assert len(found) == len(wanted), "a row where there was time, and no other"
+        seconds = sum(value * us / SECOND for value, us in amounts(hour))
+        assert sum(row.value_seconds for row in found) == pytest.approx(seconds, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("grain", "hours"),
+    [
+        ("1h", [(-20,), (0,), (5,), (30,)]),
+        ("1d", [(-20,), (0, 5), (30,)]),
+        ("1w", [(-20,), (0, 5, 30)]),
+    ],
+)
+def test_grains_are_sums_of_their_windows(
+    spark: SparkSession, gold: lakes.Lake, grain: str, hours: list[tuple[int, ...]]
+):
+    where = f"grain = '{grain}' AND metric = '{TEMPERATURE}'"
+    by_window: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in rows(spark, gold, tables.DISTRIBUTIONS, where):
+        by_window[row.window].append(row)
+    told = [buckets(by_window[window]) for window in sorted(by_window)]
+    assert told == [
+        expected(*((value, us / SECOND) for hour in some for value, us in amounts(hour)))
+        for some in hours
+    ]
+
+
+def test_percentiles_of_any_span_are_those_of_all_its_time(spark: SparkSession, gold: lakes.Lake):
+    """By the Column function and by the text for plain SQL, summed per bucket or not."""
+    finest = lakes.read(spark, gold, tables.DISTRIBUTIONS).where("grain = '5m'")
+    of_it = finest.where(F.col("metric") == TEMPERATURE)
+    all_time = [pair for hour in HOURS for pair in amounts(hour)]
+    wanted = [pytest.approx(percentile(all_time, q), rel=1e-12) for q in SHARES]
+    columns = [histograms.percentile(q).alias(f"p{at}") for at, q in enumerate(SHARES)]
+    summed = of_it.groupBy("sign", "bucket").agg(F.sum("duration_us").alias("duration_us"))
+    assert list(of_it.agg(*columns).collect()[0]) == wanted
+    assert list(summed.agg(*columns).collect()[0]) == wanted
+    assert of_it.where("metric IS NULL").agg(*columns).collect()[0].p0 is None
+    text = ", ".join(histograms.percentile_sql(q) for q in SHARES)
+    table = gold.name(tables.DISTRIBUTIONS)
+    where = f"grain = '5m' AND metric = '{TEMPERATURE}'"
+    found = spark.sql(f"SELECT {text} FROM {table} WHERE {where}").collect()  # noqa: S608
+    assert list(found[0]) == wanted
+    ((metric, p99),) = spark.sql(PLAIN_SQL.format(distributions=table)).collect()
+    assert (metric, p99) == (TEMPERATURE, wanted[SHARES.index(0.99)])
+
+
+def test_generated_distributions_have_the_same_percentiles_in_spark(spark: SparkSession):
+    """The plain formulas, which are within 1 % of the exact ones, and Spark's."""
+    generated = {
+        "one value": [(1e18, 1)],
+        "nothing but zero": [(0.0, 5)],
+        "half and half": [(0.0, 150 * SECOND), (500.0, 150 * SECOND)],
+        "tiny and negative": [(-1e-11, 7), (1e-11, 7), (-1e18, 7)],
+        "powers of two": [(2.0**power, 10) for power in range(-30, 60)],
+        "years": [(float(n), 10**14) for n in range(1, 100)],
+        **{f"seed {seed}": amounts(seed) for seed in range(5)},
+    }
+    told = [(name, value, us) for name, some in generated.items() for value, us in some]
+    samples = spark.createDataFrame(told, "name string, value double, us bigint")
+    value = F.col("value")
+    columns = [histograms.percentile(q, us="us").alias(f"p{at}") for at, q in enumerate(SHARES)]
+    found = (
+        samples.withColumns({"sign": histograms.sign(value), "bucket": histograms.bucket(value)})
+        .groupBy("name")
+        .agg(*columns)
+        .collect()
+    )
+    assert len(found) == len(generated)
+    for row in found:
+        wanted = [percentile(generated[row.name], q) for q in SHARES]
+        assert list(row)[1:] == [pytest.approx(one, rel=1e-12) for one in wanted], row.name
+
+
+def test_a_topic_has_the_total_of_its_brokers_and_a_client_the_time_of_each(
+    spark: SparkSession, gold: lakes.Lake
+):
+    lag = rows(spark, gold, tables.DISTRIBUTIONS, f"grain = '1h' AND metric = '{LAG}'")
+    assert buckets(lag) == expected((1000.0, 100), (500.0, 200))
+    assert {(row.topic, row.source) for row in lag} == {("t", None)}, "what is over the cap is out"
+    throttle = rows(spark, gold, tables.DISTRIBUTIONS, f"grain = '1h' AND metric = '{THROTTLE}'")
+    assert buckets(throttle) == expected((100.0, 60), (300.0, 60))
+    assert {(row.user, row.client_id) for row in throttle} == {("u", None)}, "idle is no value"
+
+
+def test_partitions_count_each_and_a_contested_one_once(spark: SparkSession, gold: lakes.Lake):
+    depth = rows(spark, gold, tables.DISTRIBUTIONS, f"grain = '1h' AND metric = '{DEPTH}'")
+    assert buckets(depth) == expected((0.0, 900), (7.0, 300))
+
+
+def test_only_what_was_asked_for_has_a_distribution(spark: SparkSession, gold: lakes.Lake):
+    told = lakes.read(spark, gold, tables.DISTRIBUTIONS).select("metric").distinct().collect()
+    assert {row.metric for row in told} == {TEMPERATURE, LAG, THROTTLE, DEPTH}
+
+
+def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
+    spark: SparkSession, gold: lakes.Lake
+):
+    found = rows(spark, gold, tables.NON_CONSUMED, "grain = '1h'")
+    told = {
+        (row.group, row.partition): (row.offsets_low, row.offsets_high, row.unknown_us)
+        for row in found
+    }
+    assert told == {("late", 0): (5.0, 15.0, 0), ("late", 2): (0.0, 0.0, 300 * SECOND)}
+
+
+def test_the_least_headroom_of_a_group_is_in_every_grain(spark: SparkSession, gold: lakes.Lake):
+    where = f"metric = '{HEADROOM}.low' AND topic = 't'"
+    least = {
+        (row.grain, row.group, row.window.minute): row["min"]
+        for row in rows(spark, gold, tables.GROUPS, where)
+    }
+    assert least == {
+        ("5m", "late", 0): 1800.0,
+        ("5m", "late", 5): 0.0,
+        ("1h", "late", 0): 0.0,
+        ("1d", "late", 0): 0.0,
+        ("1w", "late", 0): 0.0,
+        **{(grain, "fine", 0): None for grain in ("5m", "1h", "1d", "1w")},
+    }
