@@ -9,6 +9,7 @@ import json
 import runpy
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,16 +20,23 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from demo.agents import INTERVALS
+from demo.agents import INTERVALS, WINDOW
+from lakehouse import slo
+from lakehouse.grains import parse_window
+from tests.oracle import decoded, duck, gold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import SparkSession
 
+    from tests.oracle.plain import Rows
+
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 _SECONDS = 600
+_WINDOW_US = parse_window(WINDOW) * 1_000_000
+_MILLIONTHS = 1e-3  # gold's sums are made of rows in millionths, some hundreds of them
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +232,30 @@ def test_the_page_tells_the_same(demo: Path) -> None:
     page = (demo / "report.html").read_text()
     for name in ("orders", "audit", "alice", "billing-etl", "events.tiered", "slow-readers"):
         assert name in page
+
+
+@pytest.fixture(scope="module")
+def by_python(demo: Path) -> dict[str, Rows]:
+    """Gold as plain Python computes it from the demo's bronze."""
+    return gold.wanted(decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US), slo.load())
+
+
+@pytest.fixture(scope="module")
+def by_duckdb(demo: Path) -> dict[str, Rows]:
+    """The same by DuckDB."""
+    return duck.wanted(demo / "lake", time.time_ns() // 1000, _WINDOW_US)
+
+
+@pytest.mark.parametrize("name", gold.KEYS)
+def test_gold_equals_plain_python(demo: Path, by_python: dict[str, Rows], name: str) -> None:
+    found = gold.told(demo / "lake", name)
+    assert gold.differences(name, found, by_python[name], _MILLIONTHS) == []
+
+
+@pytest.mark.parametrize("name", duck.ANSWERED)
+def test_gold_equals_duckdb(demo: Path, by_duckdb: dict[str, Rows], name: str) -> None:
+    found = gold.told(demo / "lake", name)
+    assert gold.differences(name, found, by_duckdb[name], _MILLIONTHS) == []
 
 
 def test_nothing_was_rejected(report: Any) -> None:

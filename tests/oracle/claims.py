@@ -1,0 +1,184 @@
+"""Who says what of one subject in one window, and what follows from it by unions of intervals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tests.oracle.intervals import Span, cuts, length, most_at_once, union
+from tests.oracle.rows import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UNDER_MIN_ISR = "kafka.partition.under_min_isr"
+LEADERLESS = "kafka.partition.leaderless"
+UNAVAILABLE = "kafka.partition.unavailable"
+
+
+@dataclass
+class Atom:
+    """What is observed once at an instant, whoever says it: a partition, or one source's series."""
+
+    runs: list[Run] = field(default_factory=list)
+
+    def seen(self) -> list[Span]:
+        return union((run.start, run.end) for run in self.runs)
+
+    def bad(self) -> list[Span]:
+        return union((run.start, run.end) for run in self._positive())
+
+    def surely(self) -> list[Span]:
+        return union((run.start, run.end - run.tail_edge) for run in self._positive())
+
+    def possibly(self) -> list[Span]:
+        return union(
+            (max(run.window, run.start - run.lead_edge), run.end) for run in self._positive()
+        )
+
+    def spill(self) -> int:
+        return spill(self._positive())
+
+    def _positive(self) -> list[Run]:
+        return [run for run in self.runs if run.positive]
+
+    def values(self) -> list[tuple[Span, Fraction]]:
+        """The value over time: the mean of the claims above zero, else of all; idle is 0."""
+        found = []
+        for start, end in cuts((run.start, run.end) for run in self.runs):
+            claims = [run for run in self.runs if run.start <= start and end <= run.end]
+            if claims:
+                told = [run for run in claims if run.positive] or claims
+                total = sum((Fraction(run.value or 0.0) for run in told), Fraction(0))
+                found.append(((start, end), total / len(told)))
+        return found
+
+
+def spill(positive: Iterable[Run]) -> int:
+    """The longest part of a lead that lies before the window; none where a run opens the window."""
+    runs = list(positive)
+    if any(run.start == run.window for run in runs):
+        return 0
+    return max((max(0, run.lead_edge - (run.start - run.window)) for run in runs), default=0)
+
+
+@dataclass
+class Subject:
+    """The atoms of one subject, metric and window."""
+
+    atoms: defaultdict[Hashable, Atom] = field(default_factory=lambda: defaultdict(Atom))
+
+    def add(self, name: Hashable, run: Run) -> None:
+        self.atoms[name].runs.append(run)
+
+    def runs(self) -> list[Run]:
+        """Every row once, however many atoms it is in."""
+        return list({id(run): run for atom in self.atoms.values() for run in atom.runs}.values())
+
+    def whole(self) -> Atom:
+        """All rows as if they were of one atom: unions over the subject."""
+        return Atom(self.runs())
+
+    def measures(self) -> dict[str, Any]:
+        atoms = list(self.atoms.values())
+        values = [run.value for run in self.runs() if run.value is not None]
+        over_time = [value for atom in atoms for value in atom.values()]
+        return {
+            "observed_us": sum(length(atom.seen()) for atom in atoms),
+            "value_seconds": float(
+                sum((value * (end - start) for (start, end), value in over_time), Fraction(0))
+                / 1_000_000
+            ),
+            "min": min(values, default=None),
+            "max": max(values, default=None),
+            "positive_us": sum(length(atom.bad()) for atom in atoms),
+            "positive_low_us": sum(length(atom.surely()) for atom in atoms),
+            "positive_high_us": sum(length(atom.possibly()) + atom.spill() for atom in atoms),
+            "increase": None,
+            "series": most_at_once([span for atom in atoms for span in atom.seen()]),
+            "known_wrong": any("known_wrong" in run.flags for run in self.runs()),
+        }
+
+    def union(self) -> dict[str, Any]:
+        whole = self.whole()
+        return {
+            "any_us": length(whole.bad()),
+            "any_low_us": length(whole.surely()),
+            "any_high_us": length(whole.possibly()) + whole.spill(),
+            "max_concurrent": most_at_once(
+                [span for atom in self.atoms.values() for span in atom.bad()]
+            ),
+            "max_total": self._greatest_total(),
+        }
+
+    def _greatest_total(self) -> float | None:
+        """The greatest of the atoms' values together, at any instant at which one is seen."""
+        steps: defaultdict[int, Fraction] = defaultdict(Fraction)
+        seen: defaultdict[int, int] = defaultdict(int)
+        for atom in self.atoms.values():
+            for (start, end), value in atom.values():
+                steps[start] += value
+                steps[end] -= value
+                seen[start] += 1
+                seen[end] -= 1
+        total, count, found = Fraction(0), 0, []
+        for at in sorted(steps):
+            total, count = total + steps[at], count + seen[at]
+            if count:
+                found.append(total)
+        return float(max(found)) if found else None
+
+
+def topics(runs: Iterable[Run]) -> dict[tuple[Any, ...], Subject]:
+    """Gauges of partitions and topics by (cluster, window, metric, topic).
+
+    Atoms are partitions, as ``("partition", number)``, and else what one source says.
+    """
+    found: defaultdict[tuple[Any, ...], Subject] = defaultdict(Subject)
+    for run in runs:
+        if run.counter or not run.measure or run.metric.startswith("kafka.log."):
+            continue
+        if run.level not in ("partition", "topic"):
+            continue
+        names: list[Hashable] = [("source", run.source, run.labels)]
+        if run.level == "partition":
+            held = run.partitions if run.partitions is not None else (run.partition,)
+            names = [("partition", number) for number in held]
+        for metric in _metrics(run):
+            subject = found[(run.cluster, run.window, metric, run.topic)]
+            for name in names:
+                subject.add(name, run)
+    return found
+
+
+def _metrics(run: Run) -> tuple[str, ...]:
+    """A row's own metric, and the derived one: under its min ISR or without a leader."""
+    if run.level == "partition" and (
+        run.metric == UNDER_MIN_ISR or (run.metric == LEADERLESS and run.positive)
+    ):
+        return run.metric, UNAVAILABLE
+    return (run.metric,)
+
+
+def partitions_of(subject: Subject) -> dict[int, Subject]:
+    """A topic's partitions as subjects of their own."""
+    found: dict[int, Subject] = {}
+    for name, atom in subject.atoms.items():
+        if isinstance(name, tuple) and name[0] == "partition":
+            found[name[1]] = Subject(defaultdict(Atom, {name: atom}))
+    return found
+
+
+def clients(runs: Iterable[Run]) -> dict[tuple[Any, ...], Subject]:
+    """Gauges of clients by (cluster, window, metric, user, client id); an atom is a source's."""
+    found: defaultdict[tuple[Any, ...], Subject] = defaultdict(Subject)
+    for run in runs:
+        if run.counter or not run.measure or run.level != "client":
+            continue
+        for user, client_id in run.clients or ((run.user, run.client_id),):
+            key = (run.cluster, run.window, run.metric, user, client_id)
+            found[key].add((run.source, run.labels), run)
+    return found

@@ -1,0 +1,93 @@
+"""gold/subjects and gold/rejected in plain Python."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.oracle.grains import windows
+from tests.oracle.rows import DESCRIBING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.oracle.plain import Key, Rows
+    from tests.oracle.rows import Bronze, Run
+
+_FENCED = "kafka.cluster.node.fenced"
+_DEFAULT = "<default>"
+
+
+@dataclass
+class _Told:
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    whole_until: list[int] = field(default_factory=list)
+    described: defaultdict[str, list[tuple[int, float | None]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def row(self) -> dict[str, Any]:
+        latest = {name: max(told, key=_last) for name, told in self.described.items()}
+        return {
+            "first_seen": min(start for start, _ in self.spans),
+            "last_seen": max(end for _, end in self.spans),
+            "seen_whole_until": max(self.whole_until, default=None),
+            "attributes_at": max((at for at, _ in latest.values()), default=None),
+            "attributes": {name: value for name, (_, value) in latest.items()},
+        }
+
+
+def _last(told: tuple[int, float | None]) -> tuple[int, bool, float]:
+    """The run that ended last; of several the one that told the greatest value."""
+    return told[0], told[1] is not None, told[1] or 0.0
+
+
+def subjects(bronze: Bronze) -> Rows:
+    """By cluster, kind, topic, user, client id, group and source."""
+    found: defaultdict[Key, _Told] = defaultdict(_Told)
+    for run in bronze.usable():
+        for key in _named(run):
+            found[key].spans.append((run.start, run.end))
+            if run.metric in DESCRIBING:
+                found[key].described[run.metric].append((run.end, run.value))
+    for row in bronze.accounts():
+        told = found[(row.cluster, "source", None, None, None, None, row.source)]
+        told.spans.append((row.start, row.end))
+        if row.family == "topology" and row.outcome == "ok":
+            told.whole_until.append(row.end)
+    return {key: told.row() for key, told in found.items()}
+
+
+def _named(run: Run) -> Iterator[Key]:
+    """The subjects that a run tells of: none where it is of its source alone."""
+    labels = dict(run.labels)
+    if run.metric.startswith("kafka.quota."):
+        kinds = labels.get("default", "").split(",")
+        user = _DEFAULT if "user" in kinds else run.user
+        client_id = _DEFAULT if "client-id" in kinds else run.client_id
+        yield (run.cluster, "quota", run.topic, user, client_id, run.group, None)
+    elif run.metric == _FENCED:
+        yield (run.cluster, "source", run.topic, None, None, run.group, labels.get("node"))
+    elif run.metric.startswith("kafka.log."):
+        return
+    elif run.level in ("partition", "topic"):
+        yield (run.cluster, "topic", run.topic, None, None, None, None)
+    elif run.level == "group":
+        yield (run.cluster, "group", None, None, None, run.group, None)
+    elif run.level == "client":
+        for user, client_id in run.clients or ((run.user, run.client_id),):
+            yield (run.cluster, "client", None, user, client_id, None, None)
+
+
+def rejected(bronze: Bronze) -> Rows:
+    """How many rows were set aside, by place, cluster, window, reason, table, source and metric."""
+    counts: defaultdict[Key, int] = defaultdict(int)
+    for table, rows in (("runs", bronze.runs), ("scrapes", bronze.scrapes)):
+        for row in rows:
+            if row.reason is not None:
+                grain, period, window = windows(row.window, bronze.window_us)[0]
+                metric = row.metric if table == "runs" else row.family  # type: ignore[union-attr]
+                key = (grain, period, row.cluster, window, row.reason, table, row.source, metric)
+                counts[key] += 1
+    return {key: {"rows": number} for key, number in counts.items()}

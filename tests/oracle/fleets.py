@@ -1,0 +1,301 @@
+"""Fleets made by chance, each a cluster of one lake: everything that a rollup must get right.
+
+A fleet is a function of its seed. Its rows need not be what an agent would write: claims contradict
+one another, leads spill, tails outlast their runs; they only keep to what bronze's columns say.
+Values are multiples of 6, so that every mean of them is a whole number.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from lakehouse import tables
+from tests.lake_builder import BASE, Batch
+from tests.oracle import bad_rows
+
+WINDOW = 300.0
+# From Sunday night to Monday morning: an hour, a day, a week and the year of its weeks end between.
+SUNDAY = dt.datetime(2021, 1, 3, 23, 50, tzinfo=dt.UTC)
+WINDOWS = tuple((SUNDAY - BASE).total_seconds() + WINDOW * number for number in range(4))
+SOURCES = ("broker-1", "broker-2", "broker-3")
+TOPICS = ("t", "größe ß \u202e", "a\x00b'\"`\\%_", "null")
+CLIENTS = (
+    (None, "c1"),
+    ("u1", None),
+    ("u1", "c1"),
+    ("", ""),
+    ("é\n\x1b[2J", "NULL"),
+    ("NULL", None),
+)
+VALUES = (6.0, 6.0, 12.0, 600.0, 6e12, 6.0 * 2**40)
+EDGES = (0.0, 0.0, 7.25, 12.000001, 40.0, 400.0)
+
+
+@dataclass
+class Fleet:
+    """The rows of one seed, gathered in a batch of its own."""
+
+    seed: int
+    rng: random.Random
+    batch: Batch
+
+    @property
+    def cluster(self) -> str:
+        return f"fleet-{self.seed:03}"
+
+    def windows(self) -> list[float]:
+        chosen = self.rng.sample(WINDOWS, self.rng.choice((1, 2, 3)))
+        return sorted(chosen)
+
+    def spans(self, window: float, most: int = 4) -> list[tuple[float, float]]:
+        """A window in stretches, at whole seconds or at microseconds."""
+        instant = self.rng.choice((lambda: float(self.rng.randint(1, 299)), self._instant))
+        inner = sorted({instant() for _ in range(self.rng.randint(0, most))})
+        edges = [window, *(window + at for at in inner), window + WINDOW]
+        return list(pairwise(edges))
+
+    def _instant(self) -> float:
+        return self.rng.randint(1, 299_999_999) / 1e6
+
+    def edges(self) -> dict[str, Any]:
+        flags = tuple(
+            flag
+            for flag, odds in (
+                (tables.FLAG_PREVIOUS_POSITIVE, 0.15),
+                (tables.FLAG_NEXT_POSITIVE, 0.15),
+                (tables.FLAG_KNOWN_WRONG, 0.02),
+                (tables.FLAG_DISTRIBUTION, 0.5),
+            )
+            if self.rng.random() < odds
+        )
+        return {
+            "lead": self.rng.choice(EDGES), "tail": self.rng.choice(EDGES), "flags": flags
+        }  # fmt: skip
+
+
+def fleet(seed: int) -> Batch:
+    """The rows of a fleet."""
+    made = Fleet(seed, random.Random(seed), Batch(agent=f"agent-{seed}"))
+    wanted = made.rng.sample(_PARTS, made.rng.randint(3, len(_PARTS)))
+    for window in made.windows():
+        for number, part in enumerate(wanted):
+            # No agent tells of one instant twice; several agents do.
+            made.batch.agent = f"agent-{seed}-{number}"
+            if made.rng.random() < 0.9:
+                part(made, window)
+    return made.batch
+
+
+def _partitions(made: Fleet, window: float) -> None:
+    """Partition gauges: moves of the leader, stale zeros, gaps, folded and unfolded rows."""
+    rng = made.rng
+    topic = rng.choice(TOPICS)
+    metric = rng.choice(
+        ("kafka.partition.under_min_isr",) * 3
+        + ("kafka.partition.leaderless", "kafka.partition.lag", "my.own.bean")
+    )
+    healthy: dict[tuple[Any, ...], list[int]] = {}
+    for partition in range(rng.choice((1, 2, 5))):
+        bad = rng.random() < 0.6
+        for source in rng.sample(SOURCES, rng.choice((1, 1, 1, 2))):
+            for start, end in made.spans(window):
+                state = rng.choice(
+                    ["gap", "zero", "zero", "bad"] if bad else ["gap", "zero", "zero", "idle"]
+                )
+                if state == "bad":
+                    value = rng.choice((*VALUES, 1.0, -6.0))
+                    made.batch.run(
+                        metric, start, end, value, source=source, cluster=made.cluster,
+                        topic=topic, partition=partition, **made.edges(),
+                    )  # fmt: skip
+                elif state != "gap":
+                    value = None if state == "idle" else 0.0
+                    healthy.setdefault((source, start, end, value), []).append(partition)
+    for (source, start, end, value), partitions in healthy.items():
+        _healthy(made, metric, topic, source, (start, end), value, partitions)
+    if rng.random() < 0.7:
+        until, told = window + rng.choice((60, 300)), float(rng.choice((2, 5)))
+        made.batch.run(
+            "kafka.topic.partitions", window, until, told,
+            source=rng.choice(SOURCES), cluster=made.cluster, topic=topic,
+        )  # fmt: skip
+
+
+def _healthy(
+    made: Fleet, metric: str, topic: str, source: str, span: tuple[float, float],
+    value: float | None, partitions: list[int],
+) -> None:  # fmt: skip
+    """Zeros folded as agents do, or each in a row of its own."""
+    flags = made.rng.choice(((), (tables.FLAG_DISTRIBUTION,)))
+    where = {"source": source, "cluster": made.cluster, "flags": flags}
+    if len(partitions) > 1 and made.rng.random() < 0.8:
+        name = made.batch.set_of("partitions", topic, sorted(partitions), None, made.cluster)
+        made.batch.run(
+            metric, *span, value, topic=topic, series=len(partitions), members=name, **where
+        )
+        return
+    for partition in partitions:
+        made.batch.run(metric, *span, value, topic=topic, partition=partition, **where)
+
+
+def _whole_window(made: Fleet, window: float) -> None:
+    """What most windows are: every partition claimed and zero from end to end, by one or two."""
+    topic, sources = made.rng.choice(TOPICS), made.rng.sample(SOURCES, made.rng.choice((1, 1, 2)))
+    shared = made.rng.random() < 0.3
+    for number, source in enumerate(sources):
+        partitions = [0, 1, 2] if shared else [number * 3, number * 3 + 1, number * 3 + 2]
+        made.batch.zeros(
+            "kafka.partition.under_min_isr", window, window + WINDOW, topic, partitions,
+            source=source, cluster=made.cluster,
+        )  # fmt: skip
+    told = 3.0 if shared else 3.0 * len(sources)
+    made.batch.run(
+        "kafka.topic.partitions", window, window + WINDOW, told, cluster=made.cluster, topic=topic
+    )
+    if made.rng.random() < 0.5:
+        start, end = made.rng.choice(made.spans(window))
+        made.batch.run(
+            "kafka.partition.leaderless", start, end, 1.0, cluster=made.cluster, topic=topic,
+            partition=made.rng.choice((0, 7)), source=made.rng.choice(SOURCES), **made.edges(),
+        )  # fmt: skip
+
+
+def _topic_gauges(made: Fleet, window: float) -> None:
+    """What each broker reports of a topic: lags that add up, also at different times."""
+    topic = made.rng.choice(TOPICS)
+    metric = made.rng.choice(
+        ("kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_delete_lag.bytes")
+    )
+    if made.rng.random() < 0.6:
+        made.batch.run(
+            "kafka.topic.remote_storage_enabled", window, window + WINDOW,
+            made.rng.choice((0.0, 1.0)), cluster=made.cluster, topic=topic,
+        )  # fmt: skip
+    for source in made.rng.sample(SOURCES, made.rng.choice((1, 2, 3))):
+        for start, end in made.spans(window):
+            if made.rng.random() < 0.85:
+                made.batch.run(
+                    metric, start, end, made.rng.choice((0.0, None, *VALUES)), source=source,
+                    cluster=made.cluster, topic=topic,
+                    labels=made.rng.choice((None, [("tier", "a"), ("b", "ü")])), **made.edges(),
+                )  # fmt: skip
+
+
+def _clients(made: Fleet, window: float) -> None:
+    """Clients: idle ones folded, throttled ones on several brokers, tokens below zero."""
+    rng = made.rng
+    metric = rng.choice(
+        ("kafka.client.produce.throttle_time", "kafka.client.fetch.throttle_time",
+         "kafka.client.controller_mutation.tokens")
+    )  # fmt: skip
+    for source in rng.sample(SOURCES, rng.choice((1, 2))):
+        for start, end in made.spans(window, 2):
+            named = rng.sample(CLIENTS, rng.randint(1, len(CLIENTS)))
+            busy = [client for client in named if rng.random() < 0.4]
+            idle = sorted(set(named) - set(busy), key=repr)
+            where = {"source": source, "cluster": made.cluster}
+            for user, client_id in busy:
+                made.batch.run(
+                    metric, start, end, rng.choice((*VALUES, -6.0, 0.0, None)), user=user,
+                    client_id=client_id, **made.edges(), **where,
+                )  # fmt: skip
+            if idle:
+                made.batch.idle(metric, start, end, idle, **where)
+
+
+def _counters(made: Fleet, window: float) -> None:
+    """Counters: resets that are not known, increases over gaps, several rows of one series."""
+    for _ in range(made.rng.randint(1, 4)):
+        subject = made.rng.choice(
+            (
+                {"topic": made.rng.choice(TOPICS)},
+                {"topic": "t", "partition": made.rng.randint(0, 2)},
+                {"user": "u1"},
+                {},
+            )
+        )
+        start, end = made.rng.choice(made.spans(window))
+        flags = (tables.FLAG_INCREASE, *made.rng.choice(((), (tables.FLAG_GAP,))))
+        made.batch.run(
+            "kafka.topic.remote_fetch.bytes", start, end, made.rng.choice((None, 0.0, 5.0, 7e9)),
+            source=made.rng.choice(SOURCES), cluster=made.cluster, flags=flags, **subject,
+        )  # fmt: skip
+
+
+def _groups(made: Fleet, window: float) -> None:
+    """Groups: lag as a gauge, offsets lost as two counters, some unknown, some folded."""
+    rng, where = made.rng, {"cluster": made.cluster, "group": made.rng.choice(("g", "g'\u0000"))}
+    for start, end in made.spans(window, 2):
+        source = rng.choice(SOURCES)
+        for partition in range(2):
+            low, more = rng.choice((0.0, 0.0, 3.0)), rng.choice((0.0, 4.0))
+            unknown = rng.random() < 0.2
+            for name, value in (("low", low), ("high", low + more)):
+                made.batch.counter(
+                    f"kafka.group.non_consumed.{name}", start, end, None if unknown else value,
+                    source=source, topic="t", partition=partition, **where,
+                )  # fmt: skip
+        name = made.batch.set_of("partitions", "t", [2, 3], None, made.cluster)
+        for bound in ("low", "high"):
+            made.batch.counter(
+                f"kafka.group.non_consumed.{bound}", start, end, rng.choice((0.0, None)),
+                source=source, topic="t", series=2, members=name, **where,
+            )  # fmt: skip
+        made.batch.run(
+            "kafka.group.lag", start, end, rng.choice((0.0, *VALUES)), source=source, topic="t",
+            partition=0, **where, **made.edges(),
+        )  # fmt: skip
+        if rng.random() < 0.3:
+            made.batch.run("my.group.members", start, end, 6.0, source=source, **where)
+
+
+def _sources(made: Fleet, window: float) -> None:
+    """What describes nodes, and what a source says of itself."""
+    for source in made.rng.sample(SOURCES, 2):
+        for start, end in made.spans(window, 2):
+            made.batch.run(
+                "kafka.cluster.node.fenced", start, end, made.rng.choice((0.0, 1.0, None)),
+                source=source, cluster=made.cluster,
+                labels=[("node", made.rng.choice(("broker-1", "broker-9")))],
+            )  # fmt: skip
+            made.batch.run(
+                "kafka.controller.active", start, end, made.rng.choice((0.0, 6.0)), source=source,
+                cluster=made.cluster, **made.edges(),
+            )  # fmt: skip
+            made.batch.run(
+                "kafka.log.size", start, end, 60.0, source=source, cluster=made.cluster, topic="t",
+                partition=made.rng.randint(0, 1),
+            )  # fmt: skip
+            made.batch.run(
+                "kafka.partition.log_end_offset", start, end, 7e15, source=source,
+                cluster=made.cluster, topic="t", partition=0,
+            )  # fmt: skip
+    made.batch.run(
+        "kafka.quota.produce.byte_rate", window, window + WINDOW, made.rng.choice((6e6, 600.0)),
+        cluster=made.cluster, user=made.rng.choice((None, "u1")),
+        labels=made.rng.choice(([("default", "client-id")], [("default", "user,client-id")])),
+    )  # fmt: skip
+
+
+def _accounts(made: Fleet, window: float) -> None:
+    """Every outcome of attempts, families that begin late, ticks that were skipped."""
+    for source in made.rng.sample(SOURCES, made.rng.choice((1, 2))):
+        for family in made.rng.sample(("min_isr", "topology", "quotas"), 2):
+            for start, end in made.spans(window, 3):
+                outcome = made.rng.choice(
+                    ("ok", "ok", "ok", "timeout", "refused", "skipped", "dropped", "gap")
+                )
+                if outcome != "gap":
+                    made.batch.scrape(
+                        family, start, end, outcome, source=source, cluster=made.cluster
+                    )
+
+
+_PARTS = (
+    _partitions, _partitions, _whole_window, _whole_window, _topic_gauges, _clients, _counters,
+    _groups, _sources, _accounts, bad_rows.sprinkle,
+)  # fmt: skip

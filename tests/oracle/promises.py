@@ -1,0 +1,179 @@
+"""gold/sli in plain Python: good and bad time of every objective's subjects in a window."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tests.oracle import claims
+from tests.oracle.intervals import Span, cuts, length, union
+from tests.oracle.rows import HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lakehouse.slo import Objective
+    from tests.oracle.plain import Key, Rows
+    from tests.oracle.rows import Bronze, Run
+
+TOLD = "kafka.topic.partitions"
+
+
+def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
+    """Times by cluster, window, objective, topic, user, client id, group and source."""
+    runs = bronze.usable()
+    times: dict[str, Callable[[Objective], Rows]] = {
+        "topic": lambda objective: _topics(runs, objective),
+        "client": lambda objective: _clients(runs, objective),
+        "group": lambda objective: _groups(runs, objective),
+        "source": lambda objective: _sources(bronze, objective),
+    }
+    found: Rows = {}
+    for objective in objectives:
+        found.update(times[objective.level](objective))
+    return {key: row for key, row in found.items() if any(row.values())}
+
+
+def _row(good: int, whole: claims.Atom) -> dict[str, int]:
+    return {
+        "good_us": good,
+        "bad_us": length(whole.bad()),
+        "bad_low_us": length(whole.surely()),
+        "bad_high_us": length(whole.possibly()) + whole.spill(),
+    }
+
+
+def _count(spans: Iterable[Span], stretch: Span) -> int:
+    return sum(start <= stretch[0] and stretch[1] <= end for start, end in spans)
+
+
+def _good(
+    seen: list[Span], bad: list[Span], enough: Callable[[Span], bool], further: Sequence[Span] = ()
+) -> int:
+    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it."""
+    return length(
+        stretch
+        for stretch in cuts([*seen, *bad, *further])
+        if not _count(bad, stretch) and _count(seen, stretch) and enough(stretch)
+    )
+
+
+def _topics(runs: list[Run], objective: Objective) -> Rows:
+    """Good while none is bad and every partition of the topic is claimed by a leader."""
+    of_topic = [run for run in runs if run.level in ("partition", "topic")]
+    subjects = claims.topics(of_topic)
+    told = _partitions_told(of_topic)
+    attributes = _attributes(of_topic, objective.where)
+    rows = {}
+    for (cluster, window, metric, topic), subject in subjects.items():
+        if metric != objective.metric:
+            continue
+        leaders = subjects.get((cluster, window, claims.UNDER_MIN_ISR, topic), claims.Subject())
+        claimed = [span for atom in leaders.atoms.values() for span in atom.seen()]
+        wanted = told(cluster, window, topic)
+        whole = subject.whole()
+        enough = partial(_cover, claimed, wanted)
+        good = _good(whole.seen(), whole.bad(), enough, claimed) if wanted is not None else 0
+        row = _row(good, whole)
+        own = attributes.get((cluster, window - window % HOUR, topic), {})
+        if row["bad_high_us"] or own.items() >= objective.where.items():
+            rows[(cluster, window, objective.name, topic, None, None, None, None)] = row
+    return rows
+
+
+def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
+    return _count(claimed, stretch) >= wanted
+
+
+def _partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]:
+    """How many partitions a topic has: told in the window, in the hour, else as are claimed."""
+    in_window: defaultdict[Key, list[float]] = defaultdict(list)
+    in_hour: defaultdict[Key, list[float]] = defaultdict(list)
+    claimed: defaultdict[Key, list[int]] = defaultdict(list)
+    clusters = set()
+    for run in runs:
+        hour = run.window - run.window % HOUR
+        if run.metric == TOLD and run.value is not None:
+            in_window[(run.cluster, run.window, run.topic)].append(run.value)
+            in_hour[(run.cluster, hour, run.topic)].append(run.value)
+            clusters.add((run.cluster, hour))
+        if run.level == "partition":
+            numbers = run.partitions if run.partitions is not None else (run.partition,)
+            claimed[(run.cluster, hour, run.topic)].append(max(numbers) + 1)
+
+    def told(cluster: str, window: int, topic: str) -> float | None:
+        hour = window - window % HOUR
+        own = in_window.get((cluster, window, topic)) or in_hour.get((cluster, hour, topic))
+        if not own and (cluster, hour) not in clusters:
+            own = claimed.get((cluster, hour, topic))
+        return max(own) if own else None
+
+    return told
+
+
+def _attributes(runs: list[Run], wanted: Iterable[str]) -> dict[Key, dict[str, float]]:
+    found: defaultdict[Key, dict[str, float]] = defaultdict(dict)
+    for run in runs:
+        if run.metric in wanted and run.value is not None:
+            own = found[(run.cluster, run.window - run.window % HOUR, run.topic)]
+            own[run.metric] = max(run.value, own.get(run.metric, run.value))
+    return found
+
+
+def _clients(runs: list[Run], objective: Objective) -> Rows:
+    """Good while no broker throttles it and as many tell of it as ever in the window."""
+    rows = {}
+    for (cluster, window, metric, user, client_id), subject in claims.clients(runs).items():
+        if metric == objective.metric:
+            seen = [span for atom in subject.atoms.values() for span in atom.seen()]
+            good = _at_best(seen, subject.whole().bad())
+            key = (cluster, window, objective.name, None, user, client_id, None, None)
+            rows[key] = _row(good, subject.whole())
+    return rows
+
+
+def _at_best(seen: list[Span], bad: list[Span]) -> int:
+    most = max((_count(seen, stretch) for stretch in cuts(seen)), default=0)
+    return _good(seen, bad, lambda stretch: _count(seen, stretch) >= most)
+
+
+def _groups(runs: list[Run], objective: Objective) -> Rows:
+    """Bad while offsets were lost; good while the loss of all is known and for certain none."""
+    by_group: defaultdict[Key, list[Run]] = defaultdict(list)
+    for run in runs:
+        name, _, bound = run.metric.rpartition(".")
+        if run.level == "group" and name == objective.metric and bound in ("low", "high"):
+            by_group[(run.cluster, run.window, run.group)].append(run)
+    rows = {}
+    for (cluster, window, group), own in by_group.items():
+        lows = union((r.start, r.end) for r in own if r.metric.endswith(".low") and r.positive)
+        highs = union((r.start, r.end) for r in own if r.metric.endswith(".high") and r.positive)
+        told = [r for r in own if r.metric.endswith(".high")]
+        unknown = [(r.start, r.end) for r in told if r.value is None]
+        seen = [(r.start, r.end) for r in told for _ in range(r.series)]
+        good = _at_best(seen, [*lows, *unknown])
+        rows[(cluster, window, objective.name, None, None, None, group, None)] = {
+            "good_us": good,
+            "bad_us": length(lows),
+            "bad_low_us": length(lows),
+            "bad_high_us": length(union([*lows, *highs])),
+        }
+    return rows
+
+
+def _sources(bronze: Bronze, objective: Objective) -> Rows:
+    """Bad while an attempt at a family failed; a tick that was skipped is no attempt."""
+    by_source: defaultdict[Key, list[Any]] = defaultdict(list)
+    for row in bronze.accounts():
+        if row.outcome != "skipped":
+            by_source[(row.cluster, row.window, row.source)].append(row)
+    rows = {}
+    for (cluster, window, source), own in by_source.items():
+        bad = union((row.start, row.end) for row in own if row.outcome != "ok")
+        seen = [(row.start, row.end) for row in own if row.outcome == "ok"]
+        rows[(cluster, window, objective.name, None, None, None, None, source)] = {
+            "good_us": _at_best(seen, bad),
+            **dict.fromkeys(("bad_us", "bad_low_us", "bad_high_us"), length(bad)),
+        }
+    return rows

@@ -1,0 +1,329 @@
+"""Small clusters that each tell one thing; the tests of this folder say what gold must make of it.
+
+Seconds count from midnight of Monday, 4 January 2021, the first of that year's first week. A story
+is a function named as its cluster.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from lakehouse import tables
+from tests.lake_builder import BASE, Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ISR = "kafka.partition.under_min_isr"
+LEADERLESS = "kafka.partition.leaderless"
+THROTTLE = "kafka.client.produce.throttle_time"
+FENCED = "kafka.cluster.node.fenced"
+TOLD = "kafka.topic.partitions"
+FETCHED = "kafka.topic.remote_fetch.bytes"
+LOST = "kafka.group.non_consumed"
+DAY = 86_400.0
+MONDAY = dt.datetime(2021, 1, 4, tzinfo=dt.UTC)
+_ORIGIN = (MONDAY - BASE).total_seconds()
+
+
+class Story:
+    """A batch whose rows are all of one cluster, at seconds after that Monday."""
+
+    def __init__(self, cluster: str) -> None:
+        self.batch, self.where = Batch(), {"cluster": cluster}
+
+    def run(self, metric: str, start: float, end: float, value: float | None, **rest: Any) -> None:
+        self.batch.run(metric, _ORIGIN + start, _ORIGIN + end, value, **self.where, **rest)
+
+    def bad(self, start: float, end: float, partition: int = 0, **rest: Any) -> None:
+        self.run(ISR, start, end, 1.0, topic="t", partition=partition, **rest)
+
+    def zeros(self, start: float, end: float, *partitions: int, **rest: Any) -> None:
+        span = (_ORIGIN + start, _ORIGIN + end)
+        self.batch.zeros(ISR, *span, "t", list(partitions), **self.where, **rest)
+
+    def counter(self, start: float, end: float, value: float | None, **rest: Any) -> None:
+        self.run(FETCHED, start, end, value, topic="t", flags=(tables.FLAG_INCREASE,), **rest)
+
+    def lost(self, start: float, low: float | None, high: float | None, **rest: Any) -> None:
+        """Offsets lost by a group in the window that begins there, at least and at most."""
+        for bound, value in (("low", low), ("high", high)):
+            flags = (tables.FLAG_INCREASE,)
+            self.run(f"{LOST}.{bound}", start, start + 300, value, flags=flags, **rest)
+
+    def idle(self, start: float, end: float, *clients: str, **rest: Any) -> None:
+        pairs: list[tuple[str | None, str | None]] = [("u", client) for client in clients]
+        span = (_ORIGIN + start, _ORIGIN + end)
+        self.batch.idle(THROTTLE, *span, pairs, **self.where, **rest)
+
+    def topology(self, start: float, end: float, partitions: int, topic: str = "t") -> None:
+        """What agents tell of a topic and of themselves, window by window."""
+        for first, last in windows(start, end):
+            self.run(TOLD, first, last, float(partitions), topic=topic)
+
+    def scrape(self, start: float, end: float, outcome: str = "ok", **rest: Any) -> None:
+        for first, last in windows(start, end):
+            family = rest.get("family", "min_isr")
+            further = {name: value for name, value in rest.items() if name != "family"}
+            span = (_ORIGIN + first, _ORIGIN + last)
+            self.batch.scrape(family, *span, outcome, **self.where, **further)
+
+
+def windows(start: float, end: float) -> Iterator[tuple[float, float]]:
+    """A span cut at windows."""
+    while start < end:
+        cut = min(end, start - start % 300 + 300)
+        yield start, cut
+        start = cut
+
+
+def all_stories() -> list[Batch]:
+    """The rows of every story."""
+    found = []
+    for tell in STORIES:
+        story = Story(tell.__name__)
+        tell(story)
+        found.append(story.batch)
+    return found
+
+
+def unknown_time(it: Story) -> None:
+    """For a minute no scrape answers; before and after all is well."""
+    it.topology(0, 300, 1)
+    for start, end in ((0, 120), (180, 300)):
+        it.zeros(start, end, 0)
+        it.scrape(start, end)
+    it.scrape(120, 180, "refused", error="connection refused")
+
+
+def agent_never_installed(it: Story) -> None:
+    """The cluster names broker-9, but nobody ever read it."""
+    for start in (0, 300):
+        for node in ("broker-1", "broker-9"):
+            it.run(FENCED, start, start + 300, 0.0, labels=[("node", node)])
+    it.scrape(0, 600)
+
+
+def decommissioned(it: Story) -> None:
+    """broker-3 is named and read for one window; the cluster goes on without it."""
+    for start in (0, 300, 600, 900):
+        for node in ("broker-1", "broker-3")[: 2 if start == 0 else 1]:
+            it.run(FENCED, start, start + 300, 0.0, labels=[("node", node)])
+    it.scrape(0, 1200)
+    it.scrape(0, 300, source="broker-3")
+
+
+def silent_week(it: Story) -> None:
+    """All was well the week before; then nothing was ever told again."""
+    start, end = -7 * DAY, -7 * DAY + 300
+    it.topology(start, end, 1)
+    it.zeros(start, end, 0)
+    it.scrape(start, end)
+
+
+def edges(it: Story) -> None:
+    """One incident of a minute whose beginning and end lie between two scrapes."""
+    it.topology(0, 300, 2)
+    it.zeros(0, 300, 1)
+    it.zeros(0, 100, 0)
+    it.bad(100, 160, lead=10, tail=15)
+    it.zeros(160, 300, 0)
+
+
+def edges_over_a_cut(it: Story) -> None:
+    """An incident over a window's cut, and one whose lead reaches back over the cut."""
+    it.bad(290, 300, lead=5)
+    it.bad(300, 340, tail=20)
+    it.bad(603, 613, lead=10)
+
+
+def value_changes_while_bad(it: Story) -> None:
+    """5 becomes 7: an edge of the value, but none of being above zero."""
+    lag, of_topic = "kafka.topic.remote_copy_lag.bytes", {"topic": "t"}
+    it.run(lag, 0, 100, 5.0, tail=10, flags=(tables.FLAG_NEXT_POSITIVE,), **of_topic)
+    it.run(lag, 100, 200, 7.0, lead=10, flags=(tables.FLAG_PREVIOUS_POSITIVE,), **of_topic)
+
+
+def bad_wins(it: Story) -> None:
+    """A stale leader says 0 of a partition while its new one says 1."""
+    it.topology(0, 300, 2)
+    it.zeros(0, 300, 0, 1)
+    it.bad(100, 200, source="broker-2")
+
+
+def two_brokers(it: Story) -> None:
+    """Two brokers claim the same healthy partitions at once."""
+    it.topology(0, 300, 3)
+    it.zeros(0, 300, 0, 1, 2)
+    it.zeros(0, 300, 0, 1, 2, source="broker-2")
+
+
+def two_agents(it: Story) -> None:
+    """Two agents read the same broker and fold the same partitions."""
+    it.topology(0, 300, 3)
+    it.zeros(0, 300, 0, 1, 2)
+    it.zeros(0, 300, 0, 1, 2, agent="agent-2")
+
+
+def leader_moves(it: Story) -> None:
+    """The leader moves in mid-window; the partition is bad while it does."""
+    it.topology(0, 300, 1)
+    it.zeros(0, 140, 0)
+    it.bad(140, 150, tail=4)
+    it.bad(150, 170, source="broker-2", lead=8)
+    it.zeros(170, 300, 0, source="broker-2")
+
+
+def folded_and_not(it: Story) -> None:
+    """Of one topic some partitions come folded, others row by row."""
+    it.topology(0, 300, 4)
+    it.zeros(0, 300, 0, 1)
+    it.zeros(0, 300, 2, source="broker-2")
+    it.bad(0, 100, 3, source="broker-2")
+    it.zeros(100, 300, 3, source="broker-2")
+
+
+def unavailable(it: Story) -> None:
+    """Under its min ISR, then without a leader, of which no broker tells anything but Admin."""
+    it.topology(0, 300, 1)
+    it.bad(0, 100)
+    it.run(LEADERLESS, 90, 200, 1.0, topic="t", partition=0)
+    it.zeros(200, 300, 0)
+
+
+def counter_reset(it: Story) -> None:
+    """A counter falls: by how much it rose in that window nobody knows."""
+    for start, value in ((0, 100.0), (300, None), (600, 50.0)):
+        it.counter(start, start + 300, value)
+
+
+def agent_restart(it: Story) -> None:
+    """One counter told by an agent and, after a restart, by its successor."""
+    it.counter(0, 140, 30.0)
+    it.counter(140, 300, 12.0, agent="agent-2")
+
+
+def clients_come_and_go(it: Story) -> None:
+    """A client is idle for a window and gone; another comes and is throttled by two brokers."""
+    it.idle(0, 300, "gone", "other")
+    it.run(THROTTLE, 300, 400, 500.0, user="u", client_id="comes", tail=60)
+    it.run(THROTTLE, 350, 450, 250.0, user="u", client_id="comes", source="broker-2")
+    it.idle(400, 600, "comes")
+    it.idle(450, 600, "comes", source="broker-2")
+
+
+def topic_made_again(it: Story) -> None:
+    """A topic is deleted after a window and made again half an hour later."""
+    it.scrape(0, 3600, family="topology")
+    for start, end in ((0, 300), (2100, 3600)):
+        it.topology(start, end, 1)
+        for first, last in windows(start, end):
+            it.zeros(first, last, 0)
+
+
+def topic_deleted(it: Story) -> None:
+    """A topic is deleted after a window; the source goes on telling which topics exist."""
+    it.scrape(0, 1200, family="topology")
+    it.topology(0, 1200, 1, "other")
+    it.topology(0, 300, 1)
+    it.zeros(0, 300, 0)
+
+
+def topic_deleted_after_a_broker_left(it: Story) -> None:
+    """broker-3 leaves the cluster for good; later a topic is deleted."""
+    for start in (0, 300, 600, 900):
+        for node in ("broker-1", "broker-3")[: 2 if start == 0 else 1]:
+            it.run(FENCED, start, start + 300, 0.0, labels=[("node", node)])
+    it.scrape(0, 1200, family="topology")
+    it.scrape(0, 300, family="topology", source="broker-3")
+    it.topology(0, 600, 1)
+    for start in (0, 300):
+        it.zeros(start, start + 300, 0)
+
+
+def new_year(it: Story) -> None:
+    """Ten seconds each side of midnight on New Year's Eve."""
+    midnight = -3 * DAY
+    it.bad(midnight - 10, midnight)
+    it.bad(midnight, midnight + 10)
+
+
+def one_row(it: Story) -> None:
+    """A single run is all there is."""
+    it.bad(0, 10)
+
+
+def offsets_lost(it: Story) -> None:
+    """Lost for certain, perhaps lost, and not known (a rewind)."""
+    for start, low, high in ((0, 5.0, 15.0), (300, 0.0, 4.0), (600, None, None)):
+        it.lost(start, low, high, group="g", topic="t", partition=0)
+
+
+def users_own_bean(it: Story) -> None:
+    """A metric of no shipped catalogue, with a label of its own."""
+    it.run("acme.cache.misses", 0, 300, 6.0, labels=[("cache", "a")])
+    it.run("acme.cache.misses", 0, 300, 12.0, labels=[("cache", "b")])
+    it.run("acme.group.members", 0, 300, 3.0, group="g")
+    long = [("cache", "a" * 1024), ("shard", "b" * 1024)]
+    it.run("acme.cache.hits", 0, 300, 18.0, labels=long)
+
+
+def beyond_the_cap(it: Story) -> None:
+    """An agent's cap folds groups into one series without a partition."""
+    it.lost(0, 7.0, 7.0, topic=tables.OTHER, group=tables.OTHER)
+
+
+def in_the_future(it: Story) -> None:
+    """An agent's clock is years ahead."""
+    it.bad(0, 10)
+    it.bad(36_500 * DAY, 36_500 * DAY + 10)
+
+
+def bad_input(it: Story) -> None:
+    """One row for each reason to set a row aside, among three partitions that are well."""
+    it.topology(0, 300, 3)
+    it.zeros(0, 300, 0, 1, 2)
+    it.bad(50, 50)
+    it.bad(290, 310)
+    it.bad(50, 60)
+    it.batch.runs[-1]["date"] -= 1
+    it.bad(50, 60, lead=-1)
+    it.bad(50, 60, tail=86_401)
+    it.run(ISR, 50, 60, float("nan"), topic="t", partition=0)
+    it.run("Kafka\x00", 50, 60, 1.0, topic="t", partition=0)
+    it.run(ISR, 50, 60, 1.0, topic="t" * 32_768, partition=0)
+    it.run(ISR, 50, 60, 1.0, partition=0)
+    it.bad(50, 60, -1)
+    it.bad(50, 60, series=0)
+    it.run(ISR, 50, 60, 0.0, topic="t", series=2)
+    it.run(ISR, 50, 60, 0.0, topic="t", series=2, members="unheard of")
+    it.run(ISR, 50, 60, 0.0, topic="t", series=2, members=_told_twice(it))
+    three = it.batch.set_of("partitions", "t", [0, 1, 2], None, it.where["cluster"])
+    it.run(ISR, 50, 60, 0.0, topic="t", series=2, members=three)
+    it.run(ISR, 50, 60, 1.0, topic="t", series=3, members=three)
+    it.batch.scrape("min_isr", _ORIGIN + 60, _ORIGIN + 50, **it.where)
+
+
+def powers_of_two(it: Story) -> None:
+    """Values on a bucket's very end, at zero, and below it."""
+    asked = {"topic": "t", "flags": (tables.FLAG_DISTRIBUTION,)}
+    for start, value in enumerate((1.0, 2.0, 1024.0, 0.5, 0.0, -4.0, 1e18, 1e-3)):
+        it.run("kafka.topic.remote_copy_lag.bytes", start * 10, start * 10 + 10, value, **asked)
+
+
+def _told_twice(it: Story) -> str:
+    """A set of which bronze/members tells two contents."""
+    name = it.batch.set_of("partitions", "t", [5, 6], None, it.where["cluster"])
+    it.batch.members.append({**it.batch.members[-1], "partitions": [5, 7]})
+    return name
+
+
+STORIES: tuple[Callable[[Story], None], ...] = (
+    unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
+    value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
+    unavailable, counter_reset, agent_restart, clients_come_and_go, topic_made_again,
+    topic_deleted, topic_deleted_after_a_broker_left,
+    new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
+    bad_input, powers_of_two,
+)  # fmt: skip
