@@ -38,6 +38,18 @@ test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark
 test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
 	@$(BIN)/pytest tests/unit
 
+.PHONY: test-connect
+test-connect: setup ## The rollup's tests over Spark Connect; make test has a part of it
+	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py
+
+.PHONY: test-cluster
+test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes
+	@$(BIN)/pytest tests/everywhere/nightly_cluster.py
+
+.PHONY: test-s3-spark
+test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
+	@$(BIN)/pytest tests/everywhere/s3_by_spark.py
+
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
 	@$(BIN)/ruff check
@@ -75,6 +87,10 @@ bench-delivery: setup ## A thousand kills and every other fault, and what they c
 bench-storage: setup ## What a sample takes on disk, against plain Delta tables and the literature: three minutes
 	@$(BIN)/python -m bench.storage $(BENCH)
 
+.PHONY: bench-rollup
+bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
+	@$(BIN)/python -m bench.rollup $(BENCH)
+
 .PHONY: clean
 clean: ## Remove what the demo and the tools made; keeps .venv and .cache
 	@rm -rf .demo .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
@@ -82,7 +98,7 @@ clean: ## Remove what the demo and the tools made; keeps .venv and .cache
 .PHONY: help
 help: ## This text
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What the targets above stand on.
 $(VENV)/.installed: requirements.lock pyproject.toml

@@ -59,6 +59,15 @@ def delta_jars() -> list[Path]:
     return sorted(_folder("delta", "Delta Lake 4.4.0").glob("*.jar"))
 
 
+def s3_jars() -> list[Path]:
+    """The jars that Spark needs beside those for a lake on S3, fetched when needed.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    return sorted(_folder("hadoop-aws", "Hadoop's S3A 3.5.0").glob("*.jar"))
+
+
 def jolokia_jar() -> Path:
     """The Jolokia javaagent, for a node's JVM, fetched when needed.
 

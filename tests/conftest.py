@@ -1,12 +1,46 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--demo", metavar="FOLDER", help="compare what an earlier `make demo` left there"
     )
+    parser.addoption(
+        "--spark",
+        choices=("classic", "connect"),
+        default="classic",
+        help="run the tests that use Spark in this process, or over Spark Connect",
+    )
+
+
+# What Spark needs is imported by those who ask for it: others must not pay for it.
+
+
+@pytest.fixture(scope="session")
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """One session for all modules, as the command starts it."""
+    from demo.jars import delta_jars  # noqa: PLC0415
+    from lakehouse.session import JARS_SETTING, session  # noqa: PLC0415
+
+    if request.config.getoption("--spark") == "classic":
+        os.environ[JARS_SETTING] = str(delta_jars()[0].parent)
+        yield session()  # it ends with the process
+        return
+    from tests.everywhere.spark_processes import ConnectServer  # noqa: PLC0415
+
+    with ConnectServer(tmp_path_factory.mktemp("connect")) as server:
+        os.environ["SPARK_REMOTE"] = server.remote
+        yield (remote := session())
+        remote.stop()

@@ -1,0 +1,89 @@
+"""A lake of names over Spark Connect: a server with a catalog, and a client without a JVM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import tables
+from tests.everywhere import small_fleet
+from tests.everywhere.commands import Here, Jmxlake
+from tests.everywhere.gold_rows import differing, gold_rows
+from tests.everywhere.spark_processes import ConnectServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+BRONZE, GOLD = "spark_catalog.bronze", "spark_catalog.weekly_gold"
+LAKE = (BRONZE, "--gold", GOLD)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
+    with ConnectServer(tmp_path_factory.mktemp("connect")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def remote(server: ConnectServer, wheel: Path) -> Jmxlake:
+    """The command where SPARK_REMOTE names the server and no Java is found."""
+    nowhere = {"JAVA_HOME": str(server.folder), "PATH": str(server.folder)}
+    return Jmxlake(wheel, server.folder, {"SPARK_REMOTE": server.remote, **nowhere})
+
+
+@pytest.fixture(scope="module")
+def rolled_up(server: ConnectServer, remote: Jmxlake) -> Jmxlake:
+    """Bronze registered as external tables, rolled up as it comes."""
+    root = server.folder / "lake"
+    first, late = small_fleet.batches()
+    first.commit(root)
+    remote.sql(
+        "CREATE SCHEMA `bronze`",
+        "CREATE SCHEMA `weekly_gold`",
+        *(
+            f"CREATE TABLE `bronze`.`{one.name}` USING delta LOCATION '{root / one.path}'"
+            for one in (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
+        ),
+    )
+    remote("rollup", *LAKE)
+    late.commit(root)
+    remote("rollup", *LAKE)
+    assert "nothing new" in remote("rollup", *LAKE)
+    return remote
+
+
+@pytest.fixture(scope="module")
+def gold(server: ConnectServer, rolled_up: Jmxlake) -> Path:
+    """Where the catalog keeps gold."""
+    assert rolled_up is not None
+    return server.warehouse / "weekly_gold.db"
+
+
+def test_gold_is_that_of_local_spark_row_for_row(
+    gold: Path, wanted: dict[str, list[dict[str, Any]]]
+):
+    assert differing(gold_rows(gold), wanted) == {}
+
+
+def test_statements_and_facts_are_those_of_local_spark(rolled_up: Jmxlake, here: Here, lake: Path):
+    assert rolled_up.statements(*LAKE) == here.statements(str(lake)) != []
+    assert rolled_up.facts(*LAKE) == here.facts(str(lake))
+
+
+def test_the_catalog_tells_what_tables_and_columns_hold(rolled_up: Jmxlake):
+    names = [f"`weekly_gold`.`{one.name}`" for one in tables.GOLD]
+    described = rolled_up.sql(*(f"DESCRIBE TABLE EXTENDED {name}" for name in names))
+    for table, lines in zip(tables.GOLD, described, strict=True):
+        columns = {line["col_name"]: line for line in reversed(lines)}
+        assert columns["Comment"]["data_type"] == table.comment
+        found = {name: columns[name]["comment"] for name in table.column_names}
+        assert found == {column.name: column.comment for column in table.columns}
+
+
+def test_what_is_not_in_the_catalog_is_one_line(rolled_up: Jmxlake):
+    said = rolled_up.refusal("rollup", "spark_catalog.nowhere", "--gold", GOLD)
+    assert said.startswith("jmxlake: `spark_catalog`.`nowhere`.`runs`: no such table")

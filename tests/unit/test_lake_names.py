@@ -1,0 +1,50 @@
+"""How a lake's tables are called: by path, by URI, by catalog and schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import tables
+from lakehouse.errors import LakeNotFoundError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_uri_is_the_name_that_agents_use():
+    lake = lakes.at("s3://bucket/kafka/")
+    assert lake.name(tables.RUNS) == "delta.`s3://bucket/kafka/bronze/runs`"
+    assert lake.name(tables.TOPICS) == "delta.`s3://bucket/kafka/gold/topics`"
+
+
+def test_gold_may_be_a_schema_and_bronze_a_path():
+    lake = lakes.at("abfss://lake@account/kafka", "main.kafka-gold")
+    assert lake.name(tables.RUNS) == "delta.`abfss://lake@account/kafka/bronze/runs`"
+    assert lake.name(tables.TOPICS) == "`main`.`kafka-gold`.`topics`"
+
+
+def test_both_may_be_schemas():
+    lake = lakes.at("main.kafka_bronze", "main.kafka_gold")
+    assert lake.name(tables.RUNS) == "`main`.`kafka_bronze`.`runs`"
+    assert lake.name(tables.TOPICS) == "`main`.`kafka_gold`.`topics`"
+
+
+def test_bronze_by_name_needs_golds_name():
+    with pytest.raises(LakeNotFoundError, match="--gold"):
+        lakes.at("main.kafka_bronze")
+
+
+def test_a_folder_goes_before_a_schema_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "main.kafka" / tables.RUNS.path / "_delta_log").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    lake = lakes.at("main.kafka", "main.kafka_gold")
+    assert lake.name(tables.RUNS) == f"delta.`{tmp_path}/main.kafka/{tables.RUNS.path}`"
+
+
+def test_no_name_leaves_its_quotes():
+    lake = lakes.Lake("/lake`; DROP TABLE t", "main.gold`; DROP TABLE t")
+    assert lake.name(tables.RUNS) == "delta.`/lake``; DROP TABLE t/bronze/runs`"
+    assert lake.name(tables.TOPICS) == "`main`.`gold``; DROP TABLE t`.`topics`"
