@@ -1,0 +1,149 @@
+"""What a rollup costs, and what plain samples would: ``make bench-rollup``.
+
+docs/performance.md says what is measured how. The last line is for machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bench import rollup_fleet, rollup_ours, rollup_samples
+from bench.rollup_compare import compare
+from bench.rollup_findings import CLAIM, Findings, Peer, show
+from bench.rollup_fleet import START
+from bench.rollup_process import FailedError, measure, spark_start
+from bench.rollup_world import Fleet
+from bench.teller import Teller
+from demo.errors import DemoError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENGINES: Final = {"duckdb": "duckdb", "polars": "polars", "spark": "spark_plain"}
+_WEEK: Final = f"{START:%G-W%V}"
+_DAYS: Final = 7
+_CLUSTER: Final = "cluster-1"
+_HISTORY: Final = Fleet(clusters=1, brokers=5, topics=20, partitions=50, share=0.02, hit=0.02)
+_QUICK: Final = {
+    "clusters": 1, "brokers": 10, "topics": 50, "partitions": 100, "hours": 2, "sizes": [],
+    "history_days": 3, "week_share": 0.0,
+}  # fmt: skip
+
+
+def measure_all(folder: Path, chosen: argparse.Namespace, teller: Teller) -> Findings:
+    """Everything that was asked for, one after the other."""
+    fleet = rollup_fleet.fleet_of(chosen)
+    findings = Findings(fleet.share, {large: spark_start(large=large) for large in (False, True)})
+    lake = folder / "day"
+    teller.say(f"bronze of {chosen.hours} hours, {fleet.series:,} series")
+    written = rollup_fleet.write(lake, fleet, START, chosen.hours)
+    teller.say(f"rolling up {written.runs:,} runs that stand for {written.samples:,} samples")
+    findings.day = rollup_ours.rolled_up(lake, written)
+    _peers(findings, folder, fleet, chosen, teller)
+    for hours in chosen.sizes:
+        teller.say(f"rolling up {hours} hours for the first time")
+        with _scratch(folder) as place:
+            findings.sizes.append(rollup_ours.of_size(place / "lake", fleet, hours))
+    if chosen.history_days:
+        days = (1, chosen.history_days)
+        teller.say(f"an hour more after {days[0]} and {days[1]} days of a smaller fleet")
+        with _scratch(folder) as place:
+            findings.growth = rollup_ours.growth(place, _HISTORY, days, chosen.repeats)
+    if chosen.week_share:
+        _week(findings, lake, replace(fleet, share=chosen.week_share), chosen.hours, teller)
+    return findings
+
+
+def _peers(
+    findings: Findings, folder: Path, fleet: Fleet, chosen: argparse.Namespace, teller: Teller
+) -> None:
+    """Put the same questions to the others, on a part of the day: one cluster, some hours."""
+    at = START + dt.timedelta(hours=chosen.peer_from if chosen.hours > chosen.peer_from else 0)
+    hours = min(chosen.peer_hours, chosen.hours)
+    teller.say(f"plain samples of {_CLUSTER}, {hours} hours")
+    samples = folder / "samples"
+    count = rollup_samples.write(samples, fleet, _CLUSTER, at, hours)
+    for engine, name in ENGINES.items():
+        teller.say(f"{count:,} plain samples by {engine}")
+        with _scratch(folder) as place:
+            line = [sys.executable, "-m", "bench.rollup_peers", engine, str(samples)]
+            cost = measure([*line, str(place / "answers")])
+            seconds = json.loads(cost.said)["seconds"]
+            agreed = compare(folder / "day", place / "answers", _CLUSTER, at, hours)
+        findings.peers.append(Peer(name, count, seconds, cost.peak_gib, agreed))
+
+
+def _week(findings: Findings, lake: Path, fleet: Fleet, hours: int, teller: Teller) -> None:
+    """Fill the week up, then state and report it."""
+    rest = _DAYS * 24 - hours
+    teller.say(f"bronze of {rest} hours more")
+    written = rollup_fleet.write(lake, fleet, START + dt.timedelta(hours=hours), rest)
+    teller.say(f"rolling up {written.runs:,} runs more")
+    rollup_ours.rolled_up(lake, written)
+    for command in ("sla", "report"):
+        teller.say(f"jmxlake {command} of the week")
+        findings.told[command] = rollup_ours.told(lake, command, _WEEK)
+
+
+@contextlib.contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """A folder for one step, gone afterwards: all of them together would be many GB."""
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        yield Path(name)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a small fleet, some minutes")
+    rollup_fleet.options(parser)
+    for name, default, what in (
+        ("hours", 24, "hours of the fleet that are rolled up at once"),
+        ("peer-from", 9, "first hour of the plain samples for the peers"),
+        ("peer-hours", 1, "hours of one cluster as plain samples"),
+        ("history-days", 30, "days of history, against one; 0: not measured"),
+        ("repeats", 3, "hours added after either history"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} ({default})")
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", default=[1, 5], help="first rollups of so many hours (1 5)"
+    )
+    parser.add_argument(
+        "--week-share", type=float, default=0.002,
+        help="share in the rest of the week, for sla and report (0.002); 0: not measured",
+    )  # fmt: skip
+    parser.add_argument("--folder", type=Path, help="keep everything there")
+    quick, _ = parser.parse_known_args()
+    if quick.quick:
+        parser.set_defaults(**_QUICK)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure, tell, and print the one line that machines read."""
+    chosen = _options()
+    teller = Teller()
+    with contextlib.ExitStack() as open_:
+        if chosen.folder is None:
+            name = open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-"))
+            chosen.folder = Path(name)
+        chosen.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            findings = measure_all(chosen.folder, chosen, teller)
+        except (DemoError, FailedError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+    show(findings, teller)
+    print(json.dumps({"claim": CLAIM, "figures": findings.figures(), "ratios": findings.ratios()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

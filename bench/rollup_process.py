@@ -1,0 +1,93 @@
+"""A process and all that it starts: how long, how much processor, how much memory at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import psutil
+
+from demo.jars import delta_jars
+from lakehouse.session import JARS_SETTING, SIZE_SETTING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LOOK_SECONDS: Final = 0.1
+_START: Final = "from lakehouse.session import session; session().sql('SELECT 1').collect()"
+
+
+class Cost(NamedTuple):
+    """What a process took.
+
+    Attributes:
+        seconds: Wall clock, from before it was started until it had ended.
+        cpu_seconds: User and system time of all its processes, as far as they were seen.
+        peak_gib: Most memory that all of them had resident at one instant.
+        said: Its standard output.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    peak_gib: float
+    said: str
+
+
+class FailedError(Exception):
+    """A process that is measured ended otherwise than it should."""
+
+
+def measure(command: Sequence[str], *, large: bool = True) -> Cost:
+    """Run a command to its end.
+
+    Args:
+        command: What to run.
+        large: Whether Spark has the settings for much data.
+
+    Raises:
+        FailedError: It ended with another code than 0.
+    """
+    environment = {**os.environ, SIZE_SETTING: "large" if large else "quick"}
+    environment.setdefault(JARS_SETTING, str(delta_jars()[0].parent))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
+        cpu: dict[int, float] = {}
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, _look(process.pid, cpu))
+            time.sleep(_LOOK_SECONDS)
+        seconds = time.monotonic() - began
+        if process.returncode:
+            err.seek(0)
+            last = err.read().decode(errors="replace").strip().splitlines()[-3:]
+            raise FailedError(f"{' '.join(command[:3])} ended with {process.returncode}: {last}")
+        out.seek(0)
+        return Cost(seconds, sum(cpu.values()), peak / 2**30, out.read().decode())
+
+
+def spark_start(*, large: bool) -> Cost:
+    """What a process costs that only starts Spark, and asks it next to nothing."""
+    return measure([sys.executable, "-c", _START], large=large)
+
+
+def _look(root: int, cpu: dict[int, float]) -> int:
+    """Bytes resident now; ``cpu`` keeps the processor seconds of every process that was seen."""
+    resident = 0
+    try:
+        top = psutil.Process(root)
+        for process in (top, *top.children(recursive=True)):
+            try:
+                with process.oneshot():
+                    times = process.cpu_times()
+                    cpu[process.pid] = times.user + times.system
+                    resident += process.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+    except psutil.NoSuchProcess:
+        return 0
+    return resident
