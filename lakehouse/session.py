@@ -84,7 +84,7 @@ def session(app: str = "jmxlake") -> SparkSession:
     """The active session, else that of the Spark the environment names, else a local one.
 
     The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
-    ``.cache/delta*`` if there is one, else through the network by delta-spark's own helper.
+    ``.cache/delta*`` if there is one, else through the network, as delta-spark does it by itself.
 
     Raises:
         EngineError: pyspark or what Connect needs is not installed, a folder has no jars, Spark
