@@ -12,8 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, tables
 from lakehouse import lake as lakes
-from lakehouse.changes import FIRST, LAST, is_misdated
+from lakehouse.changes import is_misdated
 from lakehouse.sweep import quoted
+from lakehouse.units import FIRST, LAST
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakehouse.changes import Pair
     from lakehouse.lake import Lake
     from lakehouse.tables import Table
+    from lakehouse.units import Pair
 
 TOO_LATE: Final = "bronze no longer holds the rest of its hour"
 MISDATED: Final = "its date is not that of its start"

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import grains, judgement, tables
 from lakehouse import lake as lakes
 from lakehouse import survey as surveys
-from lakehouse.changes import Units, Versions
 from lakehouse.lake import Lake
 from lakehouse.metrics import level
+from lakehouse.units import Units, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

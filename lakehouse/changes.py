@@ -12,24 +12,25 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import LogExpiredError
+from lakehouse.lake import Version
 from lakehouse.periods import instant, micros
 from lakehouse.rejected import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
+from lakehouse.units import FIRST, LAST, Pair, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from lakehouse.lake import Lake, Version
+    from lakehouse.lake import Lake
     from lakehouse.tables import Table
+
+READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
+"""Tables of bronze that a rollup reads, in the order of ``Versions``."""
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
 """Where the log has gone unread, hours are recomputed from so long before the last rollup on."""
 
 _CLOCKS: Final = dt.timedelta(days=1)
 """Clocks of agents, lake and driver differ by less."""
-
-FIRST: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
-"""Instants that Python, Spark and partitions have names for."""
 
 _HOUR_US: Final = 3_600_000_000
 _MOST_AT_ONCE: Final = 64
@@ -43,51 +44,6 @@ _GONE: Final = (
     "FILE_NOT_EXIST",
     "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
 )
-
-
-class Versions(NamedTuple):
-    """Versions of bronze that are read together."""
-
-    runs: int
-    scrapes: int
-    members: int
-
-
-class Pair(NamedTuple):
-    """An hour of a cluster: what is recomputed at once."""
-
-    cluster: str
-    hour: dt.datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    """Hours of clusters that are recomputed together: every hour for every cluster named here.
-
-    Rarely more than needed, and the predicates stay two plain lists.
-    """
-
-    clusters: tuple[str, ...]
-    hours: tuple[dt.datetime, ...]
-
-    def __bool__(self) -> bool:
-        """Whether there is anything to do."""
-        return bool(self.clusters)
-
-    @property
-    def pairs(self) -> frozenset[Pair]:
-        """Every hour of every cluster."""
-        return frozenset(Pair(cluster, hour) for cluster in self.clusters for hour in self.hours)
-
-    @property
-    def dates(self) -> tuple[dt.date, ...]:
-        """The days of the hours."""
-        return tuple(sorted({hour.date() for hour in self.hours}))
-
-    @property
-    def mondays(self) -> tuple[dt.date, ...]:
-        """The first days of the hours' ISO weeks."""
-        return tuple(sorted({date - dt.timedelta(days=date.weekday()) for date in self.dates}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +65,34 @@ class Touched:
         return tuple(sorted({pair.hour for pair in self.rows}))
 
 
-def current(spark: SparkSession, lake: Lake) -> tuple[Versions, Version]:
-    """The newest versions of bronze, and when the newest of runs was committed."""
-    runs, scrapes, members = (
-        lakes.latest(spark, lake, table) for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
-    )
+class State(NamedTuple):
+    """Bronze as it is now.
+
+    Attributes:
+        versions: The newest versions.
+        newest: The newest commit among them.
+        logs: The versions that the logs of runs, scrapes and members still hold; of old ones
+            perhaps not all.
+    """
+
+    versions: Versions
+    newest: Version
+    logs: tuple[frozenset[int], ...]
+
+
+def state(spark: SparkSession, lake: Lake) -> State:
+    """Bronze as it is now."""
+    found = [lakes.commits(spark, lake, table, _MOST_AT_ONCE) for table in READ]
+    runs, scrapes, members = (log[0] for log in found)
     newest = max(runs, scrapes, key=lambda version: version.committed)
-    return Versions(runs.number, scrapes.number, members.number), newest
+    logs = tuple(frozenset(version.number for version in log) for log in found)
+    return State(Versions(runs.number, scrapes.number, members.number), newest, logs)
+
+
+def current(spark: SparkSession, lake: Lake) -> tuple[Versions, Version]:
+    """The newest versions of bronze, and when the newest of runs or scrapes was committed."""
+    found = state(spark, lake)
+    return found.versions, found.newest
 
 
 def everything(spark: SparkSession, lake: Lake, now: Versions, since: dt.date | None) -> Touched:
@@ -127,19 +104,28 @@ def everything(spark: SparkSession, lake: Lake, now: Versions, since: dt.date | 
     return _collected([_hours(rows) for rows in found])
 
 
-def touched(spark: SparkSession, lake: Lake, done: Versions, now: Versions) -> Touched:
+def touched(
+    spark: SparkSession,
+    lake: Lake,
+    done: Versions,
+    now: Versions,
+    logs: tuple[frozenset[int], ...] = (frozenset(),) * 3,
+) -> Touched:
     """The hours that inserts after ``done`` up to ``now`` touch, as the change feed tells.
+
+    Args:
+        spark: The session.
+        lake: The lake.
+        done: Versions that are rolled up.
+        now: Versions to reach.
+        logs: Versions that are known to be in the logs.
 
     Raises:
         LogExpiredError: A commit of these is not to be read any more.
     """
     parts = []
-    for table, first, last in (
-        (tables.RUNS, done.runs + 1, now.runs),
-        (tables.SCRAPES, done.scrapes + 1, now.scrapes),
-        (tables.MEMBERS, done.members + 1, now.members),
-    ):
-        _see_that_log_is_whole(spark, lake, table, first, last)
+    for table, before, last, log in zip(READ, done, now, logs, strict=True):
+        _see_that_log_is_whole(spark, lake, table, range(before + 1, last + 1), log)
     try:
         for table, first, last in (
             (tables.RUNS, done.runs + 1, now.runs),
@@ -194,14 +180,14 @@ def come_true(
 
 
 def _see_that_log_is_whole(
-    spark: SparkSession, lake: Lake, table: Table, first: int, last: int
+    spark: SparkSession, lake: Lake, table: Table, wanted: range, known: frozenset[int]
 ) -> None:
-    """Spark reads the feed of commits that are gone as if they had been empty."""
-    if first > last:
-        return
-    found = lakes.commits(spark, lake, table, max(_MOST_AT_ONCE, last + 1 - first))
-    there = {version.number for version in found}
-    missing = next((number for number in range(first, last + 1) if number not in there), None)
+    """Spark takes commits that are gone from between others for empty."""
+    there = known
+    if not there.issuperset(wanted):
+        found = lakes.commits(spark, lake, table, len(wanted) + _MOST_AT_ONCE)
+        there = frozenset(version.number for version in found)
+    missing = next((number for number in wanted if number not in there), None)
     if missing is not None:
         raise LogExpiredError(f"{lake.name(table)}: version {missing} is gone from the log")
 

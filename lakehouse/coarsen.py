@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.bronze import Bronze
-    from lakehouse.changes import Units
     from lakehouse.tables import Table
+    from lakehouse.units import Units
 
 _PLACE: Final = ("grain", "period", "window")
 _LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")

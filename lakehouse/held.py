@@ -14,17 +14,17 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, tables
 from lakehouse import lake as lakes
-from lakehouse.changes import Pair
 from lakehouse.periods import instant
 from lakehouse.sweep import quoted
+from lakehouse.units import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakehouse.changes import Versions
     from lakehouse.lake import Lake
+    from lakehouse.units import Versions
 
 LEAST_KEPT: Final = dt.timedelta(days=1)
 """Maintenance removes nothing that is younger."""

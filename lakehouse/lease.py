@@ -156,18 +156,27 @@ def holder(spark: SparkSession, lake: Lake) -> str | None:
 
 
 def _taken(spark: SparkSession, lake: Lake, terms: Terms, *, take_over: bool) -> _Row:
-    found, now = _read(spark, lake), _micros_now()
-    waits = (found.until or 0) + round(terms.skew * 1e6)
-    if found.id is not None and now < waits and not take_over:
-        raise LeaseHeldError(_refusal(lake, found, waits))
+    now = _micros_now()
     mine = _Row(uuid.uuid4().hex, _self(), now, now + round(terms.holds * 1e6))
+    # As a rule nobody has it: to look first would cost as much again.
+    if _swap(spark, lake, _Row(), mine):
+        return mine
+    found = _read(spark, lake)
+    if found.id is not None and now < _waits(found, terms) and not take_over:
+        raise LeaseHeldError(_refusal(lake, found, terms))
     if not _swap(spark, lake, found, mine):
         found = _read(spark, lake)
-        raise LeaseHeldError(_refusal(lake, found, (found.until or now) + round(terms.skew * 1e6)))
+        raise LeaseHeldError(_refusal(lake, found, terms))
     return mine
 
 
-def _refusal(lake: Lake, found: _Row, waits: int) -> str:
+def _waits(found: _Row, terms: Terms) -> int:
+    """Until when others wait."""
+    return (found.until or 0) + round(terms.skew * 1e6)
+
+
+def _refusal(lake: Lake, found: _Row, terms: Terms) -> str:
+    waits = _waits(found, terms)
     return (
         f"{lake.name(tables.LEASE)}: {_told(found)}; wait for it. If it is dead, a rollup goes on "
         f"after {instant(waits):%H:%M:%S} UTC, or at once with --take-over"

@@ -11,21 +11,20 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import aside, changes, held, tables
 from lakehouse import lake as lakes
 from lakehouse import progress as progresses
-from lakehouse.changes import Pair, Touched, Versions
+from lakehouse.changes import Touched
 from lakehouse.errors import LogExpiredError
 from lakehouse.stretches import Stretch, stretches
+from lakehouse.units import Pair, Versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakehouse.lake import Lake, Version
+    from lakehouse.changes import State
+    from lakehouse.lake import Lake
     from lakehouse.progress import Progress
     from lakehouse.tables import Table
-
-READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
-"""Tables of bronze that a rollup reads."""
 
 _FEW: Final = 6
 """So many hours are one stretch, whatever they hold."""
@@ -58,8 +57,8 @@ class Plan:
     told: str
 
 
-def made(  # noqa: PLR0913, PLR0917 - a plan rests on all of it
-    spark: SparkSession, lake: Lake, row: Progress | None, now: Versions, newest: Version,
+def made(
+    spark: SparkSession, lake: Lake, row: Progress | None, state: State,
     window_seconds: int, since: dt.date | None, most_rows: int,
 ) -> Plan:  # fmt: skip
     """The plan of a rollup.
@@ -68,13 +67,13 @@ def made(  # noqa: PLR0913, PLR0917 - a plan rests on all of it
         spark: The session.
         lake: The lake; gold's tables are there.
         row: The row of progress that stands.
-        now: The versions of bronze to reach.
-        newest: The newest commit among them.
+        state: Bronze as it is to be rolled up.
         window_seconds: Finest grain of gold.
         since: A date (UTC) from which on all is wanted.
         most_rows: Rows of bronze a stretch may hold.
     """
-    how, fresh, why = _news(spark, lake, row, now, newest)
+    now, newest, _ = state
+    how, fresh, why = _news(spark, lake, row, state)
     wanted = dict(fresh.rows)
     if since is not None and row is not None:
         how = f"{progresses.SINCE} {since}"
@@ -129,9 +128,10 @@ def _came(spark: SparkSession, lake: Lake, todo: Plan) -> Iterator[tuple[Table, 
 
 
 def _news(
-    spark: SparkSession, lake: Lake, row: Progress | None, now: Versions, newest: Version
+    spark: SparkSession, lake: Lake, row: Progress | None, state: State
 ) -> tuple[str, Touched, str]:
     """How it is known, what is new, and why it is not the change feed that tells."""
+    now, newest, logs = state
     if row is None:
         return progresses.WHOLE, changes.everything(spark, lake, now, None), ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
@@ -139,7 +139,8 @@ def _news(
     last = row.committed or row.at - dt.timedelta(days=1)
     ripe = changes.come_true(spark, lake, last, newest.committed)
     try:
-        how, found, why = progresses.FEED, changes.touched(spark, lake, row.versions, now), ""
+        found = changes.touched(spark, lake, row.versions, now, logs)
+        how, why = progresses.FEED, ""
     except LogExpiredError as error:
         how, why = progresses.RECOVERED, f", for {error}"
         found = changes.recovered(spark, lake, min(last, row.at), now)

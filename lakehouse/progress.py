@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import tables
-from lakehouse.changes import Pair, Units, Versions
 from lakehouse.errors import TableNotFoundError
 from lakehouse.periods import instant, micros
+from lakehouse.units import Pair, Units, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession

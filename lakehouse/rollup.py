@@ -18,7 +18,6 @@ from lakehouse import changes, gold, lease, plan, tables, upkeep
 from lakehouse import lake as lakes
 from lakehouse import progress as progresses
 from lakehouse.bronze import Bronze
-from lakehouse.changes import Versions
 from lakehouse.errors import LakeReplacedError, TableSchemaError
 from lakehouse.grains import name as grain_name
 from lakehouse.lake import Lake
@@ -26,8 +25,10 @@ from lakehouse.lease import Lease, Terms
 from lakehouse.progress import Noted, Progress
 from lakehouse.slo import Objective
 from lakehouse.stretch_writer import write
+from lakehouse.units import Versions
 
 if TYPE_CHECKING:
+    from lakehouse.changes import State
     from lakehouse.lake import Version
     from lakehouse.plan import Plan
 
@@ -112,13 +113,13 @@ def rollup(
         LeaseHeldError: Another rollup is at work.
         LeaseLostError: Another rollup has taken over, or somebody else changed gold.
     """
-    lakes.check(spark, lake, *plan.READ)
+    lakes.check(spark, lake, *changes.READ)
     outdated = [table for table in upkeep.EVERY if upkeep.is_outdated(spark, lake, table)]
     last = progresses.last(spark, lake)
     window = _window(lake, last.row, window_seconds)
-    now, newest = changes.current(spark, lake)
-    if not outdated and wanted.since is None and not _is_new(last, now, wanted):
-        return Outcome(0, now)
+    state = changes.state(spark, lake)
+    if not outdated and wanted.since is None and not _is_new(last, state.versions, wanted):
+        return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
         upkeep.prepare(spark, lake, tables.LEASE)
@@ -128,9 +129,9 @@ def rollup(
             progress(upkeep.prepare(spark, lake, table))
         again = progresses.last(spark, lake)
         if again != last:
-            now, newest = changes.current(spark, lake)
+            state = changes.state(spark, lake)
         run = _Run(spark, lake, objectives, wanted, window, held, progress, watch)
-        return run.to(again, now, newest)
+        return run.to(again, state)
 
 
 def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
@@ -168,15 +169,16 @@ class _Run:
     step: Callable[[str], None]
     watch: Callable[[Done], None]
 
-    def to(self, last: progresses.Last, now: Versions, newest: Version) -> Outcome:
-        """Do what is to be done to reach these versions of bronze."""
+    def to(self, last: progresses.Last, state: State) -> Outcome:
+        """Do what is to be done to reach bronze as it is."""
+        now, newest, _ = state
         runs_id = lakes.identity(self.spark, self.lake, tables.RUNS)
         outcome, row = Outcome(0, now), last.row
         if row is None or row.versions != now or self.wanted.since is not None:
             if row is not None and self.wanted.since is None:
                 _see_that_it_is_the_same(self.lake, row, now, runs_id)
             todo = plan.made(
-                self.spark, self.lake, row, now, newest, self.window_seconds, self.wanted.since,
+                self.spark, self.lake, row, state, self.window_seconds, self.wanted.since,
                 self.wanted.most_rows,
             )  # fmt: skip
             self.step(todo.told)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.changes import Pair, Units
+from lakehouse.units import Pair, Units
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakehouse.changes import Pair
     from lakehouse.lake import Lake
     from lakehouse.progress import Progress
     from lakehouse.slo import Objective
     from lakehouse.tables import Table
+    from lakehouse.units import Pair
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"

@@ -11,13 +11,13 @@ from deltalake import DeltaTable
 
 from lakehouse import changes, tables
 from lakehouse import lake as lakes
-from lakehouse.changes import Versions
 from lakehouse.errors import ForeignEngineError
 from lakehouse.maintain import place as places
 from lakehouse.maintain import reach
 from lakehouse.maintain.plan import NoteCleaned
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.work import Work
+from lakehouse.units import Versions
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import Batch

@@ -19,6 +19,7 @@ from lakehouse import periods, rollup, sla, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report import facts as reports
+from lakehouse.verify import verify
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
 
 if TYPE_CHECKING:
@@ -115,6 +116,12 @@ def test_a_second_rollup_makes_no_commit(spark: SparkSession, once: Path):
     before = versions(once)
     assert roll(spark, once).hours == 0
     assert versions(once) == before
+
+
+def test_every_row_is_what_bronze_says(spark: SparkSession, once: Path):
+    found = verify(spark, lakes.at(str(once)), slo.load(), 2, 1)
+    assert found.differences == ()
+    assert found.rows > 50
 
 
 def test_late_data_gives_the_tables_of_one_rollup(spark: SparkSession, once: Path, tmp_path: Path):

@@ -130,25 +130,26 @@ def test_a_log_that_maintenance_expired_unread_is_recovered(
     assert rows_of(spark, root) == at_once(spark, root, tmp_path / "other")
 
 
-def test_commits_that_spark_would_take_for_empty_are_noticed(
+def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """With a checkpoint at the first of them, Spark reads the feed of what is gone: nothing."""
+    """Spark reads the feed of a commit that is gone as if it had been empty."""
     root = tmp_path / "lake"
     hours(1, 0).commit(root)
     prepare(spark, root)
     quick(spark, root)
     done = last(spark, root).versions
-    hours(2, HOUR).commit(root)
+    for number in (2, 3, 4):
+        hours(number, number * HOUR).commit(root)
     opened(root, tables.RUNS).create_checkpoint()
-    hours(3, 2 * HOUR).commit(root)
-    (root / tables.RUNS.path / "_delta_log" / f"{done.runs + 1:020}.json").unlink()
+    gone = done.runs + 2
+    (root / tables.RUNS.path / "_delta_log" / f"{gone:020}.json").unlink()
     lake = lakes.at(str(root))
     now, _ = changes.current(spark, lake)
     silent = lakes.inserts(spark, lake, tables.RUNS, done.runs + 1, now.runs)
     assert silent is not None
-    assert silent.select("batch").distinct().count() == 1, "of two that were committed"
-    with pytest.raises(LogExpiredError, match=f"version {done.runs + 1} is gone from the log"):
+    assert silent.select("batch").distinct().count() == 2, "of three that were committed"
+    with pytest.raises(LogExpiredError, match=f"version {gone} is gone from the log"):
         changes.touched(spark, lake, done, now)
     assert quick(spark, root).how == "recovered"
     assert rows_of(spark, root) == at_once(spark, root, tmp_path / "other")
@@ -205,7 +206,9 @@ def test_since_rebuilds_what_bronze_holds(spark: SparkSession, tmp_path: Path) -
     outcome = quick(spark, root, Wanted(since=MONDAY))
     assert (outcome.how, outcome.hours) == (f"since {MONDAY}", 2)
     wrong = {*rows_of(spark, root)["brokers"]} - {*right["brokers"]}
-    assert {row.split("'")[3] for row in wrong} == {"2026-11-15", "2026-11"}, "what came before"
+    assert {row.split("'")[3] for row in wrong} == {"2026-11-15", "2026-11", "2026"}, (
+        "of the day before"
+    )
     assert quick(spark, root, Wanted(since=MONDAY - dt.timedelta(days=1))).hours == 3
     assert rows_of(spark, root) == right
 
@@ -243,7 +246,7 @@ def test_rows_of_the_future_are_used_when_their_time_has_come(
     assert lakes.read(spark, lake, tables.REJECTED).count() > 0
     newest = dt.datetime.now(dt.UTC) + dt.timedelta(hours=4)
     ripe = changes.come_true(spark, lake, newest - dt.timedelta(hours=4), newest)
-    assert list(ripe.rows.values()) == [2]
+    assert list(ripe.rows.values()) == [3]
     soon = newest - dt.timedelta(hours=3)
     assert changes.come_true(spark, lake, soon - dt.timedelta(hours=1), soon).rows == {}
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.changes import Pair
 from lakehouse.stretches import stretches
+from lakehouse.units import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
