@@ -143,7 +143,7 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
         assert killed == -signal.SIGKILL
     log = tmp_path / tables.PROGRESS.path / "_delta_log"
     assert len(list(log.glob("*.json"))) == 1, "no killed rollup told of progress"
-    roll(spark, tmp_path)
+    roll(spark, tmp_path, wanted=rollup.Wanted(take_over=True))
     assert rows_of(spark, tmp_path) == rows_of(spark, once)
 
 
@@ -153,7 +153,8 @@ from lakehouse import lake, rollup, session, slo
 def die(table):
     if table == sys.argv[2]:
         os.killpg(0, signal.SIGKILL)
-rollup.rollup(session.session(), lake.at(sys.argv[1]), slo.load(), progress=die)
+wanted = rollup.Wanted(take_over=True)  # of the one that was killed before
+rollup.rollup(session.session(), lake.at(sys.argv[1]), slo.load(), wanted, progress=die)
 """
 
 
@@ -165,7 +166,7 @@ def _rollup_that_dies_after(table: str, root: Path) -> int:
         command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            return process.wait(timeout=300)
+            return process.wait(timeout=900)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
