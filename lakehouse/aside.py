@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import grains, tables
 from lakehouse import lake as lakes
 from lakehouse.changes import is_misdated
-from lakehouse.sweep import quoted
+from lakehouse.pieces import quoted
 from lakehouse.units import FIRST, LAST
 
 if TYPE_CHECKING:

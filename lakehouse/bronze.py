@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, judgement, tables
+from lakehouse import condensed, grains, judgement, tables
 from lakehouse import lake as lakes
 from lakehouse import survey as surveys
 from lakehouse.lake import Lake
@@ -20,6 +20,8 @@ from lakehouse.units import Units, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+_DAY_US: Final = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,9 @@ class Bronze:
         committed: When the newest of them was committed; nothing can have been seen later.
         units: The hours that are recomputed.
         window_seconds: Finest grain, seconds.
+        condensed_at: Version of gold/condensed that holds the runs of these hours in short; None:
+            they are read as they were written.
+        known: The survey, where it was made before.
     """
 
     spark: SparkSession
@@ -39,6 +44,8 @@ class Bronze:
     committed: dt.datetime
     units: Units
     window_seconds: int
+    condensed_at: int | None = None
+    known: surveys.Survey | None = None
 
     _asking: Lock = field(default_factory=Lock, repr=False, compare=False)
 
@@ -50,15 +57,29 @@ class Bronze:
 
     @cached_property
     def _surveyed(self) -> surveys.Survey:
-        return surveys.survey(self)
+        return self.known or surveys.survey(self)
 
-    def runs(self) -> DataFrame:
-        """Usable runs with ``window`` and ``level``; what they fold is in ``with_sets``."""
-        return self.judged_runs().where("reason IS NULL").withColumn("level", level())
+    def as_written(self) -> Bronze:
+        """The same, whose runs are read as they were written."""
+        return (
+            self
+            if self.condensed_at is None
+            else replace(self, condensed_at=None, known=self.survey)
+        )
 
-    def judged_runs(self) -> DataFrame:
+    def runs(self, *, loose: bool = False) -> DataFrame:
+        """Usable runs with ``window`` and ``level``; what they fold is in ``with_sets``.
+
+        In short (see ``condensed``) where that was prepared.
+
+        Args:
+            loose: With those too that are part of another row here.
+        """
+        return self.judged_runs(loose=loose).where("reason IS NULL").withColumn("level", level())
+
+    def judged_runs(self, *, loose: bool = False) -> DataFrame:
         """All runs of the touched hours with ``reason``: why one cannot be used, else null."""
-        rows = self.placed_runs()
+        rows = self.placed_runs(loose=loose)
         of_value = judgement.of_value(self.survey.impossible, self.survey.long_labels)
         if not self.survey.faulty:
             reason = F.coalesce(self.misplaced(), of_value, judgement.of_fold())
@@ -93,9 +114,18 @@ class Bronze:
         reason = F.coalesce(self.misplaced(), F.when(odd, "the value is no number"))
         return rows.withColumn("reason", reason)
 
-    def placed_runs(self) -> DataFrame:
+    def placed_runs(self, *, loose: bool = False) -> DataFrame:
         """All runs of the touched hours, with ``window``, not judged yet."""
-        return self._touched(tables.RUNS, self.versions.runs)
+        if self.condensed_at is None:
+            return condensed.as_written(self._touched(tables.RUNS, self.versions.runs))
+        rows = lakes.read(self.spark, self.lake, tables.CONDENSED, self.condensed_at)
+        return rows if loose else rows.where("NOT loose")
+
+    def nothing(self, table: tables.Table) -> DataFrame:
+        """No row of a table of gold, at the finest grain."""
+        columns = [column for column in table.columns if column.name not in ("grain", "period")]
+        nulls = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns)
+        return self.spark.sql(f"SELECT {nulls} WHERE false")
 
     def misplaced(self) -> Column:
         """Why a row cannot be where it is in time, else null."""
@@ -111,7 +141,7 @@ class Bronze:
             & (F.col("start") >= F.lit(first))
             & (F.col("start") < F.lit(last))
             # Others are set aside as they come: by date they would be found or not (see aside).
-            & (F.col("date") == F.to_date("start"))
+            & F.expr(f"unix_date(date) = unix_micros(start) div {_DAY_US}")
         )
         if last - first != dt.timedelta(hours=len(hours)):
             rows = rows.where(F.date_trunc("hour", "start").isin(*hours))

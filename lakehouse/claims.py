@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from lakehouse import pieces as pieces_
 from lakehouse import survey, sweep
 from lakehouse.metrics import (
     LEADERLESS,
@@ -24,7 +25,7 @@ from lakehouse.metrics import (
     is_measure,
     is_shared,
 )
-from lakehouse.sweep import quoted
+from lakehouse.pieces import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.bronze import Bronze
+    from lakehouse.sweep import Carried
 
 TOPIC_KEYS: Final = ("cluster", "metric", "topic", "window")
 CLIENT_KEYS: Final = ("cluster", "metric", "user", "client_id", "window")
@@ -42,45 +44,75 @@ ATOM: Final = ("partition", "atom")
 def topic_pieces(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
     """Gauges of partitions and topics as pieces, with ``taken``: partitions that may overlap.
 
+    What is derived of under min ISR is not there yet: see ``with_derived``.
+
     Args:
         bronze: What is read.
-        metrics: What is wanted, else everything; derived ones as well.
+        metrics: What is wanted, else everything; as bronze has it (see ``told_as``).
 
     Returns:
-        Pieces (see ``sweep.pieces``) with ``weight``: how many series are not taken.
+        Pieces (see ``pieces``) with ``weight``: how many series are not taken.
     """
-    rows = bronze.runs().where(
+    rows = bronze.runs(loose=True).where(
         F.col("level").isin("partition", "topic") & ~is_counter() & is_shared()
     )
     if metrics:
-        rows = rows.where(F.col("metric").isin(*_told_as(metrics)))
-    rows = _with_unavailable(rows)
-    if metrics:
         rows = rows.where(F.col("metric").isin(*metrics))
-    pieces = sweep.pieces(_with_taken(bronze, rows))
+    if bronze.survey.leaderless and (not metrics or LEADERLESS in metrics):
+        gone = rows.where((F.col("metric") == LEADERLESS) & (F.col("value") > 0))
+        rows = rows.unionByName(gone.withColumn("metric", F.lit(UNAVAILABLE)))
+    rows = _with_taken(bronze, rows)
+    if bronze.condensed_at is not None:
+        # Of what is taken, the runs themselves; of all else, what they were put together to.
+        rows = rows.where("IF(taken IS NULL, NOT loose, rows IS NULL)")
+    pieces = pieces_.pieces(rows)
     taken = F.coalesce(F.array_size("taken"), F.lit(0))
     return pieces.withColumn("weight", (F.col("series") - taken).cast("bigint"))
 
 
-def topic_events(bronze: Bronze, pieces: DataFrame) -> DataFrame:
-    """Events of topics of what ``topic_pieces`` gives, for a sweep over TOPIC_KEYS."""
+def told_as(metrics: Sequence[str]) -> tuple[str, ...]:
+    """The metrics as bronze has them."""
+    derived = (UNDER_MIN_ISR, LEADERLESS) if UNAVAILABLE in metrics else ()
+    return tuple(dict.fromkeys((*metrics, *derived)))
+
+
+def with_derived(rows: DataFrame) -> DataFrame:
+    """What is told of under min ISR, told of unavailable as well.
+
+    Late, when rows are few: to explode all pieces costs as much as all else that is done to them.
+    """
+    both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
+    names = F.when(F.col("metric") == UNDER_MIN_ISR, both).otherwise(F.array("metric"))
+    return rows.withColumn("metric", F.explode(names))
+
+
+def topic_events(bronze: Bronze, pieces: DataFrame, carried: Carried) -> DataFrame:
+    """Events of topics of what ``topic_pieces`` gives, for a sweep over TOPIC_KEYS.
+
+    Where no values are carried, pieces of the same time are put together first.
+    """
     summed = pieces.where("weight > 0")
-    stands = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
-    window_us = bronze.window_seconds * 1_000_000
-    events = sweep.standing(summed.where(stands), TOPIC_KEYS, window_us).unionByName(
-        sweep.events(summed.where(~stands), TOPIC_KEYS)
-    )
+    if carried.is_valued:
+        stands = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
+        window_us = bronze.window_seconds * 1_000_000
+        standing = sweep.standing(summed.where(stands), TOPIC_KEYS, window_us, carried)
+        passing = sweep.events(summed.where(~stands), TOPIC_KEYS, carried)
+        events = with_derived(standing.unionByName(passing))
+    else:
+        shapes = with_derived(pieces_.shapes(summed, TOPIC_KEYS))
+        events = sweep.events(shapes, TOPIC_KEYS, carried)
     if bronze.survey.overlapping:
-        events = events.unionByName(sweep.again(taken_atoms(pieces), TOPIC_KEYS))
+        taken = sweep.again(taken_atoms(pieces), TOPIC_KEYS, carried)
+        events = events.unionByName(taken)
     return events
 
 
 def taken_atoms(pieces: DataFrame) -> DataFrame:
-    """Segments of the atoms that are taken out of their rows."""
+    """Segments of the atoms that are taken out of their rows, derived ones too."""
     one = F.when(F.col("one") != survey.WHOLE_SOURCE, F.col("one"))
     source = F.concat_ws(" ", "source", F.to_json("labels"))
-    rows = pieces.where("taken IS NOT NULL").withColumn("one", F.explode("taken"))
-    rows = rows.withColumns(
+    taken = with_derived(pieces.where("taken IS NOT NULL"))
+    rows = taken.withColumn("one", F.explode("taken")).withColumns(
         {
             "partition": one,
             "atom": F.when(one.isNull(), source),
@@ -125,7 +157,7 @@ def client_atoms(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
         }
     )
     keys = (*CLIENT_KEYS, "atom")
-    return sweep.atoms(sweep.sweep(sweep.events(sweep.pieces(rows), keys), keys), keys)
+    return sweep.atoms(sweep.sweep(sweep.events(pieces_.pieces(rows), keys), keys), keys)
 
 
 def summed(atoms: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -133,32 +165,22 @@ def summed(atoms: DataFrame, keys: Sequence[str]) -> DataFrame:
     return sweep.sweep(sweep.again(atoms, keys), keys)
 
 
-def _told_as(metrics: Sequence[str]) -> tuple[str, ...]:
-    """The metrics as bronze has them."""
-    derived = (UNDER_MIN_ISR, LEADERLESS) if UNAVAILABLE in metrics else ()
-    return tuple(dict.fromkeys((*metrics, *derived)))
-
-
-def _with_unavailable(gauge: DataFrame) -> DataFrame:
-    """Partition gauges and the derived one; whose zeros are those of under min ISR."""
-    parts = F.col("metric") == UNDER_MIN_ISR
-    positive = (F.col("metric") == LEADERLESS) & (F.col("value") > 0)
-    both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
-    names = F.when(parts | positive, both).otherwise(F.array("metric"))
-    return gauge.withColumn("metric", F.explode(names))
-
-
 def _with_taken(bronze: Bronze, rows: DataFrame) -> DataFrame:
     """Rows with ``taken``: which of their partitions may overlap other rows, else null."""
     if not bronze.survey.overlapping:
         return rows.withColumn("taken", F.lit(None).cast("array<int>"))
     doubted = survey.overlapping(bronze).alias("doubted")
+    under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
+    keys = {"doubted_as": under, "hour": survey.hour()}
     same = [
-        F.col(f"runs.{name}").eqNullSafe(F.col(f"doubted.{name}"))
-        for name in ("cluster", "metric", "topic", "hour", "members", "partition")
-    ]
-    hours = rows.withColumn("hour", survey.hour()).alias("runs")
-    return hours.join(doubted, same, "left").select("runs.*", "taken").drop("hour")
+        F.col(f"runs.{ours}").eqNullSafe(F.col(f"doubted.{theirs}"))
+        for ours, theirs in (
+            ("cluster", "cluster"), ("doubted_as", "metric"), ("topic", "topic"), ("hour", "hour"),
+            ("members", "members"), ("partition", "partition"),
+        )
+    ]  # fmt: skip
+    joined = rows.withColumns(keys).alias("runs").join(doubted, same, "left")
+    return joined.select("runs.*", "taken").drop(*keys)
 
 
 def _fills_window(bronze: Bronze) -> Column:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import exact, grains
 from lakehouse import lake as lakes
-from lakehouse.sweep import quoted
+from lakehouse.pieces import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

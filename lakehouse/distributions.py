@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import claims, exact, histograms, sweep, tables
 from lakehouse.metrics import flagged, is_counter
+from lakehouse.pieces import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -38,13 +39,18 @@ _KEYS: Final = ("cluster", "metric", *_SUBJECT, "sign", "bucket", "window")
 
 def distributions(bronze: Bronze) -> DataFrame:
     """Time per bucket of value at the finest grain."""
+    asked_for = bronze.survey.distributed
+    if not asked_for:
+        return bronze.nothing(tables.DISTRIBUTIONS)
+    if any(asked_for.values()):
+        bronze = bronze.as_written()
     wanted = _asked_for() & F.col("value").isNotNull() & ~_beyond_cap()
     of_topics = _of_topics(bronze, wanted)
     values = of_topics.unionByName(_of_others(bronze, wanted), allowMissingColumns=True)
     value, us = F.col("value"), F.col("us")
     return (
         values.withColumns({"sign": histograms.sign(value), "bucket": histograms.bucket(value)})
-        .groupBy(*sweep.quoted(_KEYS))
+        .groupBy(*quoted(_KEYS))
         .agg(
             F.sum(us).alias("duration_us"),
             exact.total("value * us / 1e6D").alias("value_seconds"),
@@ -66,10 +72,10 @@ def _of_topics(bronze: Bronze, wanted: Column) -> DataFrame:
     """Values of partitions, and of topics as the total of their brokers."""
     pieces = claims.topic_pieces(bronze).where(wanted)
     value = F.expr(exact.double(sweep.lanes_of("v"))).alias("value")
-    whose = sweep.quoted(claims.TOPIC_KEYS)
+    whose = quoted(claims.TOPIC_KEYS)
     of_partitions = pieces.where("level = 'partition'")
     length = F.col("e") - F.col("s")
-    partitions = of_partitions.where("weight > 0").select(
+    partitions = claims.with_derived(of_partitions.where("weight > 0")).select(
         *whose, "value", (length * F.col("weight")).alias("us")
     )
     if bronze.survey.overlapping:
@@ -77,7 +83,7 @@ def _of_topics(bronze: Bronze, wanted: Column) -> DataFrame:
         partitions = partitions.unionByName(
             atoms.select(*whose, value, F.col("length").alias("us"))
         )
-    events = claims.topic_events(bronze, pieces.where("level = 'topic'"))
+    events = claims.topic_events(bronze, pieces.where("level = 'topic'"), sweep.EVERYTHING)
     totals = sweep.sweep(events, claims.TOPIC_KEYS).where("obs > 0 AND length > 0")
     return partitions.unionByName(totals.select(*whose, value, F.col("length").alias("us")))
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import measures
 from lakehouse.metrics import is_measure
+from lakehouse.tables import GROUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,4 +20,7 @@ KEYS: Final = ("cluster", "metric", "group", "topic", "window")
 
 def groups(bronze: Bronze) -> DataFrame:
     """Consumer groups per topic, summed over partitions."""
+    survey = bronze.survey
+    if not (survey.tells("group", counters=False) or survey.tells("group", counters=True)):
+        return bronze.nothing(GROUPS)
     return measures.additive(bronze.runs().where((F.col("level") == "group") & is_measure()), KEYS)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import grains, tables
 from lakehouse import lake as lakes
 from lakehouse.periods import instant
-from lakehouse.sweep import quoted
+from lakehouse.pieces import quoted
 from lakehouse.units import Pair
 
 if TYPE_CHECKING:

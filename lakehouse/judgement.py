@@ -21,13 +21,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 IMPOSSIBLE_NAME: Final = "no metric can have this name"
-_GREATEST: Final = 1e19
-_LONGEST_EDGE_US: Final = 86_400_000_000
+GREATEST: Final = 1e19
+"""No bean holds more."""
+LONGEST_EDGE_US: Final = 86_400_000_000
+"""No edge is longer: a day."""
 _NAMES: Final = ("topic", "user", "client_id", "group")
 
 
 def misplaced(committed: dt.datetime, window_seconds: int) -> Column:
-    """Reasons that runs and scrapes share: where in time a row lies."""
+    """Reasons that runs and scrapes share: where in time a row lies.
+
+    A row in another date's partition is set aside as it comes (see ``aside``).
+    """
     length = F.unix_micros("end") - F.unix_micros("window")
     latest = F.lit(committed + CLOCK_SLACK)
     return (
@@ -37,7 +42,6 @@ def misplaced(committed: dt.datetime, window_seconds: int) -> Column:
             length > window_seconds * 1_000_000,
             f"it crosses a window of {grains.name(window_seconds)}",
         )
-        .when(F.col("date") != F.to_date("start"), "its date is not that of its start")
     )
 
 
@@ -52,7 +56,7 @@ def of_value(impossible: Sequence[str], long_labels: Sequence[str]) -> Column:
     named = F.col("metric").isin(*impossible) if impossible else F.lit(False)  # noqa: FBT003
     return (
         F.when((F.col("lead_us") < 0) | (F.col("tail_us") < 0), "an edge is negative")
-        .when(edge > _LONGEST_EDGE_US, "an edge is longer than a day")
+        .when(edge > LONGEST_EDGE_US, "an edge is longer than a day")
         .when(no_number("value"), "the value is no number")
         .when(named, IMPOSSIBLE_NAME)
         .when(_name_is_odd(long_labels), "a name is empty or too long")
@@ -68,7 +72,7 @@ def of_value(impossible: Sequence[str], long_labels: Sequence[str]) -> Column:
 
 def no_number(name: str) -> Column:
     """Whether a double is NaN, or beyond what a bean can hold."""
-    return F.isnan(name) | (F.abs(name) > _GREATEST)
+    return F.isnan(name) | (F.abs(name) > GREATEST)
 
 
 def of_set() -> Column:
@@ -107,6 +111,12 @@ def label_is_long() -> Column:
         F.exists(F.map_values("labels"), lambda value: F.octet_length(value) > LONGEST_NAME),
         F.lit(False),  # noqa: FBT003 - a literal
     )
+
+
+def labels_are_long() -> Column:
+    """Whether a value among a run's labels may be too long; quickly told."""
+    values = F.map_values("labels").cast("string")
+    return F.coalesce(F.octet_length(values) > LONGEST_NAME, F.lit(False))  # noqa: FBT003
 
 
 def _name_is_odd(long_labels: Sequence[str]) -> Column:

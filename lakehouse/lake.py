@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
+_RECENT: Final = 20
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
@@ -190,6 +192,24 @@ def replace(lake: Lake, table: Table, rows: DataFrame, where: str) -> None:
     sized = shaped.hint("rebalance", *table.partition_by) if adaptive else shaped.coalesce(1)
     writer = sized.write.format("delta").mode("overwrite")
     writer.option("replaceWhere", where).saveAsTable(lake.name(table))
+
+
+def put(spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, mode: str) -> int:
+    """Write rows in one commit and say which version that made, whoever else writes.
+
+    Args:
+        spark: The session.
+        lake: The lake.
+        table: A table of gold.
+        rows: In the table's columns.
+        mode: ``append`` or ``overwrite``.
+    """
+    name = uuid.uuid4().hex
+    writer = rows.write.format("delta").mode(mode).option("userMetadata", name)
+    writer.saveAsTable(lake.name(table))
+    found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {_RECENT}")
+    (row,) = found.where(F.col("userMetadata") == name).select("version").collect()
+    return int(row["version"])
 
 
 def append(lake: Lake, table: Table, rows: DataFrame) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import exact
 from lakehouse.metrics import flagged, is_counter
-from lakehouse.sweep import pieces, quoted
+from lakehouse.pieces import pieces, quoted
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
+
+
+_SECONDS: Final = exact.Lanes(*(f"sum(IF(counter, NULL, {lane}))" for lane in exact.Lanes._fields))
 
 
 def counters(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -35,12 +38,12 @@ def counters(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
 def additive(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Runs of series that never overlap, summed; bounds of gauges are sums of the edges."""
     columns = {
-        "observed_us": "sum(IF(counter AND value IS NULL, 0L, (e - s) * series))",
-        "min": "min(IF(counter, NULL, value))",
+        "observed_us": "sum(IF(counter AND value IS NULL, 0L, held_us * series))",
+        "min": "min(IF(counter, NULL, lowest))",
         "max": "max(IF(counter, NULL, value))",
-        "positive_us": "sum(IF(counter, NULL, p * (e - s)))",
-        "positive_low_us": "sum(IF(counter, NULL, p * (sure_end - s)))",
-        "positive_high_us": "sum(IF(counter, NULL, p * (e - may_start + spilled)))",
+        "positive_us": "sum(IF(counter, NULL, p * held_us))",
+        "positive_low_us": "sum(IF(counter, NULL, p * sure_us))",
+        "positive_high_us": "sum(IF(counter, NULL, p * (may_us + spilled_us)))",
         "series": "CAST(max(series) AS BIGINT)",
         "known_wrong": "max(wrong) = 1",
     }
@@ -50,7 +53,7 @@ def additive(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
         .groupBy(*quoted(keys))
         .agg(
             *(F.expr(sql).alias(name) for name, sql in columns.items()),
-            exact.total("IF(counter, NULL, val * (e - s) / 1e6D)").alias("value_seconds"),
+            F.expr(exact.double(_SECONDS)).alias("value_seconds"),
             exact.total("IF(counter, value, NULL)").alias("increase"),
         )
     )

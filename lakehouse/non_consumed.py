@@ -8,6 +8,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import sweep
+from lakehouse.pieces import quoted
+from lakehouse.tables import NON_CONSUMED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 def non_consumed(bronze: Bronze) -> DataFrame:
     """Offsets lost before a group read them, for partitions where some were or may have been."""
+    if not bronze.survey.tells("group", counters=True):
+        return bronze.nothing(NON_CONSUMED)
     runs = bronze.runs().where("level = 'group' AND metric LIKE 'kafka.group.non_consumed.%'")
     low = F.col("metric").endswith(".low")
     length = F.unix_micros("end") - F.unix_micros("start")
@@ -28,7 +32,7 @@ def non_consumed(bronze: Bronze) -> DataFrame:
 
     # Sets are taken apart only where something was lost, or may have been.
     told = (F.col("value") > 0) | ~known
-    topic = Window.partitionBy(*sweep.quoted(("cluster", "group", "topic", "window")))
+    topic = Window.partitionBy(*quoted(("cluster", "group", "topic", "window")))
     runs = runs.withColumn("told", F.max(told.cast("int")).over(topic)).where("told = 1")
     one = F.explode(F.coalesce("partitions", F.array("partition"))).alias("one")
     rows = (

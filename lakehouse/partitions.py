@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import claims, measures, sweep
+from lakehouse.pieces import sums
+from lakehouse.tables import PARTITIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,11 +19,20 @@ _NOT_ZERO: Final = "positive_us > 0 OR `max` != 0 OR `min` != 0"
 
 def partitions(bronze: Bronze) -> DataFrame:
     """Partitions that were not zero: the union over the sources that claim one."""
+    rows = bronze.nothing(PARTITIONS)
+    if bronze.survey.tells("partition", counters=False):
+        rows = rows.unionByName(_gauges(bronze), allowMissingColumns=True)
+    if bronze.survey.tells("partition", counters=True):
+        rising = bronze.runs().where("level = 'partition' AND partition IS NOT NULL")
+        counted = measures.counters(rising, KEYS).where("increase > 0")
+        rows = rows.unionByName(counted, allowMissingColumns=True)
+    return rows
+
+
+def _gauges(bronze: Bronze) -> DataFrame:
     pieces = claims.topic_pieces(bronze).where("level = 'partition'")
-    rows = sweep.sums(claims.partition_pieces(bronze, pieces), KEYS).where(_NOT_ZERO)
+    rows = claims.with_derived(sums(claims.partition_pieces(bronze, pieces), KEYS).where(_NOT_ZERO))
     if bronze.survey.overlapping:
         swept = sweep.measures(claims.taken_atoms(pieces), KEYS).where(_NOT_ZERO)
         rows = rows.unionByName(swept.select(*rows.columns))
-    rising = bronze.runs().where("level = 'partition' AND partition IS NOT NULL")
-    counted = measures.counters(rising, KEYS).where("increase > 0")
-    return rows.unionByName(counted, allowMissingColumns=True)
+    return rows

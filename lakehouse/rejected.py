@@ -24,11 +24,14 @@ CLOCK_SLACK: Final = dt.timedelta(hours=1)
 
 def rejected(bronze: Bronze) -> DataFrame:
     """One row per reason, window, source and metric at the finest grain."""
-    runs = bronze.judged_runs().select(F.lit("runs").alias("table"), "metric", "members", *_COMMON)
+    runs = bronze.judged_runs().select(
+        F.lit("runs").alias("table"), "metric", "members", "rows", *_COMMON
+    )
     scrapes = bronze.judged_scrapes().select(
         F.lit("scrapes").alias("table"),
         F.col("family").alias("metric"),
         F.lit(None).cast("string").alias("members"),
+        F.lit(None).cast("bigint").alias("rows"),
         *_COMMON,
     )
     keys = ("cluster", "window", "reason", "table", "source", "metric", "members")
@@ -41,7 +44,7 @@ def rejected(bronze: Bronze) -> DataFrame:
             F.max("end").alias("end"),
             F.min("agent").alias("agent"),
             F.min("batch").alias("batch"),
-            F.count("*").alias("rows"),
+            F.sum(F.coalesce("rows", F.lit(1))).alias("rows"),
         )
     )
 

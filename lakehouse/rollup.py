@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from lakehouse import changes, gold, lease, plan, tables, upkeep
+from lakehouse import changes, condensed, gold, lease, plan, tables, upkeep
 from lakehouse import lake as lakes
 from lakehouse import progress as progresses
 from lakehouse.bronze import Bronze
@@ -46,6 +46,8 @@ class Wanted:
         tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
         take_over: Take the lease, whoever holds it.
         most_rows: Rows of bronze that are recomputed at once, but for a single hour.
+        condense_from: Rows of bronze that a stretch is known to have from which on it is condensed
+            first: read once and not for each table.
         terms: How long the lease holds.
         jobs: What fills the tables.
     """
@@ -54,6 +56,7 @@ class Wanted:
     tidy: str = DAILY
     take_over: bool = False
     most_rows: int = 5_000_000
+    condense_from: int = 200_000
     terms: Terms = lease.USUAL
     jobs: gold.Jobs = gold.jobs
 
@@ -200,6 +203,10 @@ class _Run:
             bronze = Bronze(
                 self.spark, self.lake, now, newest.committed, stretch.units, self.window_seconds
             )
+            if stretch.rows >= self.wanted.condense_from:
+                self.held.check()
+                bronze = condensed.prepared(bronze)
+                self.step(tables.CONDENSED.name)
             write(bronze, self.wanted.jobs(bronze, self.objectives), self.held.check, self.step)
             if len(todo.stretches) > 1:
                 noted = Noted(todo.how, now, stretch.units.pairs)
@@ -208,6 +215,8 @@ class _Run:
             done = Done(done.hours + len(stretch.units.pairs), total, done.rows + stretch.rows)
             self.watch(done)
         self.held.check()
+        if any(stretch.rows >= self.wanted.condense_from for stretch in todo.stretches):
+            condensed.forget(self.spark, self.lake)
         late, misdated = plan.set_aside(self.spark, self.lake, todo, self.window_seconds)
         if late or misdated:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")

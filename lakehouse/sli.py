@@ -18,8 +18,9 @@ from lakehouse import claims, exact, survey, sweep
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
 from lakehouse.grains import HOUR_SECONDS
 from lakehouse.metrics import PARTITIONS_TOLD, UNDER_MIN_ISR
+from lakehouse.pieces import quoted
 from lakehouse.slo import COVERAGE
-from lakehouse.sweep import quoted
+from lakehouse.tables import SLI
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,17 +34,22 @@ SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
 _VALUES: Final = {"v": "pos", "v_low": "low", "v_high": "high"}
 """Totals, and how many atoms are above zero in them."""
 
+_COUNTED: Final = sweep.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
 
 
 def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     """Good and bad time at the finest grain."""
-    parts: list[DataFrame] = []
-    for level, function in (
-        ("topic", _topics), ("client", _clients), ("group", _groups), ("source", _sources)
-    ):  # fmt: skip
+    told = bronze.survey.tells
+    parts = [bronze.nothing(SLI)]
+    for level, function, is_told in (
+        ("topic", _topics, told("partition", "topic", counters=False)),
+        ("client", _clients, told("client", counters=False)),
+        ("group", _groups, told("group", counters=True)),
+        ("source", _sources, True),
+    ):
         chosen = [objective for objective in objectives if objective.level == level]
-        if chosen:
+        if chosen and is_told:
             parts.append(function(bronze, chosen))
     return reduce(lambda a, b: a.unionByName(b), parts)
 
@@ -55,24 +61,28 @@ def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     is not seen may have something to report, of the topic as of its partitions.
     """
     metrics = sorted({objective.metric for objective in objectives})
-    pieces = claims.topic_pieces(bronze, sorted({*metrics, UNDER_MIN_ISR}))
-    events = claims.topic_events(bronze, pieces)
-    segments = sweep.sweep(_with_claims(events, metrics), TOPIC_KEYS)
+    pieces = claims.topic_pieces(bronze, claims.told_as(sorted({*metrics, UNDER_MIN_ISR})))
+    valued = any(objective.above for objective in objectives)
+    carried = sweep.EVERYTHING if valued else sweep.COUNTS
+    events = claims.topic_events(bronze, pieces, carried)
+    carried = carried.with_whole()
+    segments = sweep.sweep(_with_claims(events, metrics, carried), TOPIC_KEYS, carried)
     seen = _with_topology(bronze, segments, objectives)
     above = _literal({objective.metric: objective.above for objective in objectives})
-    bad = tuple(
-        F.when(above > 0, F.expr(exact.double(sweep.lanes_of(name))) > above).otherwise(
-            F.col(count) > 0
+    bad = tuple(F.col(count) > 0 for count in _VALUES.values())
+    if valued:
+        totals = (F.expr(exact.double(sweep.lanes_of(name))) > above for name in _VALUES)
+        bad = tuple(
+            F.when(above > 0, total).otherwise(any_)
+            for total, any_ in zip(totals, bad, strict=True)
         )
-        for name, count in _VALUES.items()
-    )
     told = F.col("whole") >= F.col("partitions_told")
     good = told & (F.col("obs") > 0) & ~bad[0]
     rows = _told(_times(seen, (*TOPIC_KEYS, "attributes"), good, bad), objectives, "attributes")
     return rows.where(_asked_for(objectives)).drop("attributes")
 
 
-def _with_claims(events: DataFrame, metrics: Sequence[str]) -> DataFrame:
+def _with_claims(events: DataFrame, metrics: Sequence[str], carried: sweep.Carried) -> DataFrame:
     """Events per metric; those of under min ISR count the claimed partitions for every metric."""
 
     def role(metric: Column, itself: int) -> Column:
@@ -90,7 +100,7 @@ def _with_claims(events: DataFrame, metrics: Sequence[str]) -> DataFrame:
     rows = rows.select(
         *quoted(("cluster", "topic", "window")),
         F.col("role.metric").alias("metric"),
-        F.expr(sweep.made("t", columns)).alias("event"),
+        F.expr(sweep.made("t", columns, carried)).alias("event"),
     )
     return rows.where(F.col("metric").isin(*metrics)).select(*quoted(TOPIC_KEYS), "event.*")
 
@@ -120,7 +130,7 @@ def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         "high": f"IF(is_high, {lost}, 0)",
     }
     events = sweep.counted(rows, keys, counts)
-    segments = sweep.sweep(events, keys).withColumn("high", F.greatest("high", "pos"))
+    segments = sweep.sweep(events, keys, _COUNTED).withColumn("high", F.greatest("high", "pos"))
     best = _most(F.col("obs") + F.col("whole"), keys)
     good = (F.col("pos") == 0) & (F.col("whole") == 0) & (F.col("obs") >= F.col("best"))
     return _told(_times(segments.withColumn("best", best), keys, good), objectives)
@@ -136,7 +146,7 @@ def _sources(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     counts = {"obs": f"1 - {failed}", "pos": failed, "low": failed, "high": failed}
     rows = bronze.scrapes().where("outcome != 'skipped'").withColumn("metric", F.lit(COVERAGE))
     events = sweep.counted(rows.where(_of(objectives)), keys, counts)
-    return _told(_times(*_at_best(sweep.sweep(events, keys), keys)), objectives)
+    return _told(_times(*_at_best(sweep.sweep(events, keys, _COUNTED), keys)), objectives)
 
 
 def _at_best(segments: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, Sequence[str], Column]:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse.metrics import DESCRIBING, NODE_FENCED, QUOTAS, REPLICAS
-from lakehouse.sweep import quoted
+from lakehouse.pieces import quoted
 from lakehouse.tables import SUBJECTS
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ Two questions are asked once for all tables, of hours and not of runs, and their
 - Which rows cannot be used for a reason that many rows share: a name, a set.
 - Which partitions may not simply be summed in an hour, since runs of theirs may *overlap*: two
   sources or agents tell of the partition (its leader moved, or a stale one says 0), or a lead may
-  reach back over an earlier run above zero. All others have runs that do not overlap, edges
-  included, so that sums over runs are sums over time. To say so too often costs time only.
+  reach back over an earlier run above zero; or runs were put together (see ``condensed``) that
+  leave gaps. All others have runs that do not overlap, edges included, so that sums over runs are
+  sums over time. To say so too often costs time only.
 
 Where many partitions overlap, the answer names each; it never names what is well.
 """
@@ -14,10 +15,11 @@ Where many partitions overlap, the answer names each; it never names what is wel
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Row, Window
+from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import judgement
@@ -28,12 +30,13 @@ from lakehouse.metrics import (
     PARTITIONS_TOLD,
     UNAVAILABLE,
     UNDER_MIN_ISR,
+    flagged,
     is_counter,
     is_shared,
     level,
 )
-from lakehouse.sweep import lead_edge, quoted
-from lakehouse.tables import MEMBERS, METRIC_NAME
+from lakehouse.pieces import lead_edge, quoted
+from lakehouse.tables import FLAG_DISTRIBUTION, MEMBERS, METRIC_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -48,6 +51,9 @@ _OVERLAPPING: Final = (
     "cluster string, metric string, topic string, hour bigint, members string, partition int, "
     "taken array<int>"
 )
+_ATOM: Final = ("cluster", "metric", "topic", "hour", "one", "part")
+_DOUBTFUL: Final = "cluster string, metric string, topic string, hour bigint, one int, part string"
+_TANGLED: Final = "cluster string, metric string, topic string, partition int, hour bigint"
 _FAULTY: Final = "cluster string, topic string, members string, series int, fault string"
 
 
@@ -61,8 +67,14 @@ class Survey:
         telling: Clusters and hours (since the epoch) in which anybody tells how many partitions
             topics have.
         faulty: Claims whose set is at fault: cluster, topic, set, series, reason.
-        overlapping: Claims of partitions that may not be summed: who is told of (``_CLAIM``), and
-            which partitions of these.
+        overlapping: Claims of partitions that may not be summed: who is told of (``_CLAIM``),
+            which partitions of these, and whether runs of theirs were put together.
+        kinds: Levels of which there are runs at all (see ``metrics.level``), of gauges (False) or
+            counters (True).
+        leaderless: Whether anybody tells of partitions without a leader.
+        totalled: Metrics of topics, whose brokers are added up at each instant.
+        distributed: Metrics whose distribution is asked for; True where values of them were put
+            together.
     """
 
     impossible: tuple[str, ...]
@@ -70,26 +82,48 @@ class Survey:
     telling: frozenset[tuple[str, int]]
     faulty: tuple[Row, ...]
     overlapping: tuple[Row, ...]
+    kinds: frozenset[tuple[str, bool]]
+    leaderless: bool
+    totalled: tuple[str, ...]
+    distributed: Mapping[str, bool]
+
+    def tells(self, *levels: str, counters: bool) -> bool:
+        """Whether there are runs at all: what nobody tells of need not be looked for."""
+        return any((level, counters) in self.kinds for level in levels)
 
 
 def survey(bronze: Bronze) -> Survey:
     """Ask both questions: two short jobs."""
     told = F.when(F.col("metric") == PARTITIONS_TOLD, F.struct("cluster", hour().alias("hour")))
-    long = F.max(judgement.label_is_long()).alias("long")
-    named = bronze.placed_runs().groupBy("metric", told.alias("told")).agg(long).collect()
+    asked = {
+        "long": judgement.labels_are_long(),
+        "leaderless": F.col("metric") == LEADERLESS,
+        "totalled": (level() == "topic") & is_shared() & ~is_counter(),
+        "distributed": flagged(FLAG_DISTRIBUTION),
+        "together": F.col("rows").isNotNull(),
+    }
+    kind = F.struct(level().alias("level"), is_counter().alias("counter"))
+    found = bronze.placed_runs().groupBy("metric", told.alias("told"), kind.alias("kind"))
+    named = found.agg(*(F.max(column).alias(name) for name, column in asked.items())).collect()
     name = re.compile(METRIC_NAME)
     impossible = {row["metric"] for row in named if not name.fullmatch(row["metric"])}
-    names = (
-        tuple(sorted(impossible)),
-        tuple(sorted({row["metric"] for row in named if row["long"]})),
-    )
+
+    def having(*what: str) -> tuple[str, ...]:
+        return tuple(sorted({row["metric"] for row in named if all(row[one] for one in what)}))
+
     telling = frozenset((row["told"][0], row["told"][1]) for row in named if row["told"])
-    found = _doubtful(_claims(bronze, judgement.of_value(*names))).collect()
+    names = (tuple(sorted(impossible)), having("long"))
+    faults, overlaps = _overlapping(_claims(bronze, judgement.of_value(*names)))
+    spread = having("distributed", "together")
     return Survey(
         *names,
         telling,
-        tuple(row for row in found if row["fault"] is not None),
-        tuple(row for row in found if row["fault"] is None),
+        tuple(faults),
+        tuple(overlaps),
+        frozenset((row["kind"]["level"], row["kind"]["counter"]) for row in named),
+        bool(having("leaderless")),
+        having("totalled"),
+        {metric: metric in spread for metric in having("distributed")},
     )
 
 
@@ -100,7 +134,9 @@ def hour(of: str = "start") -> Column:
 
 def faulty(bronze: Bronze) -> DataFrame:
     """Claims whose set is at fault, as a small table."""
-    rows = {(r.cluster, r.topic, r.members, r.series, r.fault) for r in bronze.survey.faulty}
+    rows = {
+        (r.cluster, r.topic, r.fault_members, r.fault_series, r.fault) for r in bronze.survey.faulty
+    }
     return F.broadcast(bronze.spark.createDataFrame(list(rows), _FAULTY))
 
 
@@ -108,6 +144,20 @@ def overlapping(bronze: Bronze) -> DataFrame:
     """Claims of partitions that may not be summed, as a small table."""
     rows = [tuple(r[name] for name in (*_CLAIM, "taken")) for r in bronze.survey.overlapping]
     return F.broadcast(bronze.spark.createDataFrame(rows, _OVERLAPPING))
+
+
+def tangled(bronze: Bronze, rows: DataFrame) -> DataFrame | None:
+    """Of rows of bronze those of partitions and hours of which no sum of runs says enough."""
+    claims = [row for row in bronze.survey.overlapping if row["tangled"]]
+    if not claims:
+        return None
+    found = [(r.cluster, r.metric, r.topic, r.partition, r.hour) for r in claims]
+    atoms = F.broadcast(bronze.spark.createDataFrame(found, _TANGLED))
+    near = F.col("metric").isin(*{row[1] for row in found}) & F.col("topic").isin(
+        *{row[2] for row in found}
+    )
+    keys = ["cluster", "metric", "topic", "partition", "hour"]
+    return rows.where(near).withColumn("hour", hour()).join(atoms, keys, "left_semi")
 
 
 def _claims(bronze: Bronze, of_value: Column) -> DataFrame:
@@ -122,6 +172,8 @@ def _claims(bronze: Bronze, of_value: Column) -> DataFrame:
     claims = rows.groupBy(*quoted(keys)).agg(
         F.count_if(positive).alias("positives"),
         F.count_if(begun).alias("leads"),
+        F.count_if(~F.col("gapless")).alias("gaps"),
+        F.count("rows").alias("together"),
         F.min(F.when(positive, start)).alias("first"),
         F.min(F.when(begun, start)).alias("first_lead"),
     )
@@ -141,44 +193,59 @@ def _sets(bronze: Bronze) -> DataFrame:
     return both.select("cluster", "members", "content.*", told.alias("told"))
 
 
-def _doubtful(claims: DataFrame) -> DataFrame:
+def _overlapping(claims: DataFrame) -> tuple[list[Row], list[Row]]:
     """Claims at fault, and claims of partitions whose runs may overlap, with these partitions."""
-    of_topic = F.col("partition").isNull() & F.col("members").isNull()
-    both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
-    unavailable = (F.col("metric") == UNDER_MIN_ISR) | (
-        (F.col("metric") == LEADERLESS) & (F.col("positives") > 0)
+    each = _of_partitions(claims)
+    told = each.groupBy(*_ATOM, "fault", "fault_members", "fault_series").agg(
+        F.min("by").alias("by_first"),
+        F.max("by").alias("by_last"),
+        F.sum("leads").alias("leads"),
+        F.sum("gaps").alias("gaps"),
+        F.min("first").alias("first"),
+        F.min("first_lead").alias("first_lead"),
     )
+    overlap = (
+        (F.col("by_first") != F.col("by_last"))
+        | (F.col("leads") > 1)
+        | (F.col("gaps") > 0)
+        | ((F.col("leads") == 1) & (F.col("first") < F.col("first_lead")))
+    )
+    found = told.where(overlap | F.col("fault").isNotNull()).collect()
+    doubtful = [tuple(row[name] for name in _ATOM) for row in found if row["fault"] is None]
+    faults = [row for row in found if row["fault"] is not None]
+    if not doubtful:
+        return faults, []
+    atoms = F.broadcast(claims.sparkSession.createDataFrame(doubtful, _DOUBTFUL)).alias("atoms")
+    same = [F.col(f"each.{name}").eqNullSafe(F.col(f"atoms.{name}")) for name in _ATOM]
+    taken = each.alias("each").join(atoms, same, "left_semi").groupBy(*_CLAIM)
+    return faults, taken.agg(
+        F.array_sort(F.collect_set("one")).alias("taken"),
+        (F.max("together") > 0).alias("tangled"),
+    ).collect()
+
+
+def _of_partitions(claims: DataFrame) -> DataFrame:
+    """A row for each partition that is claimed; one for each claim at fault.
+
+    Of under min ISR and what is derived of it partitions are doubted together.
+    """
+    of_topic = F.col("partition").isNull() & F.col("members").isNull()
+    gone = (F.col("metric") == LEADERLESS) & (F.col("positives") > 0)
+    under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
+    both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
     one = F.array(F.when(of_topic, WHOLE_SOURCE).otherwise(F.col("partition")))
+    well = F.col("fault").isNull()
+    nobody = F.array(F.lit(None).cast("int"))
     rows = claims.withColumns(
         {
             "by": F.concat_ws(" ", "source", "agent", "metric"),
             "part": F.when(of_topic, F.col("source")),
-            "metrics": F.when(unavailable, both).otherwise(F.array("metric")),
-            "partitions": F.when(F.col("fault").isNull(), F.coalesce("partitions", one)).otherwise(
-                F.array(F.lit(None).cast("int"))
-            ),
-        }
-    ).withColumn("metric", F.explode("metrics"))
-    rows = rows.withColumn("one", F.explode("partitions"))
-    told = Window.partitionBy("cluster", "metric", "topic", "hour", "one", "part", "fault")
-    rows = rows.withColumns(
-        {
-            "by_first": F.min("by").over(told),
-            "by_last": F.max("by").over(told),
-            "all_leads": F.sum("leads").over(told),
-            "earliest": F.min("first").over(told),
-            "earliest_lead": F.min("first_lead").over(told),
+            "metrics": F.when(gone, both).otherwise(F.array(under)),
+            "partitions": F.when(well, F.coalesce("partitions", one)).otherwise(nobody),
+            "fault_members": F.when(~well, F.col("members")),
+            "fault_series": F.when(~well, F.col("series")),
         }
     )
-    overlap = (
-        (F.col("by_first") != F.col("by_last"))
-        | (F.col("all_leads") > 1)
-        | ((F.col("all_leads") == 1) & (F.col("earliest") < F.col("earliest_lead")))
-    )
-    return (
-        rows.where(overlap | F.col("fault").isNotNull())
-        .groupBy(
-            *_CLAIM, F.when(F.col("fault").isNotNull(), F.col("series")).alias("series"), "fault"
-        )
-        .agg(F.array_sort(F.collect_set("one")).alias("taken"))
+    return rows.withColumn("metric", F.explode("metrics")).withColumn(
+        "one", F.explode("partitions")
     )

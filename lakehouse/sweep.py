@@ -18,112 +18,120 @@ Columns of events, and after a sweep of segments that begin at ``t`` and last ``
         lanes (see exact); v_pos: of those above zero.
     spill_sum, spill, opens: time before the window in which the value may already have held.
     lo, hi, wrong: least and greatest single value, and whether it is flagged as known wrong.
+    observed_us to fine: what a piece, or several of the same times, sums up to.
+
+Most sweeps count and value nothing: they carry few of these columns (see ``Carried``), for what a
+sweep costs is sorting them.
 
 Several events at one instant leave segments of no length: what they tell for themselves (the last
-two lines) counts, their running sums do not.
+three lines) counts, their running sums do not.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import exact
-from lakehouse.tables import FLAG_KNOWN_WRONG, FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
+from lakehouse.pieces import END, START, WINDOW, aggregated, quoted, with_
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 EXACT: Final = "decimal(38,6)"
 """Sums of doubles depend on their order, and would differ after a re-run; sums of these do not."""
 
 VALUES: Final = ("v", "v_low", "v_high", "v_pos")
-_COUNTS: Final = ("obs", "pos", "low", "high", "whole")
-_RUNNING: Final = (*_COUNTS, *(f"{name}_{lane}" for name in VALUES for lane in exact.Lanes._fields))
+_COUNTS: Final = ("obs", "pos", "low", "high")
+_LANES: Final = tuple(f"{name}_{lane}" for name in VALUES for lane in exact.Lanes._fields)
+_SUMMED: Final = ("observed_us", "positive_us", "positive_low_us", "positive_high_us")
 _TOLD: Final = {
-    "spill_sum": "BIGINT", "spill": "BIGINT", "opens": "INT", "lo": "DOUBLE", "hi": "DOUBLE",
-    "wrong": "INT",
+    "spill": "BIGINT", "opens": "INT", "spill_sum": "BIGINT", "lo": "DOUBLE", "hi": "DOUBLE",
+    "wrong": "INT", **dict.fromkeys((*_SUMMED, *exact.Lanes._fields), "BIGINT"),
 }  # fmt: skip
 
 
-def lead_edge() -> str:
-    """Time before a run in which its value may already have been above zero, microseconds."""
-    return f"IF({_flagged(FLAG_PREVIOUS_POSITIVE)}, 0L, lead_us)"
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Which columns events carry: those that are summed up along time, and what they tell."""
+
+    running: tuple[str, ...]
+    told: tuple[str, ...]
+
+    @property
+    def is_valued(self) -> bool:
+        """Whether values are summed up along time."""
+        return _LANES[0] in self.running
+
+    def with_whole(self) -> Carried:
+        """With the column ``whole`` too."""
+        return Carried((*self.running, "whole"), self.told)
 
 
-def pieces(rows: DataFrame) -> DataFrame:
-    """Edges of runs in microseconds: what may have held, and what surely did.
-
-    ``rows`` have ``window``, ``start``, ``end``, ``lead_us``, ``tail_us``, ``value`` and ``flags``.
-    A lead is clipped at the window; what spills beyond it belongs to the window before and is
-    added once to the bound (see ``measures``). An edge between two values above zero is none.
-    """
-    window, start, end = (f"unix_micros(`{name}`)" for name in ("window", "start", "end"))
-    tail = f"IF({_flagged(FLAG_NEXT_POSITIVE)}, 0L, tail_us)"
-    return _with(
-        rows,
-        {
-            "s": start,
-            "e": end,
-            "opening": f"{start} = {window}",
-            "sure_end": f"greatest({start}, {end} - {tail})",
-            "may_start": f"greatest({window}, {start} - {lead_edge()})",
-            "val": "coalesce(value, 0D)",
-            "p": "IF(value > 0, 1L, 0L)",
-            "spilled": f"greatest(0L, {lead_edge()} - ({start} - {window}))",
-            "wrong": f"CAST({_flagged(FLAG_KNOWN_WRONG)} AS INT)",
-        },
-    )
+COUNTS: Final = Carried(_COUNTS, ("spill", "opens"))
+_BY_SHAPES: Final = ("lo", "hi", "wrong", *_SUMMED, *exact.Lanes._fields)
+SUMS: Final = Carried(_COUNTS, ("spill", "opens", *_BY_SHAPES))
+"""Counts, and sums that each piece tells for itself (see pieces.shapes)."""
+EVERYTHING: Final = Carried(
+    (*_COUNTS, *_LANES), ("spill", "opens", "spill_sum", "lo", "hi", "wrong")
+)
 
 
-def _flagged(flag: str) -> str:
-    return f"coalesce(array_contains(flags, '{flag}'), false)"
-
-
-def _with(rows: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    return rows.withColumns({name: F.expr(sql) for name, sql in columns.items()})
-
-
-def events(piece: DataFrame, keys: Sequence[str]) -> DataFrame:
+def events(piece: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING) -> DataFrame:
     """The events of pieces: two, and two more where a positive one has edges.
 
-    ``weight`` is how many series a piece stands for; above 1 only where all of them are zero. The
-    pieces of an atom do not overlap, or the atom is swept before its spill is asked for.
+    ``weight`` is how many series a piece stands for. Where values are carried it is above 1 only
+    where all of them are zero. The pieces of an atom do not overlap, or the atom is swept before
+    its spill is asked for.
     """
     sure, may = "sure_end = e", "may_start = s"
+    shaped = {name: name for name in carried.told if name in _BY_SHAPES}
+    single = {"hi": "value", "lo": "lowest", "wrong": "wrong"}
     starts = event(
         "s",
-        {"obs": "weight", "pos": "p", "low": "p", "high": f"IF({may}, p, 0L)"},
+        {"obs": "weight", "pos": "p * weight", "low": "p * weight",
+         "high": f"IF({may}, p * weight, 0L)"},
         {"v": "val", "v_pos": "p * val", "v_low": "p * val", "v_high": f"IF({may}, p * val, 0D)"},
-        {"spill_sum": "IF(opening, 0L, p * spilled)", "spill": "p * spilled",
-         "opens": "CAST(opening AND p = 1 AS INT)", "wrong": "wrong", "hi": "value", "lo": "value"},
+        {"spill_sum": "IF(opening, 0L, p * spilled_us)", "spill": "p * spilled_us",
+         "opens": "CAST(opening AND p = 1 AS INT)",
+         **(single if carried.is_valued else shaped)},
+        carried,
     )  # fmt: skip
     ends = event(
         "e",
-        {"obs": "-weight", "pos": "-p", "high": "-p", "low": f"IF({sure}, -p, 0L)"},
+        {"obs": "-weight", "pos": "-p * weight", "high": "-p * weight",
+         "low": f"IF({sure}, -p * weight, 0L)"},
         {"v": "-val", "v_pos": "-p * val", "v_high": "-p * val",
          "v_low": f"IF({sure}, -p * val, 0D)"},
+        carried=carried,
     )  # fmt: skip
     surely_ended = event(
-        "sure_end", {"low": f"IF({sure}, 0L, -p)"}, {"v_low": f"IF({sure}, 0D, -p * val)"}
+        "sure_end",
+        {"low": f"IF({sure}, 0L, -p * weight)"},
+        {"v_low": f"IF({sure}, 0D, -p * val)"},
+        carried=carried,
     )
     may_have_begun = event(
-        "may_start", {"high": f"IF({may}, 0L, p)"}, {"v_high": f"IF({may}, 0D, p * val)"}
+        "may_start",
+        {"high": f"IF({may}, 0L, p * weight)"},
+        {"v_high": f"IF({may}, 0D, p * val)"},
+        carried=carried,
     )
     plain = f"p = 0 OR ({sure} AND {may})"
     all_four = f"array({starts}, {ends}, {surely_ended}, {may_have_begun})"
-    both = f"inline(IF({plain}, array({starts}, {ends}), {all_four}))"
-    return piece.select(*quoted(keys), F.expr(both))
+    return _inlined(piece, keys, f"IF({plain}, array({starts}, {ends}), {all_four})")
 
 
 def counted(rows: DataFrame, keys: Sequence[str], counts: Mapping[str, str]) -> DataFrame:
     """Events of rows that count for something from their ``start`` to their ``end``."""
-    started = event("unix_micros(start)", counts)
-    ended = event("unix_micros(`end`)", {name: f"-({sql})" for name, sql in counts.items()})
-    return rows.select(*quoted(keys), F.expr(f"inline(array({started}, {ended}))"))
+    carried = COUNTS.with_whole()
+    started = event(START, counts, carried=carried)
+    ended = event(END, {name: f"-({sql})" for name, sql in counts.items()}, carried=carried)
+    return _inlined(rows, keys, f"array({started}, {ended})")
 
 
 def event(
@@ -131,25 +139,30 @@ def event(
     counts: Mapping[str, str],
     values: Mapping[str, str] | None = None,
     told: Mapping[str, str] | None = None,
+    carried: Carried = EVERYTHING,
 ) -> str:
     """An event at ``t``, microseconds: what it adds to counts and values, and what it tells."""
     in_lanes: dict[str, str] = {}
     for name, value in (values or {}).items():
         in_lanes |= _named(name, exact.lanes(value))
-    return made(t, {**counts, **in_lanes, **(told or {})})
+    return made(t, {**counts, **in_lanes, **(told or {})}, carried)
 
 
-def made(t: str, columns: Mapping[str, str]) -> str:
+def made(t: str, columns: Mapping[str, str], carried: Carried = EVERYTHING) -> str:
     """An event of expressions, values in lanes; what is not named adds and tells nothing."""
     running = (
         f"'{name}', "
         + (f"coalesce(CAST({columns[name]} AS BIGINT), 0L)" if name in columns else "0L")
-        for name in _RUNNING
+        for name in carried.running
     )
     told = (
-        f"'{name}', CAST({columns.get(name, 'NULL')} AS {kind})" for name, kind in _TOLD.items()
+        f"'{name}', CAST({columns.get(name, 'NULL')} AS {_TOLD[name]})" for name in carried.told
     )
     return f"named_struct('t', {t}, {', '.join((*running, *told))})"
+
+
+def _inlined(rows: DataFrame, keys: Sequence[str], events_: str) -> DataFrame:
+    return rows.selectExpr(*quoted(keys), f"inline({events_})")
 
 
 def _named(name: str, one: exact.Lanes) -> dict[str, str]:
@@ -161,7 +174,7 @@ def lanes_of(name: str) -> exact.Lanes:
     return exact.Lanes(*(f"{name}_{lane}" for lane in exact.Lanes._fields))
 
 
-def sweep(events_: DataFrame, keys: Sequence[str]) -> DataFrame:
+def sweep(events_: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING) -> DataFrame:
     """Segments between events, with the running sums inside each group of keys."""
     along = f"PARTITION BY {', '.join(quoted(keys))} ORDER BY t"
     so_far = f"({along} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
@@ -169,8 +182,8 @@ def sweep(events_: DataFrame, keys: Sequence[str]) -> DataFrame:
         *quoted(keys),
         "t",
         f"coalesce(lead(t) OVER ({along}) - t, 0L) AS length",
-        *(f"sum({name}) OVER {so_far} AS {name}" for name in _RUNNING),
-        *_TOLD,
+        *(f"sum({name}) OVER {so_far} AS {name}" for name in carried.running),
+        *carried.told,
     )
 
 
@@ -199,7 +212,7 @@ def atoms(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
     for name, share in shares.items():
         columns |= _named(name, share)
     columns |= {name: f"least({name}, 1L)" for name in _COUNTS}
-    return _with(segments, columns)
+    return with_(segments, columns)
 
 
 def _share(total: exact.Lanes, count: str) -> exact.Lanes:
@@ -212,81 +225,77 @@ def _share(total: exact.Lanes, count: str) -> exact.Lanes:
     )
 
 
-def again(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
+def again(segments: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING) -> DataFrame:
     """Segments as events, for a sweep over coarser keys."""
-    opened = made("t", {name: name for name in (*_RUNNING, *_TOLD)})
-    closed = made("t + length", {name: f"-{name}" for name in _RUNNING})
-    return segments.select(*quoted(keys), F.expr(f"inline(array({opened}, {closed}))"))
+    seconds = exact.lanes(f"{_TOTAL} * length / 1e6D")
+    sums = {
+        "observed_us": "length * obs",
+        "positive_us": "length * pos",
+        "positive_low_us": "length * low",
+        "positive_high_us": "length * high + coalesce(spill_sum, 0L)",
+        **seconds._asdict(),
+    }
+    told = {name: sums.get(name, name) for name in carried.told}
+    opened = made("t", {name: name for name in carried.running} | told, carried)
+    closed = made("t + length", {name: f"-{name}" for name in carried.running}, carried)
+    return _inlined(segments, keys, f"array({opened}, {closed})")
 
 
-def standing(piece: DataFrame, keys: Sequence[str], length_us: int) -> DataFrame:
+def standing(
+    piece: DataFrame, keys: Sequence[str], length_us: int, carried: Carried = EVERYTHING
+) -> DataFrame:
     """Events of pieces that fill their window: two for all those of a subject."""
-    sums = {"obs": "weight", "pos": "p", **_named("v", exact.lanes("val"))}
-    sums |= _named("v_pos", exact.lanes("p * val"))
-    told = {"opens": "max(p)", "wrong": "max(wrong)", "lo": "min(value)", "hi": "max(value)"}
-    grouped = piece.groupBy(*quoted(keys)).agg(
-        *(F.expr(f"sum({sql})").alias(name) for name, sql in sums.items()),
-        *(F.expr(sql).alias(name) for name, sql in told.items()),
-    )
+    lanes = {**_named("v", exact.lanes("val")), **_named("v_pos", exact.lanes("p * val"))}
+    sums = {"obs": "weight", "pos": "p", **lanes}
+    told = {"opens": "max(p)", "wrong": "max(wrong)", "lo": "min(lowest)", "hi": "max(value)"}
+    sums = {name: f"sum({sql})" for name, sql in sums.items() if name in carried.running}
+    told = {name: sql for name, sql in told.items() if name in carried.told}
+    grouped = aggregated(piece, keys, sums | told)
     running = {name: name for name in sums} | {"low": "pos", "high": "pos"}
     for name in ("v_low", "v_high"):
         running |= _named(name, lanes_of("v_pos"))
-    start = "unix_micros(`window`)"
-    opened = made(start, {**running, **{name: name for name in told}})
-    closed = made(f"{start} + {length_us}L", {name: f"-{sql}" for name, sql in running.items()})
-    return grouped.select(*quoted(keys), F.expr(f"inline(array({opened}, {closed}))"))
+    opened = made(WINDOW, {**running, **{name: name for name in told}}, carried)
+    ended = {name: f"-{sql}" for name, sql in running.items()}
+    closed = made(f"{WINDOW} + {length_us}L", ended, carried)
+    return _inlined(grouped, keys, f"array({opened}, {closed})")
+
+
+_TOTALS: Final = {
+    "observed_us": "sum(length * obs)",
+    "min": "min(lo)",
+    "max": "max(hi)",
+    "positive_us": "sum(length * pos)",
+    "positive_low_us": "sum(length * low)",
+    "positive_high_us": "sum(length * high + coalesce(spill_sum, 0L))",
+    "known_wrong": "max(wrong) = 1",
+}
+_UNIONS: Final = {
+    "series": "max(IF(length > 0, obs, NULL))",
+    "any_us": "sum(IF(pos > 0, length, 0L))",
+    "any_low_us": "sum(IF(low > 0, length, 0L))",
+    # Spilled time counts once, and not where a run began exactly with the window (see pieces).
+    "any_high_us": "sum(IF(high > 0, length, 0L)) + "
+    "IF(max(opens) = 1, 0L, coalesce(max(spill), 0L))",
+    "max_concurrent": "max(IF(length > 0, pos, NULL))",
+}  # fmt: skip
+_TOTAL: Final = exact.double(lanes_of("v"))
+_PEAK: Final = {"max_total": f"max(IF(length > 0 AND obs > 0, {_TOTAL}, NULL))"}
+
+
+def sums(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Columns of gold's metric tables, but for totals, of segments that carry SUMS."""
+    told = {name: f"sum({name})" for name in _SUMMED}
+    of_values = {name: _TOTALS[name] for name in ("min", "max", "known_wrong")}
+    seconds = F.expr(exact.double(exact.Lanes("sum(coarse)", "sum(fine)")))
+    return aggregated(segments, keys, told | of_values | _UNIONS, seconds.alias("value_seconds"))
+
+
+def peaks(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The greatest total of the atoms at one instant."""
+    return aggregated(segments, keys, _PEAK)
 
 
 def measures(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Durations, values and extremes of a group of segments (columns of gold's metric tables).
-
-    The upper bound takes the part of a lead that spilled beyond the window once, and not where a
-    positive run began exactly with the window: that one covered the time before the cut already.
-    """
-    value = exact.double(lanes_of("v"))
-    spill = "IF(max(opens) = 1, 0L, coalesce(max(spill), 0L))"
-    columns = {
-        "observed_us": "sum(length * obs)",
-        "min": "min(lo)",
-        "max": "max(hi)",
-        "positive_us": "sum(length * pos)",
-        "positive_low_us": "sum(length * low)",
-        "positive_high_us": "sum(length * high + coalesce(spill_sum, 0L))",
-        "series": "max(IF(length > 0, obs, NULL))",
-        "known_wrong": "max(wrong) = 1",
-        "any_us": "sum(IF(pos > 0, length, 0L))",
-        "any_low_us": "sum(IF(low > 0, length, 0L))",
-        "any_high_us": f"sum(IF(high > 0, length, 0L)) + {spill}",
-        "max_concurrent": "max(IF(length > 0, pos, NULL))",
-        "max_total": f"max(IF(length > 0 AND obs > 0, {value}, NULL))",
-    }
-    seconds = exact.total(f"{value} * length / 1e6D").alias("value_seconds")
-    return _aggregated(segments, keys, columns, seconds)
-
-
-def sums(piece: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The same of pieces of atoms that do not overlap, without a sweep; and no unions."""
-    columns = {
-        "observed_us": "sum((e - s) * weight)",
-        "min": "min(value)",
-        "max": "max(value)",
-        "positive_us": "sum(p * (e - s))",
-        "positive_low_us": "sum(p * (sure_end - s))",
-        "positive_high_us": "sum(p * (e - may_start + IF(opening, 0L, spilled)))",
-        "series": "max(weight)",
-        "known_wrong": "max(wrong) = 1",
-    }
-    seconds = exact.total("val * (e - s) / 1e6D").alias("value_seconds")
-    return _aggregated(piece, keys, columns, seconds)
-
-
-def _aggregated(
-    rows: DataFrame, keys: Sequence[str], columns: Mapping[str, str], *more: Column
-) -> DataFrame:
-    named = (F.expr(sql).alias(name) for name, sql in columns.items())
-    return rows.groupBy(*quoted(keys)).agg(*named, *more)
-
-
-def quoted(names: Sequence[str]) -> list[str]:
-    """Column names as Spark SQL wants them where they are words of its own."""
-    return [f"`{name}`" for name in names]
+    """All of these, of segments that carry everything."""
+    seconds = exact.total(f"{_TOTAL} * length / 1e6D").alias("value_seconds")
+    return aggregated(segments, keys, _TOTALS | _UNIONS | _PEAK, seconds)

@@ -65,7 +65,8 @@ def tidy(
 
     A kill leaves a table as it was, and files that the next vacuum takes.
     """
-    for table in EVERY:
+    large = (tables.CONDENSED,) if lakes.exists(spark, lake, tables.CONDENSED) else ()
+    for table in (*EVERY, *large):
         check()
         name = lake.name(table)
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
@@ -83,4 +84,4 @@ def _differ(spark: SparkSession, lake: Lake, table: Table) -> bool:
 
 
 EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
-"""All tables below gold."""
+"""All tables below gold, but what only a large rollup makes."""

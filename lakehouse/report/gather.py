@@ -15,7 +15,8 @@ from lakehouse.errors import TableNotFoundError
 from lakehouse.lake import Lake
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import Period, instant, micros
-from lakehouse.sweep import EXACT, quoted
+from lakehouse.pieces import quoted
+from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -40,13 +40,14 @@ from lakehouse.tables.gold import (
     SUBJECTS,
     TOPICS,
 )
-from lakehouse.tables.running import LEASE, PROGRESS, ROLLUP_STATE, STRETCHES
+from lakehouse.tables.running import CONDENSED, LEASE, PROGRESS, ROLLUP_STATE, STRETCHES
 
 __all__ = [
     "BROKERS",
     "BRONZE",
     "BRONZE_VERSION",
     "CLIENTS",
+    "CONDENSED",
     "COVERAGE",
     "DEFAULT_WINDOW_SECONDS",
     "DISTRIBUTIONS",

@@ -50,13 +50,13 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     )
 
 
-def _union(each: str) -> tuple[Column, ...]:
+def _union(each: str, total: str) -> tuple[Column, ...]:
     return (
         Column("any_us", "bigint", f"microseconds in which at least one {each} was above 0"),
         Column("any_low_us", "bigint", "what any_us is at least"),
         Column("any_high_us", "bigint", "what any_us is at most"),
         Column("max_concurrent", "bigint", f"most {each}s above 0 at one instant"),
-        Column("max_total", "double", f"greatest total of the {each}s at one instant"),
+        Column("max_total", "double", total),
     )
 
 
@@ -80,14 +80,30 @@ PARTITIONS: Final = _gold(
 TOPICS: Final = _gold(
     "topics",
     "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers",
-    (*_GRAIN, _METRIC, _TOPIC, *_measures("series"), *_union("series")),
+    (
+        *_GRAIN,
+        _METRIC,
+        _TOPIC,
+        *_measures("series"),
+        *_union(
+            "series",
+            "of metrics told per topic: greatest total of the brokers at one instant; of "
+            "partitions null",
+        ),
+    ),
 )
 
 CLIENTS: Final = _gold(
     "clients",
     "Metrics per user and client id, over all brokers; any_us is the union over brokers. A row "
     "where it was not zero; coarser grains are the sum of such finest windows",
-    (*_GRAIN, _METRIC, *_CLIENT, *_measures("broker"), *_union("broker")),
+    (
+        *_GRAIN,
+        _METRIC,
+        *_CLIENT,
+        *_measures("broker"),
+        *_union("broker", "greatest total of the brokers at one instant"),
+    ),
 )
 
 GROUPS: Final = _gold(

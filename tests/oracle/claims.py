@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -69,9 +68,9 @@ def spill(positive: Iterable[Run]) -> int:
 class Subject:
     """The atoms of one subject, metric and window."""
 
-    atoms: defaultdict[Hashable, Atom] = field(default_factory=lambda: defaultdict(Atom))
+    atoms: defaultdict[tuple[Any, ...], Atom] = field(default_factory=lambda: defaultdict(Atom))
 
-    def add(self, name: Hashable, run: Run) -> None:
+    def add(self, name: tuple[Any, ...], run: Run) -> None:
         self.atoms[name].runs.append(run)
 
     def runs(self) -> list[Run]:
@@ -115,10 +114,14 @@ class Subject:
         }
 
     def _greatest_total(self) -> float | None:
-        """The greatest of the atoms' values together, at any instant at which one is seen."""
+        """The greatest of what sources say together, at any instant at which one is seen.
+
+        Of partitions none is asked for.
+        """
         steps: defaultdict[int, Fraction] = defaultdict(Fraction)
         seen: defaultdict[int, int] = defaultdict(int)
-        for atom in self.atoms.values():
+        of_sources = (atom for name, atom in self.atoms.items() if name[0] != "partition")
+        for atom in of_sources:
             for (start, end), value in atom.values():
                 steps[start] += value
                 steps[end] -= value
@@ -143,7 +146,7 @@ def topics(runs: Iterable[Run]) -> dict[tuple[Any, ...], Subject]:
             continue
         if run.level not in ("partition", "topic"):
             continue
-        names: list[Hashable] = [("source", run.source, run.labels)]
+        names: list[tuple[Any, ...]] = [("source", run.source, run.labels)]
         if run.level == "partition":
             held = run.partitions if run.partitions is not None else (run.partition,)
             names = [("partition", number) for number in held]

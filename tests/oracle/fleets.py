@@ -253,6 +253,35 @@ def _groups(made: Fleet, window: float) -> None:
             made.batch.run("my.group.members", start, end, 6.0, source=source, **where)
 
 
+def _changing(made: Fleet, window: float) -> None:
+    """Values that are others at each scrape, as agents write them: flagged, and now and then away.
+
+    Sometimes a second broker leads from some instant on, or says so all the while.
+    """
+    rng, metric = made.rng, made.rng.choice(("kafka.partition.lag", "kafka.group.lag"))
+    more = {"group": "g"} if metric.startswith("kafka.group") else {}
+    further = rng.choice(((), (), (tables.FLAG_DISTRIBUTION,), (tables.FLAG_KNOWN_WRONG,)))
+    for partition in range(2):
+        first, count = rng.choice((0.0, 7.5, 200.0)), rng.randint(2, 10)
+        ticks = [window + first + 10.0 * number for number in range(count + 1)]
+        away = rng.random() < 0.3 and rng.randint(0, count - 1)
+        sources = [rng.choice(SOURCES)] * count
+        if rng.random() < 0.3:
+            sources[rng.randint(0, count) :] = [rng.choice(SOURCES)] * count
+        for number, span in enumerate(pairwise(ticks)):
+            if away and number == away:
+                continue
+            came = number > 0 and not (away and number - 1 == away)
+            goes = number + 1 < count and not (away and number + 1 == away)
+            flags = [*further]
+            flags += [tables.FLAG_PREVIOUS_POSITIVE] * came + [tables.FLAG_NEXT_POSITIVE] * goes
+            made.batch.run(
+                metric, *span, rng.choice(VALUES), source=sources[number], topic="changing",
+                partition=partition, cluster=made.cluster, tail=10.0, flags=tuple(flags),
+                lead=rng.choice((7.0, 12.0)) if span[0] > window else 0.0, **more,
+            )  # fmt: skip
+
+
 def _sources(made: Fleet, window: float) -> None:
     """What describes nodes, and what a source says of itself."""
     for source in made.rng.sample(SOURCES, 2):
@@ -297,5 +326,5 @@ def _accounts(made: Fleet, window: float) -> None:
 
 _PARTS = (
     _partitions, _partitions, _whole_window, _whole_window, _topic_gauges, _clients, _counters,
-    _groups, _sources, _accounts, bad_rows.sprinkle,
+    _groups, _changing, _sources, _accounts, bad_rows.sprinkle,
 )  # fmt: skip

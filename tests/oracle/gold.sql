@@ -85,7 +85,8 @@ SELECT subject, atom_id, a, b - a AS us,
     bool_or(positive AND s <= a AND b <= sure)::INT AS low,
     bool_or(positive AND may <= a AND b <= e)::INT AS high,
     coalesce(avg(value) FILTER (positive AND s <= a AND b <= e),
-             avg(coalesce(value, 0)) FILTER (s <= a AND b <= e), 0) AS v
+             avg(coalesce(value, 0)) FILTER (s <= a AND b <= e), 0) AS v,
+    any_value(partition) IS NULL AS of_source
 FROM slices JOIN claims USING (subject)
 WHERE may <= a AND b <= e
 GROUP BY subject, atom_id, a, b;
@@ -108,11 +109,12 @@ FROM claims GROUP BY subject;
 
 CREATE TABLE subject_rows AS
 WITH instants AS (
-    SELECT subject, a, any_value(us) AS us, sum(obs) AS obs, sum(pos) AS pos, max(low) AS low, max(high) AS high, sum(v) AS v
+    SELECT subject, a, any_value(us) AS us, sum(obs) AS obs, sum(pos) AS pos, max(low) AS low, max(high) AS high,
+        sum(obs) FILTER (of_source) AS told, sum(v) FILTER (of_source) AS v
     FROM by_atom GROUP BY subject, a),
 unions AS (
     SELECT subject, max(obs)::BIGINT AS series, sum(us) FILTER (pos > 0) AS any_us, sum(us) FILTER (low > 0) AS any_low_us,
-        sum(us) FILTER (high > 0) AS any_high_us, max(pos)::BIGINT AS max_concurrent, max(v) FILTER (obs > 0) AS max_total
+        sum(us) FILTER (high > 0) AS any_high_us, max(pos)::BIGINT AS max_concurrent, max(v) FILTER (told > 0) AS max_total
     FROM instants GROUP BY subject),
 sums AS (
     SELECT subject, sum(observed_us)::BIGINT AS observed_us, sum(value_seconds) AS value_seconds, min(least) AS min, max(greatest) AS max,

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from tests.oracle.rows import Bronze, Run
 
 
-@pytest.mark.spark
+# Also those that need no Spark: else another lane would compute both oracles again.
+pytestmark = pytest.mark.spark
+
+
 @pytest.mark.parametrize("name", gold.KEYS)
 def test_gold_equals_plain_python(rolled: Path, by_python: dict[str, Rows], name: str):
     assert by_python[name], "an empty table proves nothing"
     assert_same(name, gold.told(rolled, name), by_python[name])
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", duck.ANSWERED)
 def test_gold_equals_duckdb(rolled: Path, by_duckdb: dict[str, Rows], name: str):
     assert_same(name, gold.told(rolled, name), by_duckdb[name])
