@@ -21,6 +21,7 @@ from collector.delivery import Delivery
 from collector.schedule import phase_us
 from collector.spool import Spool
 from collector.vitals import Vitals
+from demo.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 COMMIT_RETRIES = bronze_table._COMMIT_RETRIES  # noqa: SLF001 (a peer has another figure)
 """How often the product lets delta-rs try one commit."""
 _SPOOL_BYTES = 1 << 28
+LATENCY = (0.05, 0.1)
+"""Seconds that every request to the lake takes besides what the server needs."""
 _STARTS_AT_ONCE = 8  # table loads of new agents in one process
 
 
@@ -157,7 +160,23 @@ class SimulatedAgent:
 
 
 def serve(orders: Connection, options: dict[str, str], folder: Path, commit_retries: int) -> None:
-    """A process: carries out one order after the other, until it is told None."""
+    """A process: carries out one order after the other, until it is told None.
+
+    It has a proxy of its own: one for all would need two sockets for each of theirs, more than a
+    process may have.
+    """
+    with FaultyProxy(options["aws_endpoint"]) as proxy:
+        through = {**options, "aws_endpoint": proxy.endpoint}
+        _serve(orders, through, folder, commit_retries, proxy)
+
+
+def _serve(
+    orders: Connection,
+    options: dict[str, str],
+    folder: Path,
+    commit_retries: int,
+    proxy: FaultyProxy,
+) -> None:
     bronze_table._COMMIT_RETRIES = commit_retries  # type: ignore[misc]  # noqa: SLF001
     footprint.hand_back = lambda: None  # the others in this process go on
     agents: dict[int, SimulatedAgent] = {}
@@ -165,11 +184,15 @@ def serve(orders: Connection, options: dict[str, str], folder: Path, commit_retr
         missing = order.lakes.keys() - agents.keys()
         for number in sorted(missing):
             agents[number] = SimulatedAgent(number, order.lakes[number], options, folder)
+        proxy.latency = None  # starting hundreds of agents is not what is measured
         with ThreadPoolExecutor(_STARTS_AT_ONCE) as pool:
             list(pool.map(lambda number: agents[number].begin(), sorted(missing)))
         orders.send(len(missing))
+        proxy.latency = LATENCY
+        proxy.seen.clear()
         if (order := orders.recv()) is not None:
-            orders.send(_carry_out(order, [agents[number] for number in sorted(order.lakes)]))
+            accounts = _carry_out(order, [agents[number] for number in sorted(order.lakes)])
+            orders.send((accounts, len(proxy.seen)))
 
 
 def _carry_out(order: Order, agents: list[SimulatedAgent]) -> list[Account]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from bench.fleet_agents import Order
-from bench.fleet_stage import LATENCY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +61,7 @@ class Result:
         lost: Rows that the agents take to be in the lake and are not.
         doubled: Rows that are there twice.
         busy: Share of this machine's processors in use meanwhile, of all fleets of the level.
-        requests: Requests for each window delivered, of all fleets of the level.
+        requests: Requests of agents for each window delivered, of all fleets of the level.
     """
 
     agents: int
@@ -101,17 +100,14 @@ def measure(stage: Stage, agents: Agents, level: Level, first: int) -> list[Resu
     """
     lakes = {name: stage.lake(name) for name in level.fleets}
     order = _order(level, lakes, first)
-    stage.proxy.latency = None  # starting hundreds of agents is not what is measured
     agents.prepare(order)
-    stage.proxy.latency = LATENCY
     before = {name: lake.versions() for name, lake in lakes.items()}
-    stage.proxy.seen.clear()
     psutil.cpu_percent()  # from now on
     begin = time.time() + _AHEAD_SECONDS
     last = level.interval * (level.rounds if level.spread else level.rounds - 1)
     end = begin + last + level.patience
-    accounts = agents.work(_order(level, lakes, first, begin, end))
-    share, requests = psutil.cpu_percent() / 100, len(stage.proxy.seen)
+    accounts, requests = agents.work(_order(level, lakes, first, begin, end))
+    share = psutil.cpu_percent() / 100
     each = requests / sum(len(account.ticks) for account in accounts)
     found = []
     for name, lake in lakes.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import yaml
 
-from bench.fleet_agents import Account, Order, serve
+from bench.fleet_agents import LATENCY, Account, Order, serve
 from bench.fleet_lake import Lake
 from demo.agents import script
 from demo.launcher import Launcher, kill
@@ -20,8 +20,6 @@ from demo.s3.server import S3Server
 if TYPE_CHECKING:
     from pathlib import Path
 
-LATENCY = (0.05, 0.1)
-"""Seconds that every request to the lake takes besides what the server needs."""
 _PROCESSES = 4
 _SPAWN = multiprocessing.get_context(
     "spawn"
@@ -50,12 +48,11 @@ class Stage:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # spools and sockets of hundreds
         self._server = self._ending.enter_context(S3Server.start(self._folder / "s3"))
-        self.proxy = self._ending.enter_context(FaultyProxy(self._server.endpoint))
-        self.options = {**self._server.options_through(self.proxy.endpoint), **_IDLE}
+        proxy = self._ending.enter_context(FaultyProxy(self._server.endpoint, LATENCY))
         self._launcher = Launcher()
         self._ending.callback(self._launcher.close)
         self._options_file = self._folder / "options.yaml"
-        self._options_file.write_text(yaml.safe_dump(self.options))
+        self._options_file.write_text(yaml.safe_dump(self._server.options_through(proxy.endpoint)))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +76,8 @@ class Stage:
         """Processes for simulated agents, who make so many attempts at a commit."""
         name = f"spools-{len(list(self._folder.glob('spools-*')))}"
         (self._folder / name).mkdir()
-        agents = Agents(self._folder / name, self.options, commit_retries)
+        options = {**self._server.options, **_IDLE}
+        agents = Agents(self._folder / name, options, commit_retries)
         self._ending.callback(agents.close)
         return agents
 
@@ -115,11 +113,13 @@ class Agents:
         for pipe in self._pipes:
             pipe.recv()
 
-    def work(self, order: Order) -> list[Account]:
-        """Carry out what was prepared; what each agent did."""
+    def work(self, order: Order) -> tuple[list[Account], int]:
+        """Carry out what was prepared; what each agent did, and the requests of all."""
         for number, pipe in enumerate(self._pipes):
             pipe.send(replace(order, lakes=_part(order.lakes, number)))
-        return [account for pipe in self._pipes for account in pipe.recv()]
+        told = [pipe.recv() for pipe in self._pipes]
+        accounts = [account for part, _ in told for account in part]
+        return accounts, sum(requests for _, requests in told)
 
     def close(self) -> None:
         """End the processes."""
