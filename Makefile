@@ -32,11 +32,14 @@ setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars
 .PHONY: test
 test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
 	@$(BIN)/pytest tests/unit
-	@$(BIN)/pytest tests --ignore=tests/unit
+	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: test-fast
 test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
 	@$(BIN)/pytest tests/unit
+
+.PHONY: test-nightly
+test-nightly: test-connect test-cluster test-s3-spark ## What is too long for every change: the three below
 
 .PHONY: test-connect
 test-connect: setup ## The rollup's tests over Spark Connect; make test has a part of it
@@ -98,7 +101,7 @@ clean: ## Remove what the demo and the tools made; keeps .venv and .cache
 .PHONY: help
 help: ## This text
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What the targets above stand on.
 $(VENV)/.installed: requirements.lock pyproject.toml

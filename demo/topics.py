@@ -67,6 +67,9 @@ def replicas_in_sync(cluster: Cluster, topic: str) -> int:
 
 def _create(cluster: Cluster, topics: list[NewTopic]) -> None:
     admin = cluster.admin()  # kept in a name: without it the futures fail
+    # A request that is under way while librdkafka learns the brokers' ids can fail with the handle
+    # of the bootstrap address (_DESTROY_BROKER).
+    admin.list_topics(timeout=10)
     futures = admin.create_topics(topics, request_timeout=_SECONDS)
     for topic, future in futures.items():
         if error := future.exception(_SECONDS):

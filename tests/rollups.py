@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 from lakehouse import gold, rollup, slo, tables, upkeep
 from lakehouse import lake as lakes
@@ -24,10 +25,17 @@ HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR
 QUICK: Final = (tables.COVERAGE, tables.BROKERS, tables.REJECTED)
 """Of scrapes, of runs, and of what could not be used: a whole rollup takes ten times as long."""
+NOTES: Final = (tables.PROGRESS, *tables.ROLLUP_STATE)
+"""What a rollup keeps for itself."""
 
 
-def quick_jobs(bronze: Bronze, objectives: Any) -> list[gold.Job]:
-    return [job for job in gold.jobs(bronze, objectives) if job.table in QUICK]
+def filling(of: tuple[tables.Table, ...]) -> gold.Jobs:
+    """What fills some of the tables."""
+
+    def jobs(bronze: Bronze, objectives: Any) -> list[gold.Job]:
+        return [job for job in gold.jobs(bronze, objectives) if job.table in of]
+
+    return jobs
 
 
 _EMPTY: Final = tempfile.TemporaryDirectory(prefix="jmxlake-gold-")
@@ -35,18 +43,25 @@ _EMPTY: Final = tempfile.TemporaryDirectory(prefix="jmxlake-gold-")
 
 
 def prepare(spark: SparkSession, root: Path) -> None:
-    """Give a lake the tables of gold."""
+    """Give a lake the tables that a quick rollup knows."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in upkeep.EVERY:
+        for table in (*QUICK, *NOTES):
             upkeep.prepare(spark, Lake(_EMPTY.name), table)
     shutil.copytree(made, root / "gold")
 
 
-def quick(spark: SparkSession, root: Path, wanted: Wanted | None = None, **rest: Any) -> Any:
-    """A rollup that fills the quick tables; ``prepare`` makes the first one quick as well."""
-    asked = dataclasses.replace(wanted or Wanted(tidy="never"), jobs=quick_jobs)
-    return rollup.rollup(spark, lakes.at(str(root)), slo.load(), asked, **rest)
+def quick(
+    spark: SparkSession,
+    root: Path,
+    wanted: Wanted | None = None,
+    of: tuple[tables.Table, ...] = QUICK,
+    **rest: Any,
+) -> Any:
+    """A rollup that knows some tables only; ``prepare`` makes the first one quick as well."""
+    asked = dataclasses.replace(wanted or Wanted(tidy="never"), jobs=filling(of))
+    with patch.object(upkeep, "EVERY", (*of, *NOTES)):  # each of them is looked at each time
+        return rollup.rollup(spark, lakes.at(str(root)), slo.load(), asked, **rest)
 
 
 def rows_of(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import psutil
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from demo.agents import script
 
@@ -89,6 +90,22 @@ class RunningAgent:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Of a metric of its own."""
+        for family in text_string_to_metric_families(self.ask("/metrics")[1]):
+            for sample in family.samples:
+                if sample.name == name and sample.labels == labels:
+                    return sample.value
+        return None
+
+    def scrapes(self, family: str) -> float:
+        """How many of a family went well so far; none before its health server listens."""
+        try:
+            told = self.value("jmxlake_agent_scrapes_total", family=family, outcome="ok")
+        except urllib.error.URLError:
+            return 0
+        return told or 0
 
     def family(self) -> list[psutil.Process]:
         """The process and its children, of all generations."""

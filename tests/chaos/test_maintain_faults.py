@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("a", "b", "c")
-COMMITS = 45
-KILLS = 12
+COMMITS = 30
+KILLS = 8
 MOST_SECONDS = 300
 
 

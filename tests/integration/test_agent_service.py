@@ -10,7 +10,6 @@ import duckdb
 import psutil
 import pytest
 from deltalake import DeltaTable
-from prometheus_client.parser import text_string_to_metric_families
 
 from demo.agents import agent_config
 from demo.ports import free_ports
@@ -53,18 +52,6 @@ def events_of(agent: RunningAgent, event: str) -> list[dict[str, Any]]:
     return [line for line in log_of(agent) if line["event"] == event]
 
 
-def value(agent: RunningAgent, name: str, **labels: str) -> float | None:
-    for family in text_string_to_metric_families(agent.ask("/metrics")[1]):
-        for sample in family.samples:
-            if sample.name == name and sample.labels == labels:
-                return sample.value
-    return None
-
-
-def scrapes(agent: RunningAgent, family: str) -> float:
-    return value(agent, "jmxlake_agent_scrapes_total", family=family, outcome="ok") or 0
-
-
 def jmx_connections(agent: RunningAgent) -> set[int]:
     port = agent.settings["source"]["jmx"]["port"]
     return {
@@ -83,7 +70,7 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
     (own / "own.yaml").write_text(_OWN_FAMILY)
     with RunningAgent(settings, tmp_path, WATCHDOG_USEC="4000000") as agent:
         wait_for(lambda: "READY=1" in agent.told(), 60)
-        wait_for(lambda: scrapes(agent, "min_isr") >= 2, 60)
+        wait_for(lambda: agent.scrapes("min_isr") >= 2, 60)
         connections = jmx_connections(agent)
         assert connections
 
@@ -98,18 +85,18 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
         assert events_of(agent, REFUSED)[1]["error"] == (
             f"{agent.config}: lake.path: it has changed, which takes a restart"
         )
-        assert value(agent, "jmxlake_agent_interval_seconds", family="min_isr") == 4
+        assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 4
 
         # Other cadences, a family less and one more.
         settings["families"]["min_isr"]["interval"] = "1s"
         settings["families"]["tiered"]["enabled"] = False
         agent.configure({**settings, "catalogue": str(own)})
-        before = scrapes(agent, "quotas")
+        before = agent.scrapes("quotas")
         agent.reload()
-        wait_for(lambda: scrapes(agent, "own") >= 3, 60)
-        assert value(agent, "jmxlake_agent_interval_seconds", family="min_isr") == 1
-        assert value(agent, "jmxlake_agent_interval_seconds", family="tiered") is None
-        assert scrapes(agent, "quotas") >= before
+        wait_for(lambda: agent.scrapes("own") >= 3, 60)
+        assert agent.value("jmxlake_agent_interval_seconds", family="min_isr") == 1
+        assert agent.value("jmxlake_agent_interval_seconds", family="tiered") is None
+        assert agent.scrapes("quotas") >= before
         assert jmx_connections(agent) == connections
         assert agent.stop() == 0
         wait_for(lambda: "STOPPING=1" in agent.told(), 60)
@@ -160,7 +147,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
     (tmp_path / "file").write_text("no folder")
     with RunningAgent(settings, tmp_path) as agent:
         wait_for(lambda: "READY=1" in agent.told(), 60)
-        wait_for(lambda: bool(value(agent, "jmxlake_agent_commit_failures_total")), 60)
+        wait_for(lambda: bool(agent.value("jmxlake_agent_commit_failures_total")), 60)
         status, body = agent.ask("/readyz")
         assert status == 503
         missing = json.loads(body)["missing"]

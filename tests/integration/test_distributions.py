@@ -1,4 +1,4 @@
-"""gold/distributions and KIP-490 in gold: one lake, one rollup."""
+"""gold/distributions and KIP-490 in gold: one lake, one rollup of the tables that tell of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import histograms, rollup, slo, tables
+from lakehouse import histograms, tables
 from lakehouse import lake as lakes
+from tests import rollups
 from tests.exponential_histogram import bucket_of, percentile
 from tests.lake_builder import Batch
 
@@ -113,9 +114,9 @@ GROUP BY metric
 def gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> lakes.Lake:
     root: Path = tmp_path_factory.mktemp("distributions")
     batch().commit(root)
-    lake = lakes.at(str(root))
-    rollup.rollup(spark, lake, slo.load())
-    return lake
+    told = (tables.DISTRIBUTIONS, tables.NON_CONSUMED, tables.GROUPS, *rollups.QUICK)
+    rollups.quick(spark, root, of=told)
+    return lakes.at(str(root))
 
 
 def rows(spark: SparkSession, gold: lakes.Lake, table: tables.Table, where: str) -> list[Any]:

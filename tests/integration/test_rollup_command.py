@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import lease, tables
+from lakehouse import lease
 from lakehouse.cli import main
 from lakehouse.lake import Lake
 from tests.lake_builder import Batch
@@ -31,7 +31,7 @@ def empty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
-    run = CliRunner().invoke(main, ["rollup", str(empty), "--tidy", "now", "--json"])
+    run = CliRunner().invoke(main, ["rollup", str(empty), "--json"])
     assert run.exit_code == 0, run.stderr
     assert json.loads(run.stdout) == {
         "hours": 0, "how": "whole", "late_rows": 0, "left": 0,
@@ -39,7 +39,6 @@ def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
     }  # fmt: skip
     told = run.stderr.splitlines()
     assert "jmxlake: new table lease" in told or "jmxlake: lease" in told
-    assert f"jmxlake: tidied {tables.SLA.name}" in told
     again = CliRunner().invoke(main, ["rollup", str(empty)])
     assert (again.exit_code, again.stdout) == (0, "nothing new\n")
     verified = CliRunner().invoke(main, ["verify", str(empty), "--seed", "3"])

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import lease, tables, upkeep
+from lakehouse import lease, tables
 from lakehouse.errors import LeaseHeldError, LeaseLostError
 from lakehouse.lake import Lake
 from lakehouse.lease import Terms
+from tests.rollups import prepare
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ OVER = Terms(holds=0, renewed=3600, skew=0)
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lake:
-    made = Lake(str(tmp_path))
-    upkeep.prepare(spark, made, tables.LEASE)
-    return made
+    prepare(spark, tmp_path)
+    return Lake(str(tmp_path))
 
 
 def test_a_second_one_is_refused_with_who_and_since_when(spark: SparkSession, lake: Lake) -> None:

@@ -1,0 +1,115 @@
+"""Runs all but the unit tests in lanes side by side: what waits, and what computes.
+
+Tests on brokers mostly wait for them; those of Spark compute; the rest is something of both. Each
+lane is a pytest of its own, with fixtures, ports and folders of its own: nothing is shared but the
+machine, and each can be run alone to look into a failure. Who computes gives way: who waits for a
+broker must not wait for a core as well.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from typing import Final
+
+_GOLD: Final = ("tests/everywhere", "tests/oracle", "tests/integration/test_rollup.py")
+"""Where all tables of gold are rolled up; elsewhere a few."""
+
+LANES: Final = {
+    "kafka": (0, "tests", "-m", "kafka"),
+    "other": (5, "tests", "-m", "not kafka and not spark"),
+    "spark": (10, "tests", "-m", "spark and not kafka", *(f"--ignore={one}" for one in _GOLD)),
+    "gold": (10, *_GOLD, "-m", "spark and not kafka"),
+}
+"""Names, how far each gives way, and what is in it; the demo, which is both, runs by the clock.
+
+A driver of Spark plans in one thread, and planning is most of what it does in tests: two of them,
+with some gigabyte each, use two cores.
+"""
+
+_GRACE_SECONDS: Final = 60
+_SUMMARY: Final = "short test summary info"
+
+
+class Lane:
+    """A process whose output appears line by line, with its name in front.
+
+    Attributes:
+        summary: What it said at its end: all of pytest's short summary, or the last line.
+    """
+
+    def __init__(self, name: str, command: list[str]) -> None:
+        self._name = name
+        self.summary: list[str] = []
+        setpriv = shutil.which("setpriv")  # of util-linux: however we end, the lane ends, too
+        guard = [setpriv, "--pdeathsig", "INT"] if setpriv else []
+        # In a process group of its own: Ctrl-C reaches us, and we tell the lanes, once.
+        self._process = subprocess.Popen(
+            [*guard, *command], process_group=0, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._tell, daemon=True)
+        self._reader.start()
+
+    def _tell(self) -> None:
+        assert self._process.stdout is not None
+        kept = False
+        for line in self._process.stdout:
+            sys.stdout.write(f"{self._name} | {line.rstrip()}\n")
+            sys.stdout.flush()
+            kept = kept or _SUMMARY in line
+            self.summary = [*(self.summary if kept else ()), line.rstrip()]
+
+    def wait(self, seconds: float | None = None) -> int:
+        """Its exit code, when it has ended and said everything."""
+        code = self._process.wait(seconds)
+        self._reader.join(seconds)  # a process that it forgot could keep the pipe open
+        return code
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does: fixtures end what they have started."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        """Wait for an interrupted one, though not for ever."""
+        try:
+            return self.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self.wait(_GRACE_SECONDS)
+
+
+def run(commands: dict[str, list[str]]) -> int:
+    """Run commands side by side, each to its end; 0 if all went well."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    lanes = {name: Lane(name, command) for name, command in commands.items()}
+    try:
+        codes = [lane.wait() for lane in lanes.values()]
+    except KeyboardInterrupt:
+        for lane in lanes.values():
+            lane.interrupt()
+        codes = [lane.end() or signal.SIGINT for lane in lanes.values()]
+    for name, lane in lanes.items():
+        sys.stdout.writelines(f"{name} | {line}\n" for line in lane.summary)
+    return max(map(abs, codes))
+
+
+def _pytest(nice: int, *chosen: str) -> list[str]:
+    colour = f"--color={'yes' if sys.stdout.isatty() else 'no'}"
+    return [
+        *("nice", "-n", str(nice), sys.executable, "-m", "pytest", *chosen, "--ignore=tests/unit"),
+        *("--durations=10", "--durations-min=10", colour),
+    ]
+
+
+def main() -> None:
+    options = sys.argv[1:]
+    sys.exit(run({name: [*_pytest(*lane), *options] for name, lane in LANES.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""What runs the lanes of ``make test``: it fails when one fails, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_RUNS = "from tests.lanes import run; import sys; sys.exit(run({commands!r}))"
+_SLEEPS = """
+import time
+print("begun", flush=True)
+try:
+    time.sleep(60)
+finally:
+    print("cleaned up")
+"""
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def started(commands: dict[str, list[str]]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        python(_RUNS.format(commands=commands)), cwd=ROOT, text=True, stdout=subprocess.PIPE
+    )
+
+
+def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:
+    well, wrong = python("import time; time.sleep(1); print('done')"), python("exit(3)")
+    for commands in ({"a": well, "b": wrong}, {"a": wrong, "b": well}):
+        with started(commands) as process:
+            said, _ = process.communicate(timeout=30)
+        assert process.returncode == 3
+        assert "| done\n" in said
+    with started({"a": well, "b": well}) as process:
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def test_what_failed_is_said_again_when_all_have_ended() -> None:
+    failing = python("print('much'); print('= short test summary info ='); print('FAILED a::b')")
+    with started(
+        {"a": failing, "b": python("import time; time.sleep(1); print('5 passed')")}
+    ) as it:
+        said, _ = it.communicate(timeout=30)
+    assert said.splitlines()[-3:] == [
+        "a | = short test summary info =", "a | FAILED a::b", "b | 5 passed",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_both_in_order(by: signal.Signals) -> None:
+    with started({"a": python(_SLEEPS), "b": python(_SLEEPS)}) as process:
+        assert process.stdout is not None
+        begun = {process.stdout.readline() for _ in range(2)}
+        assert begun == {"a | begun\n", "b | begun\n"}
+        process.send_signal(by)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert said.count("a | cleaned up\n") == said.count("b | cleaned up\n") == 1
