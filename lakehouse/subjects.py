@@ -68,38 +68,55 @@ def _merged(told: DataFrame) -> DataFrame:
 def _told_by_runs(bronze: Bronze) -> DataFrame:
     """What runs tell: they name topics, groups and clients, and their values describe some."""
     describing = F.col("metric").isin(*DESCRIBING)
-    of_client = F.col("level") == "client"
-    told = (
-        bronze.runs()
-        .select(
-            "cluster",
-            _kind().alias("kind"),
-            F.when(F.col("level") != "group", F.col("topic")).alias("topic"),
-            _entity("user").alias("user"),
-            _entity("client_id").alias("client_id"),
-            "group",
-            F.when(F.col("metric") == NODE_FENCED, F.col("labels")["node"]).alias("source"),
-            F.when(describing, F.col("metric")).alias("metric"),
-            F.when(of_client, F.col("members")).alias("members"),
-            F.when(describing, F.col("value")).alias("value"),
-            "start",
-            "end",
-        )
-        .where("kind IS NOT NULL")
-        .groupBy(*quoted(_IDENTITY), "metric", "members")
-        .agg(
-            F.min("start").alias("first_seen"),
-            F.max("end").alias("last_seen"),
-            F.max(F.when(F.col("metric").isNotNull(), F.col("end"))).alias("attributes_at"),
-            F.max(F.struct("end", "value"))["value"].alias("value"),
-            F.lit(None).cast("timestamp").alias("seen_whole_until"),
-        )
-    )
+    runs = bronze.runs()
+    told = _naming(runs.where(~describing)).unionByName(_describing(runs.where(describing)))
     # Folded clients are taken out of their sets once, not once a run.
     one = F.array(F.struct(F.col("user"), F.col("client_id")))
     each = bronze.with_sets(told).withColumn("client", F.explode(F.coalesce("clients", one)))
     client = {name: F.col(f"client.{name}") for name in ("user", "client_id")}
     return each.withColumns(client).drop("client", "clients", "partitions", "members")
+
+
+def _naming(runs: DataFrame) -> DataFrame:
+    """Of most runs it matters only that, and when, they name somebody."""
+    found = _with_identity(runs).groupBy(*quoted(_IDENTITY), "members")
+    return found.agg(F.min("start").alias("first_seen"), F.max("end").alias("last_seen")).select(
+        "*",
+        F.lit(None).cast("string").alias("metric"),
+        F.lit(None).cast("timestamp").alias("attributes_at"),
+        F.lit(None).cast("double").alias("value"),
+        F.lit(None).cast("timestamp").alias("seen_whole_until"),
+    )
+
+
+def _describing(runs: DataFrame) -> DataFrame:
+    """Of a run that describes somebody its last value as well."""
+    found = _with_identity(runs).groupBy(*quoted(_IDENTITY), "members", "metric")
+    return found.agg(
+        F.min("start").alias("first_seen"),
+        F.max("end").alias("last_seen"),
+        F.max("end").alias("attributes_at"),
+        F.max(F.struct("end", "value"))["value"].alias("value"),
+        F.lit(None).cast("timestamp").alias("seen_whole_until"),
+    )
+
+
+def _with_identity(runs: DataFrame) -> DataFrame:
+    of_client = F.col("level") == "client"
+    return runs.select(
+        "cluster",
+        _kind().alias("kind"),
+        F.when(F.col("level") != "group", F.col("topic")).alias("topic"),
+        _entity("user").alias("user"),
+        _entity("client_id").alias("client_id"),
+        "group",
+        F.when(F.col("metric") == NODE_FENCED, F.col("labels")["node"]).alias("source"),
+        F.when(of_client, F.col("members")).alias("members"),
+        "metric",
+        "value",
+        "start",
+        "end",
+    ).where("kind IS NOT NULL")
 
 
 def _kind() -> Column:

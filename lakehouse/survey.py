@@ -238,7 +238,8 @@ def _of_partitions(claims: DataFrame) -> DataFrame:
     nobody = F.array(F.lit(None).cast("int"))
     rows = claims.withColumns(
         {
-            "by": F.concat_ws(" ", "source", "agent", "metric"),
+            # A number, for the least of texts is found by sorting.
+            "by": F.xxhash64("source", "agent", "metric"),
             "part": F.when(of_topic, F.col("source")),
             "metrics": F.when(gone, both).otherwise(F.array(under)),
             "partitions": F.when(well, F.coalesce("partitions", one)).otherwise(nobody),
