@@ -15,7 +15,7 @@ Where many partitions overlap, the answer names each; it never names what is wel
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -215,13 +215,23 @@ def _overlapping(claims: DataFrame) -> tuple[list[Row], list[Row]]:
     faults = [row for row in found if row["fault"] is not None]
     if not doubtful:
         return faults, []
-    atoms = F.broadcast(claims.sparkSession.createDataFrame(doubtful, _DOUBTFUL)).alias("atoms")
-    same = [F.col(f"each.{name}").eqNullSafe(F.col(f"atoms.{name}")) for name in _ATOM]
-    taken = each.alias("each").join(atoms, same, "left_semi").groupBy(*_CLAIM)
+    # Claims are made anew, of the few topics and hours that matter.
+    near = _of_partitions(_only(claims, ("cluster", "topic", "hour"), doubtful))
+    taken = _only(near, _ATOM, doubtful).groupBy(*_CLAIM)
     return faults, taken.agg(
         F.array_sort(F.collect_set("one")).alias("taken"),
         (F.max("together") > 0).alias("tangled"),
     ).collect()
+
+
+def _only(
+    rows: DataFrame, names: Sequence[str], doubtful: Sequence[tuple[object, ...]]
+) -> DataFrame:
+    """Rows that are like one of these in some columns; null is like null."""
+    every = rows.sparkSession.createDataFrame(doubtful, _DOUBTFUL)
+    some = F.broadcast(every.select(*names).distinct()).alias("some")
+    same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"some.{name}")) for name in names]
+    return rows.alias("rows").join(some, same, "left_semi")
 
 
 def _of_partitions(claims: DataFrame) -> DataFrame:
