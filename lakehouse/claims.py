@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from lakehouse import doubts, grains, survey, sweep
 from lakehouse import pieces as pieces_
-from lakehouse import survey, sweep
 from lakehouse.metrics import (
     LEADERLESS,
     UNAVAILABLE,
@@ -109,7 +109,7 @@ def topic_events(bronze: Bronze, pieces: DataFrame, carried: Carried) -> DataFra
 
 def taken_atoms(pieces: DataFrame) -> DataFrame:
     """Segments of the atoms that are taken out of their rows, derived ones too."""
-    one = F.when(F.col("one") != survey.WHOLE_SOURCE, F.col("one"))
+    one = F.when(F.col("one") != doubts.WHOLE_SOURCE, F.col("one"))
     source = F.concat_ws(" ", "source", F.to_json("labels"))
     taken = with_derived(pieces.where("taken IS NOT NULL"))
     rows = taken.withColumn("one", F.explode("taken")).withColumns(
@@ -171,7 +171,7 @@ def _with_taken(bronze: Bronze, rows: DataFrame) -> DataFrame:
         return rows.withColumn("taken", F.lit(None).cast("array<int>"))
     doubted = survey.overlapping(bronze).alias("doubted")
     under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
-    keys = {"doubted_as": under, "hour": survey.hour()}
+    keys = {"doubted_as": under, "hour": grains.hour()}
     same = [
         F.col(f"runs.{ours}").eqNullSafe(F.col(f"doubted.{theirs}"))
         for ours, theirs in (

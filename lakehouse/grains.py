@@ -49,6 +49,11 @@ def within_hour(window_seconds: int) -> tuple[str, ...]:
     return tuple(name(size) for size in sorted(sizes))
 
 
+def hour(of: str = "start") -> Column:
+    """The hour in which an instant lies, counted from the epoch."""
+    return F.expr(f"unix_micros(`{of}`) div {HOUR_SECONDS * 1_000_000}")
+
+
 def start(instant: Column, grain: str) -> Column:
     """Start of the window of that grain in which an instant lies."""
     if grain == DAY:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, exact, survey, sweep
+from lakehouse import claims, exact, grains, sweep
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
 from lakehouse.grains import HOUR_SECONDS
 from lakehouse.metrics import PARTITIONS_TOLD, UNDER_MIN_ISR
@@ -193,7 +193,7 @@ def _with_topology(
     topology at all, the highest partition that is claimed must do.
     """
     keys = ["cluster", "topic", "hour"]
-    rows = segments.withColumn("hour", survey.hour("window"))
+    rows = segments.withColumn("hour", grains.hour("window"))
     rows = rows.join(_topology(bronze, objectives), keys, "left")
     found = [F.try_element_at("of_windows", F.col("window")), F.col("of_hour")]
     if not _all_tell(bronze):
@@ -213,7 +213,7 @@ def _topology(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         name: F.max(F.when(F.col("metric") == metric, F.col("value"))).alias(name)
         for name, metric in {"of_window": PARTITIONS_TOLD, **{key: key for key in asked}}.items()
     }
-    by_window = rows.withColumn("hour", survey.hour()).groupBy(*keys, "window").agg(*told.values())
+    by_window = rows.withColumn("hour", grains.hour()).groupBy(*keys, "window").agg(*told.values())
     one = F.when(F.col("of_window").isNotNull(), F.struct("window", "of_window"))
     pairs = [x for key in asked for x in (F.lit(key), F.max(f"`{key}`"))]
     return by_window.groupBy(*keys).agg(
@@ -228,7 +228,7 @@ def _topology(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
 def _claimed(bronze: Bronze) -> DataFrame:
     """Per topic and hour the number of partitions that the highest claimed one implies."""
     keys = ("cluster", "topic", "hour")
-    rows = bronze.runs().where("level = 'partition'").withColumn("hour", survey.hour())
+    rows = bronze.runs().where("level = 'partition'").withColumn("hour", grains.hour())
     claims_ = bronze.with_sets(rows.select(*keys, "members", "partition").distinct())
     highest = F.coalesce(F.array_max("partitions"), "partition") + 1
     return claims_.groupBy(*keys).agg(F.max(highest).alias("claimed"))

@@ -15,44 +15,34 @@ Where many partitions overlap, the answer names each; it never names what is wel
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import judgement
-from lakehouse import lake as lakes
-from lakehouse.grains import HOUR_SECONDS
+from lakehouse import doubts, grains, judgement
+from lakehouse.doubts import CLAIM
 from lakehouse.metrics import (
     LEADERLESS,
     PARTITIONS_TOLD,
-    UNAVAILABLE,
-    UNDER_MIN_ISR,
     flagged,
     is_counter,
     is_shared,
     level,
 )
-from lakehouse.pieces import lead_edge, quoted
-from lakehouse.tables import FLAG_DISTRIBUTION, MEMBERS, METRIC_NAME
+from lakehouse.tables import FLAG_DISTRIBUTION, METRIC_NAME
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from lakehouse.bronze import Bronze
 
-WHOLE_SOURCE: Final = -1
-"""Stands where a partition is named for what a source reports of a topic, not of a partition."""
-
-_CLAIM: Final = ("cluster", "metric", "topic", "hour", "members", "partition")
 _OVERLAPPING: Final = (
     "cluster string, metric string, topic string, hour bigint, members string, partition int, "
     "taken array<int>"
 )
-_ATOM: Final = ("cluster", "metric", "topic", "hour", "one", "part")
-_DOUBTFUL: Final = "cluster string, metric string, topic string, hour bigint, one int, part string"
 _TANGLED: Final = "cluster string, metric string, topic string, partition int, hour bigint"
 _FAULTY: Final = "cluster string, topic string, members string, series int, fault string"
 
@@ -67,7 +57,7 @@ class Survey:
         telling: Clusters and hours (since the epoch) in which anybody tells how many partitions
             topics have.
         faulty: Claims whose set is at fault: cluster, topic, set, series, reason.
-        overlapping: Claims of partitions that may not be summed: who is told of (``_CLAIM``),
+        overlapping: Claims of partitions that may not be summed: who is told of (``doubts.CLAIM``),
             which partitions of these, and whether runs of theirs were put together.
         kinds: Levels of which there are runs at all (see ``metrics.level``), of gauges (False) or
             counters (True).
@@ -94,7 +84,9 @@ class Survey:
 
 def survey(bronze: Bronze) -> Survey:
     """Ask both questions: two short jobs."""
-    told = F.when(F.col("metric") == PARTITIONS_TOLD, F.struct("cluster", hour().alias("hour")))
+    told = F.when(
+        F.col("metric") == PARTITIONS_TOLD, F.struct("cluster", grains.hour().alias("hour"))
+    )
     asked = {
         "long": judgement.labels_are_long(),
         "leaderless": F.col("metric") == LEADERLESS,
@@ -113,7 +105,7 @@ def survey(bronze: Bronze) -> Survey:
 
     telling = frozenset((row["told"][0], row["told"][1]) for row in named if row["told"])
     names = (tuple(sorted(impossible)), having("long"))
-    faults, overlaps = _overlapping(_claims(bronze, judgement.of_value(*names)))
+    faults, overlaps = doubts.found(bronze, judgement.of_value(*names))
     spread = having("distributed", "together")
     return Survey(
         *names,
@@ -127,11 +119,6 @@ def survey(bronze: Bronze) -> Survey:
     )
 
 
-def hour(of: str = "start") -> Column:
-    """The hour in which an instant lies, counted from the epoch."""
-    return F.expr(f"unix_micros(`{of}`) div {HOUR_SECONDS * 1_000_000}")
-
-
 def faulty(bronze: Bronze) -> DataFrame:
     """Claims whose set is at fault, as a small table."""
     rows = {
@@ -142,7 +129,7 @@ def faulty(bronze: Bronze) -> DataFrame:
 
 def overlapping(bronze: Bronze) -> DataFrame:
     """Claims of partitions that may not be summed, as a small table."""
-    rows = [tuple(r[name] for name in (*_CLAIM, "taken")) for r in bronze.survey.overlapping]
+    rows = [tuple(r[name] for name in (*CLAIM, "taken")) for r in bronze.survey.overlapping]
     return F.broadcast(bronze.spark.createDataFrame(rows, _OVERLAPPING))
 
 
@@ -157,106 +144,4 @@ def tangled(bronze: Bronze, rows: DataFrame) -> DataFrame | None:
         *{row[2] for row in found}
     )
     keys = ["cluster", "metric", "topic", "partition", "hour"]
-    return rows.where(near).withColumn("hour", hour()).join(atoms, keys, "left_semi")
-
-
-def _claims(bronze: Bronze, of_value: Column) -> DataFrame:
-    """Once per hour, who says what of which partitions; with what their set holds."""
-    positive = F.col("value") > 0
-    begun = positive & F.expr(f"{lead_edge()} > 0")
-    start = F.unix_micros("start")
-    gauge = is_shared() & level().isin("partition", "topic") & ~is_counter()
-    rows = bronze.placed_runs().where(bronze.misplaced().isNull() & of_value.isNull())
-    rows = rows.withColumns({"hour": hour(), "gauge": gauge}).where("gauge OR members IS NOT NULL")
-    keys = (*_CLAIM, "series", "source", "agent", "gauge")
-    claims = rows.groupBy(*quoted(keys)).agg(
-        F.count_if(positive).alias("positives"),
-        F.count_if(begun).alias("leads"),
-        F.count_if(~F.col("gapless")).alias("gaps"),
-        F.count("rows").alias("together"),
-        F.min(F.when(positive, start)).alias("first"),
-        F.min(F.when(begun, start)).alias("first_lead"),
-    )
-    joined = claims.join(_sets(bronze), ["cluster", "members"], "left")
-    return joined.withColumn("fault", judgement.of_set()).where("gauge OR fault IS NOT NULL")
-
-
-def _sets(bronze: Bronze) -> DataFrame:
-    """What every set is said to hold, and in how many ways."""
-    sets = lakes.read(bronze.spark, bronze.lake, MEMBERS, bronze.versions.members)
-    content = F.struct(F.col("topic").alias("of_topic"), "partitions", "clients")
-    rows = sets.where(F.col("cluster").isin(*bronze.units.clusters))
-    both = rows.groupBy("cluster", F.col("set").alias("members")).agg(
-        F.min(content).alias("content"), F.max(content).alias("other")
-    )
-    told = F.when(F.col("content").eqNullSafe(F.col("other")), 1).otherwise(2)
-    return both.select("cluster", "members", "content.*", told.alias("told"))
-
-
-def _overlapping(claims: DataFrame) -> tuple[list[Row], list[Row]]:
-    """Claims at fault, and claims of partitions whose runs may overlap, with these partitions."""
-    each = _of_partitions(claims)
-    told = each.groupBy(*_ATOM, "fault", "fault_members", "fault_series").agg(
-        F.min("by").alias("by_first"),
-        F.max("by").alias("by_last"),
-        F.sum("leads").alias("leads"),
-        F.sum("gaps").alias("gaps"),
-        F.min("first").alias("first"),
-        F.min("first_lead").alias("first_lead"),
-    )
-    overlap = (
-        (F.col("by_first") != F.col("by_last"))
-        | (F.col("leads") > 1)
-        | (F.col("gaps") > 0)
-        | ((F.col("leads") == 1) & (F.col("first") < F.col("first_lead")))
-    )
-    found = told.where(overlap | F.col("fault").isNotNull()).collect()
-    doubtful = [tuple(row[name] for name in _ATOM) for row in found if row["fault"] is None]
-    faults = [row for row in found if row["fault"] is not None]
-    if not doubtful:
-        return faults, []
-    # Claims are made anew, of the few topics and hours that matter.
-    near = _of_partitions(_only(claims, ("cluster", "topic", "hour"), doubtful))
-    taken = _only(near, _ATOM, doubtful).groupBy(*_CLAIM)
-    return faults, taken.agg(
-        F.array_sort(F.collect_set("one")).alias("taken"),
-        (F.max("together") > 0).alias("tangled"),
-    ).collect()
-
-
-def _only(
-    rows: DataFrame, names: Sequence[str], doubtful: Sequence[tuple[object, ...]]
-) -> DataFrame:
-    """Rows that are like one of these in some columns; null is like null."""
-    every = rows.sparkSession.createDataFrame(doubtful, _DOUBTFUL)
-    some = F.broadcast(every.select(*names).distinct()).alias("some")
-    same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"some.{name}")) for name in names]
-    return rows.alias("rows").join(some, same, "left_semi")
-
-
-def _of_partitions(claims: DataFrame) -> DataFrame:
-    """A row for each partition that is claimed; one for each claim at fault.
-
-    Of under min ISR and what is derived of it partitions are doubted together.
-    """
-    of_topic = F.col("partition").isNull() & F.col("members").isNull()
-    gone = (F.col("metric") == LEADERLESS) & (F.col("positives") > 0)
-    under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
-    both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
-    one = F.array(F.when(of_topic, WHOLE_SOURCE).otherwise(F.col("partition")))
-    well = F.col("fault").isNull()
-    nobody = F.array(F.lit(None).cast("int"))
-    rows = claims.withColumns(
-        {
-            # A number, for the least of texts is found by sorting.
-            "by": F.xxhash64("source", "agent", "metric"),
-            "part": F.when(of_topic, F.col("source")),
-            "metrics": F.when(gone, both).otherwise(F.array(under)),
-            "partitions": F.when(well, F.coalesce("partitions", one)).otherwise(nobody),
-            "fault_members": F.when(~well, F.col("members")),
-            "fault_series": F.when(~well, F.col("series")),
-        }
-    )
-    return rows.withColumn("metric", F.explode("metrics")).withColumn(
-        "one", F.explode("partitions")
-    )
+    return rows.where(near).withColumn("hour", grains.hour()).join(atoms, keys, "left_semi")

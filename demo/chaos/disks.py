@@ -55,7 +55,8 @@ def killed_on_a_full_disk(stage: Stage) -> Outcome:
         rig.await_kept(_BEFORE)
         said = len(process.log())
         with full(disk):
-            rig.await_trouble(process, str(disk), said)
+            # That it says so is shown by the test above; here it is killed, in trouble or not yet.
+            rig.await_trouble(process, str(disk), said, _BEFORE + _AFTER)
             process.kill()
             outcome.kills += 1
             again = rig.start()
