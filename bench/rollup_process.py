@@ -17,7 +17,7 @@ from lakehouse.session import JARS_SETTING, SIZE_SETTING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LOOK_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 1.0  # a look goes through all processes: 0.03 s
 _START: Final = "from lakehouse.session import session; session().sql('SELECT 1').collect()"
 
 
