@@ -63,12 +63,14 @@ def prepared(bronze: Bronze) -> Bronze:
         upkeep.prepare(bronze.spark, bronze.lake, CONDENSED)
     rows = bronze.placed_runs()
     short = is_short(bronze)
-    both = _shaped(rows.where(~short)).unionByName(_shaped(_put_together(rows.where(short))))
-    made = _written(bronze, both, "overwrite")
+    together = _put_together(rows.where(short))
+    both = rows.where(~short).unionByName(together, allowMissingColumns=True)
+    made = _written(bronze, both.withColumn("loose", F.lit(False)), "overwrite")  # noqa: FBT003
     loose = survey.tangled(made, rows)
     if loose is None:
         return made
-    more = _written(bronze, _shaped(loose.where(short), loose=True), "append")
+    single = loose.where(short).withColumn("loose", F.lit(True))  # noqa: FBT003 - a literal
+    more = _written(bronze, single, "append")
     return replace(more, known=made.survey)
 
 
@@ -148,19 +150,6 @@ def _put_together(runs: DataFrame) -> DataFrame:
             "flags": flags,
             "series": F.lit(1),
         }
-    )
-
-
-def _shaped(rows: DataFrame, *, loose: bool = False) -> DataFrame:
-    """The rows with the table's columns, absent ones as null."""
-    there = {*rows.columns}
-    return rows.withColumn("loose", F.lit(loose)).select(
-        *(
-            f"`{column.name}`"
-            if column.name in there or column.name == "loose"
-            else F.lit(None).cast(column.type).alias(column.name)
-            for column in CONDENSED.columns
-        )
     )
 
 

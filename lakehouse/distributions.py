@@ -39,10 +39,9 @@ _KEYS: Final = ("cluster", "metric", *_SUBJECT, "sign", "bucket", "window")
 
 def distributions(bronze: Bronze) -> DataFrame:
     """Time per bucket of value at the finest grain."""
-    asked_for = bronze.survey.distributed
-    if not asked_for:
+    if not bronze.survey.distributed:
         return bronze.nothing(tables.DISTRIBUTIONS)
-    if any(asked_for.values()):
+    if bronze.survey.spread:
         bronze = bronze.as_written()
     wanted = _asked_for() & F.col("value").isNotNull() & ~_beyond_cap()
     of_topics = _of_topics(bronze, wanted)

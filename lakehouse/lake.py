@@ -201,14 +201,15 @@ def put(spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, mode: st
         spark: The session.
         lake: The lake.
         table: A table of gold.
-        rows: In the table's columns.
+        rows: With the table's columns.
         mode: ``append`` or ``overwrite``.
     """
-    name = uuid.uuid4().hex
-    writer = rows.write.format("delta").mode(mode).option("userMetadata", name)
+    mark = uuid.uuid4().hex
+    shaped = rows.select(*(f"`{name}`" for name in table.column_names))
+    writer = shaped.write.format("delta").mode(mode).option("userMetadata", mark)
     writer.saveAsTable(lake.name(table))
     found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {_RECENT}")
-    (row,) = found.where(F.col("userMetadata") == name).select("version").collect()
+    (row,) = found.where(F.col("userMetadata") == mark).select("version").collect()
     return int(row["version"])
 
 

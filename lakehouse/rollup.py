@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakehouse.changes import State
     from lakehouse.lake import Version
     from lakehouse.plan import Plan
+    from lakehouse.stretches import Stretch
 
 DAILY: Final = "daily"
 NOW: Final = "now"
@@ -203,7 +204,7 @@ class _Run:
             bronze = Bronze(
                 self.spark, self.lake, now, newest.committed, stretch.units, self.window_seconds
             )
-            if stretch.rows >= self.wanted.condense_from:
+            if self._is_large(stretch):
                 self.held.check()
                 bronze = condensed.prepared(bronze)
                 self.step(tables.CONDENSED.name)
@@ -215,12 +216,15 @@ class _Run:
             done = Done(done.hours + len(stretch.units.pairs), total, done.rows + stretch.rows)
             self.watch(done)
         self.held.check()
-        if any(stretch.rows >= self.wanted.condense_from for stretch in todo.stretches):
+        if any(map(self._is_large, todo.stretches)):
             condensed.forget(self.spark, self.lake)
         late, misdated = plan.set_aside(self.spark, self.lake, todo, self.window_seconds)
         if late or misdated:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")
         return Outcome(total, now, todo.how, late, len(todo.left))
+
+    def _is_large(self, stretch: Stretch) -> bool:
+        return stretch.rows >= self.wanted.condense_from
 
     def _record(
         self, row: Progress | None, outcome: Outcome, newest: Version, runs_id: str

@@ -69,7 +69,9 @@ def _told_by_runs(bronze: Bronze) -> DataFrame:
     """What runs tell: they name topics, groups and clients, and their values describe some."""
     describing = F.col("metric").isin(*DESCRIBING)
     runs = bronze.runs()
-    told = _naming(runs.where(~describing)).unionByName(_describing(runs.where(describing)))
+    told = _naming(runs.where(~describing)).unionByName(
+        _describing(runs.where(describing)), allowMissingColumns=True
+    )
     # Folded clients are taken out of their sets once, not once a run.
     one = F.array(F.struct(F.col("user"), F.col("client_id")))
     each = bronze.with_sets(told).withColumn("client", F.explode(F.coalesce("clients", one)))
@@ -80,13 +82,7 @@ def _told_by_runs(bronze: Bronze) -> DataFrame:
 def _naming(runs: DataFrame) -> DataFrame:
     """Of most runs it matters only that, and when, they name somebody."""
     found = _with_identity(runs).groupBy(*quoted(_IDENTITY), "members")
-    return found.agg(F.min("start").alias("first_seen"), F.max("end").alias("last_seen")).select(
-        "*",
-        F.lit(None).cast("string").alias("metric"),
-        F.lit(None).cast("timestamp").alias("attributes_at"),
-        F.lit(None).cast("double").alias("value"),
-        F.lit(None).cast("timestamp").alias("seen_whole_until"),
-    )
+    return found.agg(F.min("start").alias("first_seen"), F.max("end").alias("last_seen"))
 
 
 def _describing(runs: DataFrame) -> DataFrame:
@@ -97,7 +93,6 @@ def _describing(runs: DataFrame) -> DataFrame:
         F.max("end").alias("last_seen"),
         F.max("end").alias("attributes_at"),
         F.max(F.struct("end", "value"))["value"].alias("value"),
-        F.lit(None).cast("timestamp").alias("seen_whole_until"),
     )
 
 

@@ -15,7 +15,6 @@ Where many partitions overlap, the answer names each; it never names what is wel
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -63,8 +62,8 @@ class Survey:
             counters (True).
         leaderless: Whether anybody tells of partitions without a leader.
         totalled: Metrics of topics, whose brokers are added up at each instant.
-        distributed: Metrics whose distribution is asked for; True where values of them were put
-            together.
+        distributed: Whether any metric's distribution is asked for.
+        spread: Whether values of such a metric were put together.
     """
 
     impossible: tuple[str, ...]
@@ -75,7 +74,8 @@ class Survey:
     kinds: frozenset[tuple[str, bool]]
     leaderless: bool
     totalled: tuple[str, ...]
-    distributed: Mapping[str, bool]
+    distributed: bool
+    spread: bool
 
     def tells(self, *levels: str, counters: bool) -> bool:
         """Whether there are runs at all: what nobody tells of need not be looked for."""
@@ -106,7 +106,6 @@ def survey(bronze: Bronze) -> Survey:
     telling = frozenset((row["told"][0], row["told"][1]) for row in named if row["told"])
     names = (tuple(sorted(impossible)), having("long"))
     faults, overlaps = doubts.found(bronze, judgement.of_value(*names))
-    spread = having("distributed", "together")
     return Survey(
         *names,
         telling,
@@ -115,7 +114,8 @@ def survey(bronze: Bronze) -> Survey:
         frozenset((row["kind"]["level"], row["kind"]["counter"]) for row in named),
         bool(having("leaderless")),
         having("totalled"),
-        {metric: metric in spread for metric in having("distributed")},
+        bool(having("distributed")),
+        bool(having("distributed", "together")),
     )
 
 
