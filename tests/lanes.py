@@ -8,6 +8,8 @@ broker must not wait for a core as well.
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,37 +33,43 @@ with some gigabyte each, use two cores.
 """
 
 _GRACE_SECONDS: Final = 60
-_SUMMARY: Final = "short test summary info"
+_OUTCOME: Final = re.compile(r"=+ ((?:\d+ .+, )*\d+ .+ in [\d.]+s.*) =+|((?:FAILED|ERROR) .+)")
+_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
+_COLUMNS: Final = "240"
+"""Wide enough for pytest to say in the line of a failed test what was wrong."""
 
 
 class Lane:
-    """A process whose output appears line by line, with its name in front.
-
-    Attributes:
-        summary: What it said at its end: all of pytest's short summary, or the last line.
-    """
+    """A process whose output appears line by line, with its name in front."""
 
     def __init__(self, name: str, command: list[str]) -> None:
         self._name = name
-        self.summary: list[str] = []
+        self._outcome: list[str] = []
+        self._last = ""
         setpriv = shutil.which("setpriv")  # of util-linux: however we end, the lane ends, too
         guard = [setpriv, "--pdeathsig", "INT"] if setpriv else []
         # In a process group of its own: Ctrl-C reaches us, and we tell the lanes, once.
         self._process = subprocess.Popen(
             [*guard, *command], process_group=0, text=True, errors="replace",
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=os.environ | {"COLUMNS": _COLUMNS},
         )  # fmt: skip
         self._reader = threading.Thread(target=self._tell, daemon=True)
         self._reader.start()
 
     def _tell(self) -> None:
         assert self._process.stdout is not None
-        kept = False
-        for line in self._process.stdout:
-            sys.stdout.write(f"{self._name} | {line.rstrip()}\n")
+        for line in map(str.rstrip, self._process.stdout):
+            sys.stdout.write(f"{self._name} | {line}\n")
             sys.stdout.flush()
-            kept = kept or _SUMMARY in line
-            self.summary = [*(self.summary if kept else ()), line.rstrip()]
+            self._last = line
+            if outcome := _OUTCOME.fullmatch(_COLOUR.sub("", line)):
+                self._outcome.append(outcome[1] or outcome[2])
+
+    @property
+    def outcome(self) -> list[str]:
+        """What failed and why, and how many passed, as pytest says it; or the last line."""
+        return self._outcome or [self._last]
 
     def wait(self, seconds: float | None = None) -> int:
         """Its exit code, when it has ended and said everything."""
@@ -88,14 +96,14 @@ def run(commands: dict[str, list[str]]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     lanes = {name: Lane(name, command) for name, command in commands.items()}
     try:
-        codes = [lane.wait() for lane in lanes.values()]
+        codes = {name: abs(lane.wait()) for name, lane in lanes.items()}
     except KeyboardInterrupt:
         for lane in lanes.values():
             lane.interrupt()
-        codes = [lane.end() or signal.SIGINT for lane in lanes.values()]
-    for name, lane in lanes.items():
-        sys.stdout.writelines(f"{name} | {line}\n" for line in lane.summary)
-    return max(map(abs, codes))
+        codes = {name: abs(lane.end() or signal.SIGINT) for name, lane in lanes.items()}
+    for name in sorted(lanes, key=lambda name: codes[name]):  # a log's end is what people see
+        sys.stdout.writelines(f"{name} | {line}\n" for line in lanes[name].outcome)
+    return max(codes.values())
 
 
 def _pytest(nice: int, *chosen: str) -> list[str]:

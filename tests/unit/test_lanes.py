@@ -43,14 +43,23 @@ def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:
     assert process.returncode == 0
 
 
-def test_what_failed_is_said_again_when_all_have_ended() -> None:
-    failing = python("print('much'); print('= short test summary info ='); print('FAILED a::b')")
+_PYTEST = """
+print("1 passed in a word")
+print("\\x1b[36m\\x1b[1m==== short test summary info ====\\x1b[0m")
+print("\\x1b[31mFAILED\\x1b[0m a::b - assert 1 == 2")
+print("=== 1 failed, 2 passed in 3.45s (0:00:03) ===")
+print("nanobind: leaked 3 instances!")
+raise SystemExit(1)
+"""
+
+
+def test_what_failed_is_said_last_without_what_libraries_say_at_their_end() -> None:
     with started(
-        {"a": failing, "b": python("import time; time.sleep(1); print('5 passed')")}
+        {"a": python(_PYTEST), "b": python("import time; time.sleep(1); print('done')")}
     ) as it:
         said, _ = it.communicate(timeout=30)
     assert said.splitlines()[-3:] == [
-        "a | = short test summary info =", "a | FAILED a::b", "b | 5 passed",
+        "b | done", "a | FAILED a::b - assert 1 == 2", "a | 1 failed, 2 passed in 3.45s (0:00:03)",
     ]  # fmt: skip
 
 
