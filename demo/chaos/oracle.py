@@ -130,14 +130,17 @@ class _Case:
                 self._verdict.double(f"{series}: {run} is told of time that no scrape vouches for")
 
     def _vouched(self) -> Spans:
-        """Up to ``max_gap`` after each answer, but not beyond an attempt that failed."""
+        """Up to ``max_gap`` after each answer, but not beyond an attempt that failed.
+
+        One that was under way by then and succeeded vouches for the time it took.
+        """
         spans = []
         for scrape, after in zip(self._kept, [*self._kept[1:], None], strict=True):
             if scrape.outcome != "ok":
                 continue
             limit_us = scrape.answered_us + round(scrape.interval_us * MAX_GAP_INTERVALS)
-            if after is not None and after.outcome != "ok" and after.asked_us > scrape.asked_us:
-                limit_us = min(limit_us, after.asked_us)
+            if after is not None and scrape.asked_us < after.asked_us <= limit_us:
+                limit_us = after.answered_us if after.outcome == "ok" else after.asked_us
             spans.append((scrape.answered_us, limit_us))
         return Spans(spans)
 

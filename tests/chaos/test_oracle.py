@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from collector.samples import Answer, Reading, Scrape, Series
+from demo.chaos.oracle import judge
 from demo.chaos.rig import Rig
 from demo.chaos.spans import Spans
+from demo.chaos.testimony import Life
+from demo.chaos.told import Account, Held, Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,6 +129,21 @@ def test_what_the_lake_says_is_missing_is_no_loss(rig: Rig) -> None:
     verdict = rig.verdict()
     assert verdict.excused > 500
     assert all("leader_change" in text for text in verdict.complaints), verdict
+
+
+@pytest.mark.parametrize(("asked", "dups"), [(249, 0), (251, 1)])
+def test_an_attempt_under_way_when_a_gap_would_begin_vouches_for_its_time(
+    asked: int, dups: int
+) -> None:
+    """Of 100 us between attempts, after 2.5 intervals nobody vouches but who is asking by then."""
+    series = Series("kafka.partition.lag", "orders", 0)
+    answer = Answer((Reading(series.metric, "gauge", values={series: 1.0}),), 1)
+    kept = [
+        Scrape("partitions", at, at, answered, 100, "ok", answer=answer)
+        for at, answered in ((0, 1), (asked + 1, 290))
+    ]
+    told = Told({series: [Held(1, 400, 1.0)]}, {"partitions": [Account(0, 400, "ok", 2)]})
+    assert judge([Life(kept=kept)], told, 1_000_000).dup == dups
 
 
 def test_spans_are_united_and_say_what_is_between() -> None:
