@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from collector.samples import Source
 
-TIMEOUT: Final = 3.0
+TIMEOUT: Final = 8.0  # a machine that is busy takes that long to run out of a small heap
 MOST_MEBIBYTES: Final = 256  # twice the Java heap of an agent
 ROOT: Final = Path(__file__).parents[2]
 GOOD: Final = "hostile:type=Good"
@@ -43,7 +43,7 @@ BEANS: Final = {
     "Lookup": REFUSED_CLASS,
     "Array": REFUSED_CLASS,
     "Huge": "OutOfMemoryError",
-    "Slow": "no answer within 3 s",
+    "Slow": f"no answer within {TIMEOUT:g} s",
     "Thrower": "OwnException",
     "Quotes": "not a number",
 }
@@ -103,7 +103,7 @@ def test_hostile_jmx_ports_cost_bounded_time_and_memory_and_one_line(hostile: Po
 def _probe(cases: list[tuple[int, str | None]]) -> list[dict[str, Any]]:
     ran = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "hostile_probe.py")],
-        input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=90,
+        input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=180,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
