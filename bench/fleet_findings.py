@@ -46,6 +46,11 @@ class Findings:
         more = [one for one in self.results if one.spread and one.like > self.knee]
         return all(one.busy > _FULL_MACHINE for one in more)
 
+    @property
+    def machine_is_full(self) -> bool:
+        """Whether agents left it no processor: what is heavier would tell nothing of lakes."""
+        return any(one.busy > _FULL_MACHINE for one in self.results if one.spread)
+
     def ratios(self) -> dict[str, float]:
         """All at once by spread, so that more speaks for spreading; the same number of agents."""
         spread = {(one.agents, one.interval): one for one in self.results if one.spread}
