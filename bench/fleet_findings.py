@@ -28,6 +28,7 @@ class Findings:
     """Filled level by level."""
 
     results: list[Result] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
 
     @property
     def knee(self) -> int:
@@ -69,6 +70,7 @@ class Findings:
             "knee_is_the_machines": self.knee_is_the_machines,
             "lost": sum(one.lost for one in self.results),
             "doubled": sum(one.doubled for one in self.results),
+            "given_up": self.given_up,
             "levels": [_figures(one) for one in self.results],
         }
         return {"claim": CLAIM, "figures": figures, "ratios": self.ratios()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
@@ -13,6 +14,7 @@ import yaml
 from bench.fleet_agents import LATENCY, Account, Order, serve
 from bench.fleet_lake import Lake
 from demo.agents import script
+from demo.errors import DemoError
 from demo.launcher import Launcher, kill
 from demo.s3.proxy import FaultyProxy
 from demo.s3.server import S3Server
@@ -25,11 +27,16 @@ _SPAWN = multiprocessing.get_context(
     "spawn"
 )  # threads and delta-rs's runtime do not survive a fork
 _END_SECONDS = 30
+_GRACE_SECONDS = 90  # beyond an order's end, for what is under way
 _MAINTENANCE_EVERY = "10s"
 # An agent of a process of its own is idle between its ticks for longer than that; here it frees
 # sockets, of which hundreds of agents in one process would keep too many: each of their four tables
 # has connections of its own.
 _IDLE = {"pool_idle_timeout": "10s", "pool_max_idle_per_host": "1"}
+
+
+class GivenUpError(DemoError):
+    """The agents were still busy long after they should have given up, and were ended."""
 
 
 class Stage:
@@ -114,9 +121,18 @@ class Agents:
             pipe.recv()
 
     def work(self, order: Order) -> tuple[list[Account], int]:
-        """Carry out what was prepared; what each agent did, and the requests of all."""
+        """Carry out what was prepared; what each agent did, and the requests of all.
+
+        Raises:
+            GivenUpError: Some could not even stop in time; none is there any more.
+        """
         for number, pipe in enumerate(self._pipes):
             pipe.send(replace(order, lakes=_part(order.lakes, number)))
+        for pipe in self._pipes:
+            if not pipe.poll(max(0.0, order.give_up + _GRACE_SECONDS - time.time())):
+                for process in self._processes:
+                    process.kill()
+                raise GivenUpError(f"{len(order.lakes)} agents did not come to an end")
         told = [pipe.recv() for pipe in self._pipes]
         accounts = [account for part, _ in told for account in part]
         return accounts, sum(requests for _, requests in told)
