@@ -12,6 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Self
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from demo.cluster import Cluster
@@ -22,6 +23,8 @@ from demo.launcher import end
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
+
+    from confluent_kafka.admin import AdminClient
 
     from demo.node import Node
     from demo.properties import NodePlan
@@ -127,10 +130,17 @@ class LoadedBroker:
     def _await_fenced(self, node: int) -> None:
         admin = self.cluster.admin()
         until = time.monotonic() + _SECONDS
-        while node in admin.list_topics(timeout=_SECONDS).brokers:
+        while self._is_named(node, admin):
             if time.monotonic() > until:
                 raise DemoError(f"broker {node} is dead and still named after {_SECONDS} s")
             time.sleep(0.5)
+
+    @staticmethod
+    def _is_named(node: int, admin: AdminClient) -> bool:
+        try:
+            return node in admin.list_topics(timeout=_SECONDS).brokers
+        except KafkaException:  # it was the one that was asked
+            return True
 
     def _await_in_sync(self) -> None:
         admin = self.cluster.admin()

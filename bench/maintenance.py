@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable
 from rich import box
@@ -23,6 +23,9 @@ from rich.table import Table
 from bench import many_files, whole_agent
 from demo.agents import script
 from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _BATCHES = 12
 _WIDTH = 110  # of tables in a file
@@ -84,21 +87,14 @@ def maintenance(folder: Path, files: int) -> list[Round]:
     return found
 
 
-def show(
-    console: Console, whole: list[whole_agent.Whole], agents: list[Agent], rounds: list[Round]
-) -> None:
-    """As tables for people."""
-    for title, rows in (
-        ("A whole agent beside a broker, MB", whole),
-        ("The delivering part of an agent, MB", agents),
-        ("Maintenance", rounds),
-    ):
-        table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-        for name in rows[0]._fields:
-            table.add_column(name.replace("_", " "), justify="right")
-        for row in rows:
-            table.add_row(*(f"{one:,.1f}" if isinstance(one, float) else str(one) for one in row))
-        console.print(table)
+def show(console: Console, title: str, rows: Sequence[NamedTuple]) -> None:
+    """As a table for people, as soon as it is measured."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    for name in rows[0]._fields:
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in rows:
+        table.add_row(*(f"{one:,.1f}" if isinstance(one, float) else str(one) for one in row))
+    console.print(table)
 
 
 def main() -> int:
@@ -110,10 +106,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as name:
         folder = Path(name)
         whole = whole_agent.weigh(folder / "whole", (0, 3_000))
+        show(console, "A whole agent beside a broker, MB", whole)
         agents = [agent(folder, 0, 0), agent(folder, 3_000, 0), agent(folder, 3_000, 200)]
         agents += [agent(folder, one, 0) for one in sizes if one > 3_000]
+        show(console, "The delivering part of an agent, MB", agents)
         rounds = [one for size in sizes for one in maintenance(folder, size)]
-    show(console, whole, agents, rounds)
+        show(console, "Maintenance", rounds)
     empty, full, pending = agents[:3]
     figures = {
         **{f"agent_rss_mb_{one.files}_files": round(one.at_rest, 1) for one in whole},
