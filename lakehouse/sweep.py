@@ -14,8 +14,8 @@ anybody says so.
 Columns of events, and after a sweep of segments that begin at ``t`` and last ``length``:
     obs, pos, low, high: how many are observed, above zero, surely above zero, possibly so.
     whole: whether all that belongs to the subject is seen (only where somebody asks, see sli).
-    v, v_low, v_high: total value of the observed, of the sure and of the possible, each in two
-        lanes (see exact); v_pos: of those above zero.
+    v: total value of the observed, in two lanes (see exact); v_pos: of those above zero; v_low,
+        v_high: the least and the most that it may have been (only for thresholds).
     spill_sum, spill, opens: time before the window in which the value may already have held.
     lo, hi, wrong: least and greatest single value, and whether it is flagged as known wrong.
     observed_us to fine: what a piece, or several of the same times, sums up to.
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 EXACT: Final = "decimal(38,6)"
 """Sums of doubles depend on their order, and would differ after a re-run; sums of these do not."""
 
-VALUES: Final = ("v", "v_low", "v_high", "v_pos")
 _COUNTS: Final = ("obs", "pos", "low", "high")
-_LANES: Final = tuple(f"{name}_{lane}" for name in VALUES for lane in exact.Lanes._fields)
 _SUMMED: Final = ("observed_us", "positive_us", "positive_low_us", "positive_high_us")
 _TOLD: Final = {
     "spill": "BIGINT", "opens": "INT", "spill_sum": "BIGINT", "lo": "DOUBLE", "hi": "DOUBLE",
@@ -65,11 +63,20 @@ class Carried:
     @property
     def is_valued(self) -> bool:
         """Whether values are summed up along time."""
-        return _LANES[0] in self.running
+        return "v_coarse" in self.running
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the bounds of values are, too."""
+        return "v_low_coarse" in self.running
 
     def with_whole(self) -> Carried:
         """With the column ``whole`` too."""
         return Carried((*self.running, "whole"), self.told)
+
+
+def _lanes(*names: str) -> tuple[str, ...]:
+    return tuple(f"{name}_{lane}" for name in names for lane in exact.Lanes._fields)
 
 
 COUNTS: Final = Carried(_COUNTS, ("spill", "opens"))
@@ -77,8 +84,10 @@ _BY_SHAPES: Final = ("lo", "hi", "wrong", *_SUMMED, *exact.Lanes._fields)
 SUMS: Final = Carried(_COUNTS, ("spill", "opens", *_BY_SHAPES))
 """Counts, and sums that each piece tells for itself (see pieces.shapes)."""
 EVERYTHING: Final = Carried(
-    (*_COUNTS, *_LANES), ("spill", "opens", "spill_sum", "lo", "hi", "wrong")
+    (*_COUNTS, *_lanes("v", "v_pos")), ("spill", "opens", "spill_sum", "lo", "hi", "wrong")
 )
+BOUNDED: Final = Carried((*_COUNTS, *_lanes("v", "v_pos", "v_low", "v_high")), ("spill", "opens"))
+"""Counts, and values with their bounds (see thresholds)."""
 
 
 def events(piece: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING) -> DataFrame:
@@ -95,7 +104,7 @@ def events(piece: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING)
         "s",
         {"obs": "weight", "pos": "p * weight", "low": "p * weight",
          "high": f"IF({may}, p * weight, 0L)"},
-        {"v": "val", "v_pos": "p * val", "v_low": "p * val", "v_high": f"IF({may}, p * val, 0D)"},
+        {"v": "val", "v_pos": "p * val", "v_low": "val", "v_high": "val"},
         {"spill_sum": "IF(opening, 0L, p * spilled_us)", "spill": "p * spilled_us",
          "opens": "CAST(opening AND p = 1 AS INT)",
          **(single if carried.is_valued else shaped)},
@@ -105,25 +114,27 @@ def events(piece: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING)
         "e",
         {"obs": "-weight", "pos": "-p * weight", "high": "-p * weight",
          "low": f"IF({sure}, -p * weight, 0L)"},
-        {"v": "-val", "v_pos": "-p * val", "v_high": "-p * val",
-         "v_low": f"IF({sure}, -p * val, 0D)"},
+        {"v": "-val", "v_pos": "-p * val", "v_low": "-val", "v_high": "-val"},
         carried=carried,
     )  # fmt: skip
-    surely_ended = event(
-        "sure_end",
-        {"low": f"IF({sure}, 0L, -p * weight)"},
-        {"v_low": f"IF({sure}, 0D, -p * val)"},
-        carried=carried,
-    )
-    may_have_begun = event(
-        "may_start",
-        {"high": f"IF({may}, 0L, p * weight)"},
-        {"v_high": f"IF({may}, 0D, p * val)"},
-        carried=carried,
-    )
+    surely_ended = event("sure_end", {"low": f"IF({sure}, 0L, -p * weight)"}, carried=carried)
+    may_have_begun = event("may_start", {"high": f"IF({may}, 0L, p * weight)"}, carried=carried)
     plain = f"p = 0 OR ({sure} AND {may})"
     all_four = f"array({starts}, {ends}, {surely_ended}, {may_have_begun})"
     return _inlined(piece, keys, f"IF({plain}, array({starts}, {ends}), {all_four})")
+
+
+def uncertain(piece: DataFrame, keys: Sequence[str], carried: Carried = BOUNDED) -> DataFrame:
+    """Events of pieces from ``thresholds``: what their edges do to the bounds of values."""
+    rise = {"v_high": "rise", "v_low": "-fall"}
+    sink = {"v_high": "lift", "v_low": "-sink"}
+    around = (("lead_from", "s", rise), ("tail_from", "e", sink))
+    made_ = [
+        event(t, {}, {name: f"{sign}({sql})" for name, sql in values.items()}, carried=carried)
+        for begin, end, values in around
+        for t, sign in ((begin, ""), (end, "-"))
+    ]
+    return _inlined(piece, keys, f"array({', '.join(made_)})")
 
 
 def counted(rows: DataFrame, keys: Sequence[str], counts: Mapping[str, str]) -> DataFrame:
@@ -187,11 +198,10 @@ def sweep(events_: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING
     )
 
 
-def atoms(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
+def atoms(segments: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHING) -> DataFrame:
     """The claims on one atom as one: observed once, bad if any source says so.
 
-    Its value is the mean of the claims above zero, or of all claims where none is; of what may
-    hold it is the mean too.
+    Its value is the mean of the claims above zero, or of all claims where none is.
     """
     whole = f"(PARTITION BY {', '.join(quoted(keys))})"
     first = f"row_number() OVER ({whole[1:-1]} ORDER BY t) = 1"
@@ -205,9 +215,11 @@ def atoms(segments: DataFrame, keys: Sequence[str]) -> DataFrame:
     shares = {
         "v": _share(told, "IF(pos > 0, pos, obs)"),
         "v_pos": _share(lanes_of("v_pos"), "pos"),
-        "v_low": _share(lanes_of("v_low"), "low"),
-        "v_high": _share(lanes_of("v_high"), "high"),
     }
+    if carried.is_bounded:
+        # Of the claims that may be above zero each is, or only those that surely are.
+        shares["v_low"] = _share(lanes_of("v_low"), "greatest(high, 1L)")
+        shares["v_high"] = _share(lanes_of("v_high"), "greatest(low, 1L)")
     columns = {"spill_sum": f"IF({first}, coalesce({spill}, 0L), 0L)"}
     for name, share in shares.items():
         columns |= _named(name, share)
@@ -252,8 +264,6 @@ def standing(
     told = {name: sql for name, sql in told.items() if name in carried.told}
     grouped = aggregated(piece, keys, sums | told)
     running = {name: name for name in sums} | {"low": "pos", "high": "pos"}
-    for name in ("v_low", "v_high"):
-        running |= _named(name, lanes_of("v_pos"))
     opened = made(WINDOW, {**running, **{name: name for name in told}}, carried)
     ended = {name: f"-{sql}" for name, sql in running.items()}
     closed = made(f"{WINDOW} + {length_us}L", ended, carried)

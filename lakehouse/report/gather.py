@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, sla, tables
+from lakehouse import grains, judgement, sla, tables
 from lakehouse import lake as lakes
+from lakehouse.aside import BEYOND
+from lakehouse.changes import is_misdated
 from lakehouse.errors import TableNotFoundError
 from lakehouse.lake import Lake
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
@@ -100,7 +102,7 @@ class Gold:
         rows = self._bronze(tables.RUNS).where(
             F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("value") > 0)
         )
-        rows = rows.dropna(subset=["topic", "partition"])  # they are in gold/rejected
+        rows = rows.dropna(subset=["topic", "partition"])
         return _rows(
             _in_micros(rows).select(
                 "metric",
@@ -153,22 +155,36 @@ class Gold:
         return _rows(rows.drop("date", "cluster", "agent", "batch"))
 
     def rejected(self) -> int:
-        """How many rows of bronze could not be used."""
-        rows = self._rows(tables.REJECTED, grains.name(self.window_seconds))
+        """How many rows of bronze could not be used.
+
+        Those count too that lie in the future, or in no year of ours: else no report would tell.
+        """
+        undated = F.col("reason").isin(*_UNDATED)
+        every = lakes.read(self.spark, self.lake, tables.REJECTED)
+        every = every.where((F.col("cluster") == self.cluster) & undated)
+        within = self._rows(tables.REJECTED, grains.name(self.window_seconds)).where(~undated)
+        rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 
     def _bronze(self, table: Table) -> DataFrame:
-        rows = lakes.read(self.spark, self.lake, table)
+        """Usable rows of the period."""
+        window = grains.start(F.col("start"), grains.name(self.window_seconds))
+        rows = lakes.read(self.spark, self.lake, table).withColumn("window", window)
         first, last = self.period.start, self.period.end
+        faults = [judgement.misplaced(last, self.window_seconds)]
+        if table is tables.RUNS:
+            faults += [judgement.of_value((), ()), judgement.of_fold()]
         return rows.where(
             F.col("date").between(F.lit(first.date()), F.lit(last.date()))
             & (F.col("cluster") == self.cluster)
             & (F.col("start") >= F.lit(first))
             & (F.col("start") < F.lit(last))
-            & (F.col("end") > F.col("start"))
+            & ~is_misdated()
+            & F.coalesce(*faults).isNull()
         )
 
 
+_UNDATED: Final = (judgement.IN_THE_FUTURE, BEYOND)
 _STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import rollup, slo
+from lakehouse import rollup
 from tests.lake_builder import Batch
 from tests.oracle import decoded, duck, fleets, gold, stories
+from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ def bronze(unrolled: Path) -> Bronze:
 
 @pytest.fixture(scope="session")
 def by_python(bronze: Bronze) -> dict[str, Rows]:
-    return gold.wanted(bronze, slo.load())
+    return gold.wanted(bronze, OBJECTIVES)
 
 
 @pytest.fixture(scope="session")
@@ -54,5 +55,5 @@ def by_duckdb(unrolled: Path) -> dict[str, Rows]:
 @pytest.fixture(scope="session")
 def rolled(spark: SparkSession, unrolled: Path) -> Path:
     """The lake with its gold."""
-    rollup.rollup(spark, lakes.at(str(unrolled)), slo.load())
+    rollup.rollup(spark, lakes.at(str(unrolled)), OBJECTIVES)
     return unrolled

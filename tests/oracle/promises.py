@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle import claims
+from tests.oracle import claims, thresholds
 from tests.oracle.intervals import Span, cuts, length, union
 from tests.oracle.rows import HOUR
 
@@ -74,8 +74,14 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
         wanted = told(cluster, window, topic)
         whole = subject.whole()
         enough = partial(_cover, claimed, wanted)
-        good = _good(whole.seen(), whole.bad(), enough, claimed) if wanted is not None else 0
+        above = objective.above
+        bad = thresholds.above(subject, above) if above else whole.bad()
+        good = _good(whole.seen(), bad, enough, claimed) if wanted is not None else 0
         row = _row(good, whole)
+        if above:
+            row["bad_us"] = length(bad)
+            row["bad_low_us"] = length(thresholds.surely_above(subject, above))
+            row["bad_high_us"] = length(thresholds.possibly_above(subject, above)) + whole.spill()
         own = attributes.get((cluster, window - window % HOUR, topic), {})
         if row["bad_high_us"] or own.items() >= objective.where.items():
             rows[(cluster, window, objective.name, topic, None, None, None, None)] = row

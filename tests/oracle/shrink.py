@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse import lake as lakes
-from lakehouse import rollup, slo
+from lakehouse import rollup
 from lakehouse.session import session
 from tests.oracle import decoded, fleets, gold
+from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,9 +60,9 @@ def _wrong(spark: SparkSession, whole: Batch, tried: list[Rows], table: str) -> 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         batch.commit(root)
-        rollup.rollup(spark, lakes.at(folder), slo.load())
+        rollup.rollup(spark, lakes.at(folder), OBJECTIVES)
         bronze = decoded.read(root, time.time_ns() // 1000)
-        expected = gold.wanted(bronze, slo.load())[table]
+        expected = gold.wanted(bronze, OBJECTIVES)[table]
         lines = gold.differences(table, gold.told(root, table), expected)
     return [n for n in range(len(tried)) if any(f"'try-{n:03}'" in line for line in lines)]
 

@@ -69,3 +69,13 @@ def test_the_report_counts_what_could_not_be_used(spark: SparkSession, rolled: P
     week = periods.week_of(stories.MONDAY)
     known = gather.Gold(spark, lakes.at(str(rolled)), "bad_input", week, 300)
     assert known.rejected() == sum(REASONS.values())
+
+
+def test_no_bad_row_is_an_incident(spark: SparkSession, rolled: Path):
+    week = periods.week_of(stories.MONDAY)
+    assert gather.Gold(spark, lakes.at(str(rolled)), "bad_input", week, 300).bad_runs() == []
+
+
+def test_a_report_of_any_week_counts_rows_of_the_future(spark: SparkSession, rolled: Path):
+    week = periods.week_of(stories.MONDAY)
+    assert gather.Gold(spark, lakes.at(str(rolled)), "in_the_future", week, 300).rejected() == 1

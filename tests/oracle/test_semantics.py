@@ -81,6 +81,12 @@ def test_a_change_between_two_values_above_zero_is_no_edge(one: Reader):
     assert (row["min"], row["max"], row["value_seconds"]) == (5.0, 7.0, 1200.0)
 
 
+def test_over_a_threshold_it_is_an_edge(one: Reader):
+    sli = one("sli", "value_changes_while_bad", objective="copied-late")
+    assert sli["bad_us"] == sli["bad_low_us"] == 100 * SECOND
+    assert sli["bad_high_us"] == 110 * SECOND
+
+
 def test_the_bad_value_wins_where_two_sources_contradict_one_another(one: Reader):
     row = one("topics", "bad_wins", metric=stories.ISR, grain="5m")
     assert (row["observed_us"], row["any_us"]) == (600 * SECOND, 100 * SECOND)

@@ -1,0 +1,71 @@
+"""Totals of a topic's own metric over its brokers, and what they may have been in between.
+
+An objective with a threshold asks when a total was above it. A value is known at the instants at
+which it was read: between two of them it was either one. So within a run's edges its value may be
+the neighbour's as well, or none where there is no neighbour; and the total's bounds are the sums
+of the least and of the most of each series.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import claims, sweep
+from lakehouse.claims import TOPIC_KEYS
+from lakehouse.pieces import WINDOW, quoted, with_
+from lakehouse.sweep import BOUNDED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from lakehouse.bronze import Bronze
+
+_ATOM: Final = (*TOPIC_KEYS, "source", "label")
+_SERIES: Final = (*_ATOM, "agent")
+
+
+def topic_events(bronze: Bronze, metrics: Sequence[str]) -> DataFrame:
+    """Events of topics that carry BOUNDED, for a sweep over TOPIC_KEYS.
+
+    Args:
+        bronze: What is read.
+        metrics: Metrics that brokers tell per topic.
+    """
+    pieces = claims.topic_pieces(bronze, metrics).where("level = 'topic'")
+    rows = _with_edges(pieces.withColumns({"weight": F.lit(1), "label": F.to_json("labels")}))
+    claimed = sweep.events(rows, _ATOM, BOUNDED).unionByName(sweep.uncertain(rows, _ATOM))
+    atoms = sweep.atoms(sweep.sweep(claimed, _ATOM, BOUNDED), _ATOM, BOUNDED)
+    return sweep.again(atoms, TOPIC_KEYS, BOUNDED)
+
+
+def _with_edges(pieces: DataFrame) -> DataFrame:
+    """Pieces with ``lead_from`` and ``tail_from``, and by how much the bounds differ in there.
+
+    Where one run follows another of its series there is one edge, the later one's.
+    """
+    along = Window.partitionBy(*quoted(_SERIES)).orderBy("s")
+    follows = F.lag("e").over(along) == F.col("s")
+    beside = pieces.withColumns(
+        {
+            "before": F.when(follows, F.lag("val").over(along)),
+            "tail_before": F.when(follows, F.lag("tail_us").over(along)),
+            "is_followed": F.coalesce(F.lead("s").over(along) == F.col("e"), F.lit(False)),  # noqa: FBT003
+        }
+    )
+    change = "val - coalesce(before, 0D)"
+    return with_(
+        beside,
+        {
+            "lead_from": f"greatest({WINDOW}, s - greatest(lead_us, coalesce(tail_before, 0L)))",
+            "rise": f"greatest({change}, 0D)",
+            "fall": f"greatest(-({change}), 0D)",
+            "tail_from": "IF(is_followed, e, greatest(s, e - tail_us))",
+            "sink": "greatest(val, 0D)",
+            "lift": "-least(val, 0D)",
+        },
+    )
