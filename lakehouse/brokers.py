@@ -19,4 +19,5 @@ KEYS: Final = ("cluster", "metric", "source", "window")
 
 def brokers(bronze: Bronze) -> DataFrame:
     """Sources: everything they report, summed."""
-    return measures.additive(bronze.runs().where((F.col("level") != "group") & is_measure()), KEYS)
+    rows = bronze.runs(by_hour=True).where((F.col("level") != "group") & is_measure())
+    return measures.additive(rows, KEYS, bronze.window_seconds)

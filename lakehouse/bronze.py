@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import condensed, grains, judgement, tables
+from lakehouse import condensed, grains, judgement, standing, tables
 from lakehouse import lake as lakes
 from lakehouse import survey as surveys
 from lakehouse.lake import Lake
@@ -67,19 +67,21 @@ class Bronze:
             else replace(self, condensed_at=None, known=self.survey)
         )
 
-    def runs(self, *, loose: bool = False) -> DataFrame:
+    def runs(self, *, loose: bool = False, by_hour: bool = False) -> DataFrame:
         """Usable runs with ``window`` and ``level``; what they fold is in ``with_sets``.
 
         In short (see ``condensed``) where that was prepared.
 
         Args:
             loose: With those too that are part of another row here.
+            by_hour: Rows that stand for several windows are one (see ``standing``).
         """
-        return self.judged_runs(loose=loose).where("reason IS NULL").withColumn("level", level())
+        rows = self.judged_runs(loose=loose, by_hour=by_hour)
+        return rows.where("reason IS NULL").withColumn("level", level())
 
-    def judged_runs(self, *, loose: bool = False) -> DataFrame:
+    def judged_runs(self, *, loose: bool = False, by_hour: bool = False) -> DataFrame:
         """All runs of the touched hours with ``reason``: why one cannot be used, else null."""
-        rows = self.placed_runs(loose=loose)
+        rows = self.placed_runs(loose=loose, by_hour=by_hour)
         of_value = judgement.of_value(self.survey.impossible, self.survey.long_labels)
         if not self.survey.faulty:
             reason = F.coalesce(self.misplaced(), of_value, judgement.of_fold())
@@ -114,12 +116,13 @@ class Bronze:
         reason = F.coalesce(self.misplaced(), F.when(odd, "the value is no number"))
         return rows.withColumn("reason", reason)
 
-    def placed_runs(self, *, loose: bool = False) -> DataFrame:
+    def placed_runs(self, *, loose: bool = False, by_hour: bool = False) -> DataFrame:
         """All runs of the touched hours, with ``window``, not judged yet."""
         if self.condensed_at is None:
             return condensed.as_written(self._touched(tables.RUNS, self.versions.runs))
         rows = lakes.read(self.spark, self.lake, tables.CONDENSED, self.condensed_at)
-        return rows if loose else rows.where("NOT loose")
+        rows = rows if loose else rows.where("NOT loose")
+        return rows if by_hour else standing.in_each_window(rows, self.window_seconds)
 
     def nothing(self, table: tables.Table) -> DataFrame:
         """No row of a table of gold, at the finest grain."""

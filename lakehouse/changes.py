@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import LogExpiredError
+from lakehouse.judgement import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
 from lakehouse.lake import Version
 from lakehouse.periods import instant, micros
-from lakehouse.rejected import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
 from lakehouse.units import FIRST, LAST, Pair, Versions
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import doubts, grains, survey, sweep
+from lakehouse import doubts, grains, standing, survey, sweep
 from lakehouse import pieces as pieces_
 from lakehouse.metrics import (
     LEADERLESS,
@@ -51,9 +51,10 @@ def topic_pieces(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
         metrics: What is wanted, else everything; as bronze has it (see ``told_as``).
 
     Returns:
-        Pieces (see ``pieces``) with ``weight``: how many series are not taken.
+        Pieces (see ``pieces``) with ``weight``: how many series are not taken. Rows that stand for
+        several windows are one: see ``in_each_window``.
     """
-    rows = bronze.runs(loose=True).where(
+    rows = bronze.runs(loose=True, by_hour=True).where(
         F.col("level").isin("partition", "topic") & ~is_counter() & is_shared()
     )
     if metrics:
@@ -68,6 +69,12 @@ def topic_pieces(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
     pieces = pieces_.pieces(rows)
     taken = F.coalesce(F.array_size("taken"), F.lit(0))
     return pieces.withColumn("weight", (F.col("series") - taken).cast("bigint"))
+
+
+def in_each_window(bronze: Bronze, pieces: DataFrame) -> DataFrame:
+    """Pieces, those that stand for several windows once in each."""
+    micros = ("s", "e", "sure_end", "may_start")
+    return standing.in_each_window(pieces, bronze.window_seconds, ("window",), micros)
 
 
 def told_as(metrics: Sequence[str]) -> tuple[str, ...]:
@@ -93,25 +100,27 @@ def topic_events(bronze: Bronze, pieces: DataFrame, carried: Carried) -> DataFra
     """
     summed = pieces.where("weight > 0")
     if carried.is_valued:
+        summed = in_each_window(bronze, summed)
         stands = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
         window_us = bronze.window_seconds * 1_000_000
         standing = sweep.standing(summed.where(stands), TOPIC_KEYS, window_us, carried)
         passing = sweep.events(summed.where(~stands), TOPIC_KEYS, carried)
         events = with_derived(standing.unionByName(passing))
     else:
-        shapes = with_derived(pieces_.shapes(summed, TOPIC_KEYS))
+        shapes = in_each_window(bronze, pieces_.shapes(summed, (*TOPIC_KEYS, "standing")))
+        shapes = with_derived(shapes)
         events = sweep.events(shapes, TOPIC_KEYS, carried)
     if bronze.survey.overlapping:
-        taken = sweep.again(taken_atoms(pieces), TOPIC_KEYS, carried)
+        taken = sweep.again(taken_atoms(bronze, pieces), TOPIC_KEYS, carried)
         events = events.unionByName(taken)
     return events
 
 
-def taken_atoms(pieces: DataFrame) -> DataFrame:
+def taken_atoms(bronze: Bronze, pieces: DataFrame) -> DataFrame:
     """Segments of the atoms that are taken out of their rows, derived ones too."""
     one = F.when(F.col("one") != doubts.WHOLE_SOURCE, F.col("one"))
     source = F.concat_ws(" ", "source", F.to_json("labels"))
-    taken = with_derived(pieces.where("taken IS NOT NULL"))
+    taken = with_derived(in_each_window(bronze, pieces.where("taken IS NOT NULL")))
     rows = taken.withColumn("one", F.explode("taken")).withColumns(
         {
             "partition": one,

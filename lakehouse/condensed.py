@@ -3,8 +3,9 @@
 A gauge that has another value at each scrape brings thirty runs for each window. What gold asks of
 them is when they begin and end, sums and extremes; so the runs of one series and window become one
 row, unless somebody asks for the value at an instant (topics and clients, whose brokers are added
-up). All other rows stay as they are. The rows are kept in a table of gold's, for a rollup must
-work where nothing can be cached.
+up). What is folded is told to be zero in each window again; that becomes one row an hour (see
+``standing``). All other rows stay as they are. They are kept in a table of gold's, for a rollup
+must work where nothing can be cached.
 
 Where a partition's runs may overlap those of another source, or leave gaps, one row does not say
 enough: the survey finds these, and their runs are added, marked ``loose``.
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
-from lakehouse import pieces, survey, upkeep
+from lakehouse import pieces, standing, survey, upkeep
 from lakehouse.judgement import GREATEST, LONGEST_EDGE_US
 from lakehouse.metrics import DESCRIBING, LEADERLESS, UNDER_MIN_ISR, flagged
-from lakehouse.pieces import END, START
+from lakehouse.pieces import END, START, WINDOW
 from lakehouse.tables import (
     CONDENSED,
     FLAG_DISTRIBUTION,
@@ -46,7 +47,7 @@ SUMMED: Final = tuple(
 """Columns that only rows have that were put together."""
 
 _SERIES: Final = (
-    "cluster", "source", "metric", "topic", "partition", "group", "agent", "window",
+    "cluster", "source", "metric", "topic", "partition", "group", "agent", "members", "series",
 )  # fmt: skip
 _KEPT_FLAGS: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
 _SINGLE: Final = ("user", "client_id", "labels", "members")
@@ -62,9 +63,10 @@ def prepared(bronze: Bronze) -> Bronze:
     if upkeep.is_outdated(bronze.spark, bronze.lake, CONDENSED):
         upkeep.prepare(bronze.spark, bronze.lake, CONDENSED)
     rows = bronze.placed_runs()
-    short = is_short(bronze)
-    together = _put_together(rows.where(short))
-    both = rows.where(~short).unionByName(together, allowMissingColumns=True)
+    short, stands = is_short(bronze), standing.stands(bronze.window_seconds)
+    few = short | (stands & bronze.misplaced().isNull())
+    together = _put_together(rows.where(few).withColumn("stands", stands), bronze.window_seconds)
+    both = rows.where(~few).unionByName(together, allowMissingColumns=True)
     made = _written(bronze, both.withColumn("loose", F.lit(False)), "overwrite")  # noqa: FBT003
     loose = survey.tangled(made, rows)
     if loose is None:
@@ -103,13 +105,16 @@ def is_short(bronze: Bronze) -> Column:
     return F.coalesce(alone & ~of_topic & fit & told, F.lit(False))  # noqa: FBT003
 
 
-def _put_together(runs: DataFrame) -> DataFrame:
-    """One row for the runs of each series in each window."""
+def _put_together(runs: DataFrame, window_seconds: int) -> DataFrame:
+    """One row for the runs of each series in each window, or for an hour of the same zeros."""
     lead, tail = "lead", "tail"
+    held_us = window_seconds * 1_000_000
     seconds = pieces.value_seconds()
     # To look into an array of strings costs more than all the rest: once for each run.
     keys = {
         **{flag: flagged(flag) for flag in _KEPT_FLAGS},
+        "place": F.expr(f"IF(stands, {standing.HOUR}, {WINDOW})"),
+        "idle": F.expr("stands AND value IS NULL"),
         lead: F.expr(pieces.lead_edge()),
         tail: F.expr(f"least({pieces.tail_edge()}, {END} - {START})"),
     }
@@ -134,8 +139,10 @@ def _put_together(runs: DataFrame) -> DataFrame:
         "first_lead": f"min(IF({lead} > 0, {START}, NULL))",
         "tails": f"count_if({tail} > 0)",
         "last_tail": f"max(IF({tail} > 0, {END}, NULL))",
+        "standing": f"bit_or(IF(stands, {standing.bit(window_seconds)}, NULL))",
     }
-    grouped = pieces.aggregated(runs.withColumns(keys), (*_SERIES, *_KEPT_FLAGS), columns)
+    names = (*_SERIES, "place", "stands", "idle", *_KEPT_FLAGS)
+    grouped = pieces.aggregated(runs.withColumns(keys), names, columns)
     one = (
         "held_us = last - first AND ends = (first ^ last) AND leads <= 1 AND tails <= 1 "
         "AND coalesce(first_lead, first) = first AND coalesce(last_tail, last) = last"
@@ -143,12 +150,14 @@ def _put_together(runs: DataFrame) -> DataFrame:
     flags = F.array_compact(F.array(*(F.when(F.col(flag), flag) for flag in _KEPT_FLAGS)))
     return grouped.withColumns(
         {
+            "window": F.expr("timestamp_micros(IF(stands, first, place))"),
             "start": F.timestamp_micros("first"),
-            "end": F.timestamp_micros("last"),
+            "end": F.expr(f"timestamp_micros(IF(stands, first + {held_us}L, last))"),
             "date": F.to_date(F.timestamp_micros("first")),
-            "gapless": F.expr(one),
+            "rows": F.expr("IF(stands, NULL, rows)"),
+            "held_us": F.expr(f"IF(stands, {held_us}L, held_us)"),
+            "gapless": F.expr(f"IF(stands, NULL, {one})"),
             "flags": flags,
-            "series": F.lit(1),
         }
     )
 

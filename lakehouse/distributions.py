@@ -69,7 +69,7 @@ def _beyond_cap() -> Column:
 
 def _of_topics(bronze: Bronze, wanted: Column) -> DataFrame:
     """Values of partitions, and of topics as the total of their brokers."""
-    pieces = claims.topic_pieces(bronze).where(wanted)
+    pieces = claims.in_each_window(bronze, claims.topic_pieces(bronze).where(wanted))
     value = F.expr(exact.double(sweep.lanes_of("v"))).alias("value")
     whose = quoted(claims.TOPIC_KEYS)
     of_partitions = pieces.where("level = 'partition'")
@@ -78,7 +78,7 @@ def _of_topics(bronze: Bronze, wanted: Column) -> DataFrame:
         *whose, "value", (length * F.col("weight")).alias("us")
     )
     if bronze.survey.overlapping:
-        atoms = claims.taken_atoms(of_partitions).where("obs > 0 AND length > 0")
+        atoms = claims.taken_atoms(bronze, of_partitions).where("obs > 0 AND length > 0")
         partitions = partitions.unionByName(
             atoms.select(*whose, value, F.col("length").alias("us"))
         )

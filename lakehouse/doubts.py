@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Row
+from pyspark.sql import Row, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, judgement
@@ -25,8 +25,6 @@ from lakehouse.pieces import lead_edge, quoted
 from lakehouse.tables import MEMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.bronze import Bronze
@@ -37,14 +35,17 @@ WHOLE_SOURCE: Final = -1
 CLAIM: Final = ("cluster", "metric", "topic", "hour", "members", "partition")
 """Columns that name a claim, but for who makes it."""
 
-_ATOM: Final = ("cluster", "metric", "topic", "hour", "one", "part")
-_DOUBTFUL: Final = "cluster string, metric string, topic string, hour bigint, one int, part string"
+_TOPIC: Final = ("cluster", "metric", "topic", "hour", "part")
+_OF_CLAIM: Final = (
+    "by", "members", "partition", "series", "partitions", "leads", "gaps", "together", "first",
+    "first_lead", "fault",
+)  # fmt: skip
 
 
 def _rows(bronze: Bronze, of_value: Column) -> DataFrame:
     """Runs that claim something, or fold."""
     gauge = is_shared() & level().isin("partition", "topic") & ~is_counter()
-    rows = bronze.placed_runs().where(bronze.misplaced().isNull() & of_value.isNull())
+    rows = bronze.placed_runs(by_hour=True).where(bronze.misplaced().isNull() & of_value.isNull())
     named = rows.withColumns({"hour": grains.hour(), "gauge": gauge})
     return named.where("gauge OR members IS NOT NULL")
 
@@ -79,7 +80,7 @@ def _sets(bronze: Bronze) -> DataFrame:
     return both.select("cluster", "members", "content.*", told.alias("told"))
 
 
-def found(bronze: Bronze, of_value: Column) -> tuple[list[Row], list[Row]]:
+def found(bronze: Bronze, of_value: Column) -> list[Row]:
     """Claims at fault, and claims of partitions whose runs may overlap.
 
     Args:
@@ -87,52 +88,33 @@ def found(bronze: Bronze, of_value: Column) -> tuple[list[Row], list[Row]]:
         of_value: Why a run cannot be used, as far as that does not depend on its set.
 
     Returns:
-        Rows of ``cluster``, ``topic``, ``fault_members``, ``fault_series`` and ``fault``; and rows
-        of CLAIM with ``taken``, the partitions that are doubted, and ``tangled``: whether runs of
-        theirs were put together.
+        Rows of CLAIM with ``taken``, the partitions that are doubted; ``tangled``: whether runs of
+        theirs were put together; ``fault`` and ``series`` of a claim at fault, else null.
     """
-    rows = _rows(bronze, of_value)
-    each = _of_partitions(_claims(bronze, rows))
-    told = each.groupBy(*_ATOM, "fault", "fault_members", "fault_series").agg(
-        F.min("by").alias("by_first"),
-        F.max("by").alias("by_last"),
-        F.sum("leads").alias("leads"),
-        F.sum("gaps").alias("gaps"),
-        F.min("first").alias("first"),
-        F.min("first_lead").alias("first_lead"),
+    claims = _told_apart(_claims(bronze, _rows(bronze, of_value)))
+    each = _of_doubtful_topics(claims).withColumn("one", F.explode_outer("partitions"))
+    atom = Window.partitionBy(*_TOPIC, "one")
+    overlaps = (
+        (F.min("by").over(atom) != F.max("by").over(atom))
+        | (F.sum("leads").over(atom) > 1)
+        | (F.sum("gaps").over(atom) > 0)
+        | (F.min("first").over(atom) < F.min("first_lead").over(atom))
     )
-    overlap = (
-        (F.col("by_first") != F.col("by_last"))
-        | (F.col("leads") > 1)
-        | (F.col("gaps") > 0)
-        | ((F.col("leads") == 1) & (F.col("first") < F.col("first_lead")))
+    at_fault = F.col("fault").isNotNull()
+    doubted = each.withColumn("overlaps", overlaps).where(at_fault | F.col("overlaps"))
+    keys = (*CLAIM, "fault", F.when(at_fault, F.col("series")).alias("series"))
+    return (
+        doubted.groupBy(*keys)
+        .agg(
+            F.array_sort(F.collect_set("one")).alias("taken"),
+            (F.max("together") > 0).alias("tangled"),
+        )
+        .collect()
     )
-    doubted = told.where(overlap | F.col("fault").isNotNull()).collect()
-    doubtful = [tuple(row[name] for name in _ATOM) for row in doubted if row["fault"] is None]
-    faults = [row for row in doubted if row["fault"] is not None]
-    if not doubtful:
-        return faults, []
-    # Claims are made anew, of the few topics and hours that matter.
-    near = _claims(bronze, _only(rows, ("cluster", "topic", "hour"), doubtful))
-    taken = _only(_of_partitions(near), _ATOM, doubtful).groupBy(*CLAIM)
-    return faults, taken.agg(
-        F.array_sort(F.collect_set("one")).alias("taken"),
-        (F.max("together") > 0).alias("tangled"),
-    ).collect()
 
 
-def _only(
-    rows: DataFrame, names: Sequence[str], doubtful: Sequence[tuple[object, ...]]
-) -> DataFrame:
-    """Rows that are like one of these in some columns; null is like null."""
-    every = rows.sparkSession.createDataFrame(doubtful, _DOUBTFUL)
-    some = F.broadcast(every.select(*names).distinct()).alias("some")
-    same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"some.{name}")) for name in names]
-    return rows.alias("rows").join(some, same, "left_semi")
-
-
-def _of_partitions(claims: DataFrame) -> DataFrame:
-    """A row for each partition that is claimed; one for each claim at fault.
+def _told_apart(claims: DataFrame) -> DataFrame:
+    """Claims with who makes them, of which ``partitions``; what is at fault claims none.
 
     Of under min ISR and what is derived of it partitions are doubted together.
     """
@@ -141,19 +123,40 @@ def _of_partitions(claims: DataFrame) -> DataFrame:
     under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
     both = F.array(F.col("metric"), F.lit(UNAVAILABLE))
     one = F.array(F.when(of_topic, WHOLE_SOURCE).otherwise(F.col("partition")))
-    well = F.col("fault").isNull()
-    nobody = F.array(F.lit(None).cast("int"))
+    nobody = F.array().cast("array<int>")
+    claimed = F.when(F.col("fault").isNull(), F.coalesce("partitions", one)).otherwise(nobody)
     rows = claims.withColumns(
         {
             # A number, for the least of texts is found by sorting.
             "by": F.xxhash64("source", "agent", "metric"),
             "part": F.when(of_topic, F.col("source")),
             "metrics": F.when(gone, both).otherwise(F.array(under)),
-            "partitions": F.when(well, F.coalesce("partitions", one)).otherwise(nobody),
-            "fault_members": F.when(~well, F.col("members")),
-            "fault_series": F.when(~well, F.col("series")),
+            "partitions": claimed,
         }
     )
-    return rows.withColumn("metric", F.explode("metrics")).withColumn(
-        "one", F.explode("partitions")
+    return rows.withColumn("metric", F.explode("metrics"))
+
+
+def _of_doubtful_topics(claims: DataFrame) -> DataFrame:
+    """Claims of topics and hours in which something may overlap: few, where partitions are many.
+
+    Nothing does where each claim is clear in itself, and no two claimants name one partition.
+    """
+    odd = (
+        F.col("fault").isNotNull()
+        | (F.col("leads") > 1)
+        | (F.col("gaps") > 0)
+        | ((F.col("leads") == 1) & (F.col("first") < F.col("first_lead")))
     )
+    of_one = claims.groupBy(*_TOPIC, "by").agg(
+        F.array_distinct(F.flatten(F.collect_list("partitions"))).alias("named"),
+        F.collect_list(F.struct(*_OF_CLAIM)).alias("claims"),
+        F.max(odd).alias("odd"),
+    )
+    of_all = of_one.groupBy(*_TOPIC).agg(
+        F.flatten(F.collect_list("named")).alias("named"),
+        F.flatten(F.collect_list("claims")).alias("claims"),
+        F.max("odd").alias("odd"),
+    )
+    twice = F.array_size("named") > F.array_size(F.array_distinct("named"))
+    return of_all.where(F.col("odd") | twice).select(*_TOPIC, F.inline("claims"))

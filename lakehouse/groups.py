@@ -23,4 +23,5 @@ def groups(bronze: Bronze) -> DataFrame:
     survey = bronze.survey
     if not (survey.tells("group", counters=False) or survey.tells("group", counters=True)):
         return bronze.nothing(GROUPS)
-    return measures.additive(bronze.runs().where((F.col("level") == "group") & is_measure()), KEYS)
+    rows = bronze.runs().where((F.col("level") == "group") & is_measure())
+    return measures.additive(rows, KEYS, bronze.window_seconds)

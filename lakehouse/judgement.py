@@ -6,19 +6,27 @@ is asked of thousands of rows, so these are judged once for all of them, in ``su
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains
-from lakehouse.rejected import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
 from lakehouse.tables import LONGEST_NAME
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Sequence
 
     from pyspark.sql import Column
+
+SET_NOT_KNOWN: Final = "its member set is not known"
+"""Reason that passes away: the rows are used as soon as bronze/members holds the set."""
+
+IN_THE_FUTURE: Final = "it lies in the future"
+"""Reason that passes away as well, when its time has come."""
+
+CLOCK_SLACK: Final = dt.timedelta(hours=1)
+"""So much later than the newest commit of bronze may something have been seen."""
 
 IMPOSSIBLE_NAME: Final = "no metric can have this name"
 GREATEST: Final = 1e19

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import exact
+from lakehouse import exact, standing
 from lakehouse.metrics import flagged, is_counter
-from lakehouse.pieces import pieces, quoted
+from lakehouse.pieces import aggregated, pieces, quoted, with_
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
-
-
-_SECONDS: Final = exact.Lanes(*(f"sum(IF(counter, NULL, {lane}))" for lane in exact.Lanes._fields))
 
 
 def counters(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -35,25 +32,44 @@ def counters(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
     )
 
 
-def additive(runs: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Runs of series that never overlap, summed; bounds of gauges are sums of the edges."""
-    columns = {
-        "observed_us": "sum(IF(counter AND value IS NULL, 0L, held_us * series))",
-        "min": "min(IF(counter, NULL, lowest))",
-        "max": "max(IF(counter, NULL, value))",
-        "positive_us": "sum(IF(counter, NULL, p * held_us))",
-        "positive_low_us": "sum(IF(counter, NULL, p * sure_us))",
-        "positive_high_us": "sum(IF(counter, NULL, p * (may_us + spilled_us)))",
-        "series": "CAST(max(series) AS BIGINT)",
-        "known_wrong": "max(wrong) = 1",
+def additive(runs: DataFrame, keys: Sequence[str], window_seconds: int) -> DataFrame:
+    """Runs of series that never overlap, summed; bounds of gauges are sums of the edges.
+
+    Args:
+        runs: Those that stand for several windows are one.
+        keys: What rows are made of, ``window`` among them.
+        window_seconds: Length of a window.
+    """
+    rows = pieces(runs).withColumn("counter", is_counter())
+    by_hour = aggregated(rows, (*keys, "standing"), _SUMS | _LEAST | _GREATEST)
+    rows = standing.in_each_window(by_hour, window_seconds, ("window",))
+    columns = {name: f"sum({name})" for name in _SUMS}
+    columns |= {name: f"min({name})" for name in _LEAST}
+    columns |= {name: f"max({name})" for name in _GREATEST}
+    summed = aggregated(rows, keys, columns)
+    totals = {
+        "value_seconds": exact.double(exact.Lanes("coarse", "fine")),
+        "increase": exact.double(exact.Lanes("rise_coarse", "rise_fine")),
+        "known_wrong": "wrong = 1",
+        "series": "CAST(series AS BIGINT)",
     }
-    return (
-        pieces(runs)
-        .withColumn("counter", is_counter())
-        .groupBy(*quoted(keys))
-        .agg(
-            *(F.expr(sql).alias(name) for name, sql in columns.items()),
-            F.expr(exact.double(_SECONDS)).alias("value_seconds"),
-            exact.total("IF(counter, value, NULL)").alias("increase"),
-        )
-    )
+    lanes = ("coarse", "fine", "rise_coarse", "rise_fine", "wrong")
+    return with_(summed, totals).drop(*lanes)
+
+
+_RISE: Final = exact.lanes("IF(counter, value, NULL)")
+_SUMS: Final = {
+    "observed_us": "sum(IF(counter AND value IS NULL, 0L, held_us * series))",
+    "positive_us": "sum(IF(counter, NULL, p * held_us))",
+    "positive_low_us": "sum(IF(counter, NULL, p * sure_us))",
+    "positive_high_us": "sum(IF(counter, NULL, p * (may_us + spilled_us)))",
+    **{lane: f"sum(IF(counter, NULL, {lane}))" for lane in exact.Lanes._fields},
+    "rise_coarse": f"sum({_RISE.coarse})",
+    "rise_fine": f"sum({_RISE.fine})",
+}
+_LEAST: Final = {"min": "min(IF(counter, NULL, lowest))"}
+_GREATEST: Final = {
+    "max": "max(IF(counter, NULL, value))",
+    "series": "max(series)",
+    "wrong": "max(wrong)",
+}

@@ -33,6 +33,6 @@ def _gauges(bronze: Bronze) -> DataFrame:
     pieces = claims.topic_pieces(bronze).where("level = 'partition'")
     rows = claims.with_derived(sums(claims.partition_pieces(bronze, pieces), KEYS).where(_NOT_ZERO))
     if bronze.survey.overlapping:
-        swept = sweep.measures(claims.taken_atoms(pieces), KEYS).where(_NOT_ZERO)
+        swept = sweep.measures(claims.taken_atoms(bronze, pieces), KEYS).where(_NOT_ZERO)
         rows = rows.unionByName(swept.select(*rows.columns))
     return rows

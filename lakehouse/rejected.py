@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import standing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakehouse.bronze import Bronze
 
-SET_NOT_KNOWN: Final = "its member set is not known"
-"""Reason that passes away: the rows are used as soon as bronze/members holds the set."""
-
-IN_THE_FUTURE: Final = "it lies in the future"
-"""Reason that passes away as well, when its time has come."""
-
-CLOCK_SLACK: Final = dt.timedelta(hours=1)
-"""So much later than the newest commit of bronze may something have been seen."""
-
 
 def rejected(bronze: Bronze) -> DataFrame:
     """One row per reason, window, source and metric at the finest grain."""
-    runs = bronze.judged_runs().select(
+    refused = bronze.judged_runs(by_hour=True).where("reason IS NOT NULL")
+    runs = standing.in_each_window(refused, bronze.window_seconds).select(
         F.lit("runs").alias("table"), "metric", "members", "rows", *_COMMON
     )
     scrapes = bronze.judged_scrapes().select(

@@ -129,8 +129,8 @@ def rollup(
         upkeep.prepare(spark, lake, tables.LEASE)
     with lease.held(spark, lake, wanted.terms, take_over=wanted.take_over) as held:
         progress("lease")
-        for table in outdated:
-            progress(upkeep.prepare(spark, lake, table))
+        for made in upkeep.prepare_all(spark, lake, outdated):
+            progress(made)
         again = progresses.last(spark, lake)
         if again != last:
             state = changes.state(spark, lake)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, exact, grains, sweep
+from lakehouse import claims, exact, grains, sweep, thresholds
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
 from lakehouse.grains import HOUR_SECONDS
 from lakehouse.metrics import PARTITIONS_TOLD, UNDER_MIN_ISR
@@ -23,7 +23,7 @@ from lakehouse.slo import COVERAGE
 from lakehouse.tables import SLI
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from lakehouse.slo import Objective
 
 SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
-_VALUES: Final = {"v": "pos", "v_low": "low", "v_high": "high"}
-"""Totals, and how many atoms are above zero in them."""
-
 _COUNTED: Final = sweep.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
 
@@ -49,36 +46,48 @@ def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         ("source", _sources, True),
     ):
         chosen = [objective for objective in objectives if objective.level == level]
+        if level == "topic":
+            # Of what nobody tells all topics of all windows would get a row that says nothing.
+            chosen = [o for o in chosen if bronze.survey.metrics & {*claims.told_as([o.metric])}]
         if chosen and is_told:
             parts.append(function(bronze, chosen))
     return reduce(lambda a, b: a.unionByName(b), parts)
 
 
 def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
+    """Topics, by what their objectives' thresholds are: for each another time is bad."""
+    parts = (
+        _above(bronze, above, [one for one in objectives if one.above == above])
+        for above in sorted({objective.above for objective in objectives})
+    )
+    return reduce(lambda a, b: a.unionByName(b), parts)
+
+
+def _above(bronze: Bronze, above: float, objectives: Sequence[Objective]) -> DataFrame:
     """Topics: bad while a partition is, or while the brokers' total is above the threshold.
 
     A topic is seen wholly while every partition is claimed by a leader that is read: a broker that
     is not seen may have something to report, of the topic as of its partitions.
     """
     metrics = sorted({objective.metric for objective in objectives})
-    pieces = claims.topic_pieces(bronze, claims.told_as(sorted({*metrics, UNDER_MIN_ISR})))
-    valued = any(objective.above for objective in objectives)
-    carried = sweep.EVERYTHING if valued else sweep.COUNTS
-    events = claims.topic_events(bronze, pieces, carried)
+    if above:
+        carried, events = sweep.BOUNDED, thresholds.topic_events(bronze, metrics)
+        leaders = claims.topic_pieces(bronze, (UNDER_MIN_ISR,))
+        leaders = claims.topic_events(bronze, leaders, sweep.COUNTS)
+        events = events.unionByName(leaders, allowMissingColumns=True)
+        totals = (F.expr(exact.double(sweep.lanes_of(name))) for name in ("v", "v_low", "v_high"))
+        seen, sure, maybe = (total > above for total in totals)
+    else:
+        carried = sweep.COUNTS
+        pieces = claims.topic_pieces(bronze, claims.told_as(sorted({*metrics, UNDER_MIN_ISR})))
+        events = claims.topic_events(bronze, pieces, carried)
+        seen, sure, maybe = (F.col(count) > 0 for count in ("pos", "low", "high"))
     carried = carried.with_whole()
     segments = sweep.sweep(_with_claims(events, metrics, carried), TOPIC_KEYS, carried)
-    seen = _with_topology(bronze, segments, objectives)
-    above = _literal({objective.metric: objective.above for objective in objectives})
-    bad = tuple(F.col(count) > 0 for count in _VALUES.values())
-    if valued:
-        totals = (F.expr(exact.double(sweep.lanes_of(name))) > above for name in _VALUES)
-        bad = tuple(
-            F.when(above > 0, total).otherwise(any_)
-            for total, any_ in zip(totals, bad, strict=True)
-        )
-    told = F.col("whole") >= F.col("partitions_told")
-    good = told & (F.col("obs") > 0) & ~bad[0]
-    rows = _told(_times(seen, (*TOPIC_KEYS, "attributes"), good, bad), objectives, "attributes")
+    segments = _with_topology(bronze, segments, objectives)
+    good = (F.col("whole") >= F.col("partitions_told")) & (F.col("obs") > 0) & ~seen
+    times = _times(segments, (*TOPIC_KEYS, "attributes"), good, (seen, sure, maybe))
+    rows = _told(times, objectives, "attributes")
     return rows.where(_asked_for(objectives)).drop("attributes")
 
 
@@ -228,7 +237,8 @@ def _topology(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
 def _claimed(bronze: Bronze) -> DataFrame:
     """Per topic and hour the number of partitions that the highest claimed one implies."""
     keys = ("cluster", "topic", "hour")
-    rows = bronze.runs().where("level = 'partition'").withColumn("hour", grains.hour())
+    rows = bronze.runs(by_hour=True).where("level = 'partition'")
+    rows = rows.withColumn("hour", grains.hour())
     claims_ = bronze.with_sets(rows.select(*keys, "members", "partition").distinct())
     highest = F.coalesce(F.array_max("partitions"), "partition") + 1
     return claims_.groupBy(*keys).agg(F.max(highest).alias("claimed"))
@@ -255,14 +265,6 @@ def _asked_for(objectives: Sequence[Objective]) -> Column:
             has = has & (F.coalesce(F.try_element_at(told, F.lit(key)), F.lit(-1.0)) == value)
         keep = keep | has
     return keep
-
-
-def _literal(values: Mapping[str, float]) -> Column:
-    """The value of a row's metric."""
-    chosen = F.lit(0.0)
-    for metric, value in values.items():
-        chosen = F.when(F.col("metric") == metric, F.lit(value)).otherwise(chosen)
-    return chosen
 
 
 def _of(objectives: Sequence[Objective]) -> Column:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
+from lakehouse import standing
 from lakehouse.metrics import DESCRIBING, NODE_FENCED, QUOTAS, REPLICAS
 from lakehouse.pieces import quoted
 from lakehouse.tables import SUBJECTS
@@ -68,7 +69,8 @@ def _merged(told: DataFrame) -> DataFrame:
 def _told_by_runs(bronze: Bronze) -> DataFrame:
     """What runs tell: they name topics, groups and clients, and their values describe some."""
     describing = F.col("metric").isin(*DESCRIBING)
-    runs = bronze.runs()
+    runs = bronze.runs(by_hour=True)
+    runs = runs.withColumn("end", standing.until(bronze.window_seconds))
     told = _naming(runs.where(~describing)).unionByName(
         _describing(runs.where(describing)), allowMissingColumns=True
     )

@@ -58,6 +58,7 @@ class Survey:
         faulty: Claims whose set is at fault: cluster, topic, set, series, reason.
         overlapping: Claims of partitions that may not be summed: who is told of (``doubts.CLAIM``),
             which partitions of these, and whether runs of theirs were put together.
+        metrics: Of which there are runs at all.
         kinds: Levels of which there are runs at all (see ``metrics.level``), of gauges (False) or
             counters (True).
         leaderless: Whether anybody tells of partitions without a leader.
@@ -71,6 +72,7 @@ class Survey:
     telling: frozenset[tuple[str, int]]
     faulty: tuple[Row, ...]
     overlapping: tuple[Row, ...]
+    metrics: frozenset[str]
     kinds: frozenset[tuple[str, bool]]
     leaderless: bool
     totalled: tuple[str, ...]
@@ -95,7 +97,8 @@ def survey(bronze: Bronze) -> Survey:
         "together": F.col("rows").isNotNull(),
     }
     kind = F.struct(level().alias("level"), is_counter().alias("counter"))
-    found = bronze.placed_runs().groupBy("metric", told.alias("told"), kind.alias("kind"))
+    rows = bronze.placed_runs(by_hour=True)
+    found = rows.groupBy("metric", told.alias("told"), kind.alias("kind"))
     named = found.agg(*(F.max(column).alias(name) for name, column in asked.items())).collect()
     name = re.compile(METRIC_NAME)
     impossible = {row["metric"] for row in named if not name.fullmatch(row["metric"])}
@@ -105,12 +108,13 @@ def survey(bronze: Bronze) -> Survey:
 
     telling = frozenset((row["told"][0], row["told"][1]) for row in named if row["told"])
     names = (tuple(sorted(impossible)), having("long"))
-    faults, overlaps = doubts.found(bronze, judgement.of_value(*names))
+    doubted = doubts.found(bronze, judgement.of_value(*names))
     return Survey(
         *names,
         telling,
-        tuple(faults),
-        tuple(overlaps),
+        tuple(row for row in doubted if row["fault"] is not None),
+        tuple(row for row in doubted if row["fault"] is None),
+        frozenset(row["metric"] for row in named),
         frozenset((row["kind"]["level"], row["kind"]["counter"]) for row in named),
         bool(having("leaderless")),
         having("totalled"),
@@ -121,9 +125,7 @@ def survey(bronze: Bronze) -> Survey:
 
 def faulty(bronze: Bronze) -> DataFrame:
     """Claims whose set is at fault, as a small table."""
-    rows = {
-        (r.cluster, r.topic, r.fault_members, r.fault_series, r.fault) for r in bronze.survey.faulty
-    }
+    rows = {(r.cluster, r.topic, r.members, r.series, r.fault) for r in bronze.survey.faulty}
     return F.broadcast(bronze.spark.createDataFrame(list(rows), _FAULTY))
 
 

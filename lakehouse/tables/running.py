@@ -76,8 +76,9 @@ LEASE: Final = Table(
 CONDENSED: Final = Table(
     "gold",
     "condensed",
-    "What a large rollup works with: runs of the stretch at work, those of one series and window "
-    "put together where its value went from one above zero to another; of no use once it has ended",
+    "What a large rollup works with: runs of the stretch at work. Those of one series and window "
+    "are put together where its value went from one above zero to another, and those of the same "
+    "zeros in all windows of an hour; of no use once it has ended",
     (
         *(column for column in RUNS.columns if column.name != "scrapes"),
         required("window", "timestamp", "window of the finest grain"),
@@ -90,6 +91,7 @@ CONDENSED: Final = Table(
         Column("coarse", "bigint", "value times seconds, summed: coarse lane"),
         Column("fine", "bigint", "value times seconds, summed: fine lane, millionths"),
         Column("gapless", "boolean", "one interval with no edge inside"),
+        Column("standing", "bigint", "windows of the hour that it stands for, a bit each"),
         required("loose", "boolean", "one of bronze's that is part of another row here"),
     ),
     # Nobody looks for a row here: all are read, by those that name the version they want.

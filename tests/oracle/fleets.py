@@ -282,6 +282,30 @@ def _changing(made: Fleet, window: float) -> None:
             )  # fmt: skip
 
 
+def _steady(made: Fleet, window: float) -> None:
+    """The same zeros again in each window; now and then a partition is bad, or told of by two."""
+    flags = ((), (tables.FLAG_DISTRIBUTION,), (tables.FLAG_KNOWN_WRONG,))[made.seed % 3]
+    value, rng = (0.0, None)[made.seed % 2], made.rng
+    where = {"cluster": made.cluster, "flags": flags}
+    shared = {"metric": "kafka.partition.at_min_isr", "topic": "steady"}
+    partitions = [0, 1] if rng.random() < 0.2 else [0, 1, 2]
+    name = made.batch.set_of("partitions", "steady", partitions, None, made.cluster)
+    made.batch.run(
+        start=window, end=window + WINDOW, value=value, series=len(partitions), members=name,
+        source="broker-1", **shared, **where,
+    )  # fmt: skip
+    for start, end in made.spans(window, 2) if rng.random() < 0.3 else ():
+        made.batch.run(
+            start=start, end=end, value=rng.choice((0.0, 6.0)), source="broker-2", partition=2,
+            **shared, **where,
+        )  # fmt: skip
+    idle = made.batch.set_of("clients", None, None, list(CLIENTS[:3]), made.cluster)
+    made.batch.run(
+        "kafka.client.fetch.throttle_time", window, window + WINDOW, None, series=3, members=idle,
+        source="broker-3", **where,
+    )  # fmt: skip
+
+
 def _sources(made: Fleet, window: float) -> None:
     """What describes nodes, and what a source says of itself."""
     for source in made.rng.sample(SOURCES, 2):
@@ -326,5 +350,5 @@ def _accounts(made: Fleet, window: float) -> None:
 
 _PARTS = (
     _partitions, _partitions, _whole_window, _whole_window, _topic_gauges, _clients, _counters,
-    _groups, _changing, _sources, _accounts, bad_rows.sprinkle,
+    _groups, _changing, _steady, _sources, _accounts, bad_rows.sprinkle,
 )  # fmt: skip

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import rollup, slo, tables
+from lakehouse import rollup, tables
 from tests.everywhere.gold_rows import differing, gold_rows, rows
+from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,11 +33,14 @@ def test_gold_is_the_same_of_what_was_condensed_first(
                 together=len(together), runs=sum(together),
                 loose=sum(row["loose"] for row in found),
                 gaps=sum(row["gapless"] is False for row in found),
+                hours=sum(row["standing"] is not None for row in found),
+                windows=sum((row["standing"] or 0).bit_count() for row in found),
             )  # fmt: skip
 
     wanted = rollup.Wanted(condense_from=0, tidy="never")
-    rollup.rollup(spark, lakes.at(str(tmp_path)), slo.load(), wanted, progress=look)
+    rollup.rollup(spark, lakes.at(str(tmp_path)), OBJECTIVES, wanted, progress=look)
     assert seen["runs"] > 2 * seen["together"] > 100, "nothing was put together"
+    assert seen["windows"] > seen["hours"] + 50, "no zeros were told for an hour"
     assert seen["gaps"], "no gap had to be looked into"
     assert seen["loose"], "no run was wanted one by one"
     written, condensed = (gold_rows(root / "gold") for root in (rolled, tmp_path))
