@@ -101,11 +101,11 @@ def topic_events(bronze: Bronze, pieces: DataFrame, carried: Carried) -> DataFra
     summed = pieces.where("weight > 0")
     if carried.is_valued:
         summed = in_each_window(bronze, summed)
-        stands = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
+        fills = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
         window_us = bronze.window_seconds * 1_000_000
-        standing = sweep.standing(summed.where(stands), TOPIC_KEYS, window_us, carried)
-        passing = sweep.events(summed.where(~stands), TOPIC_KEYS, carried)
-        events = with_derived(standing.unionByName(passing))
+        filling = sweep.filling(summed.where(fills), TOPIC_KEYS, window_us, carried)
+        passing = sweep.events(summed.where(~fills), TOPIC_KEYS, carried)
+        events = with_derived(filling.unionByName(passing))
     else:
         shapes = in_each_window(bronze, pieces_.shapes(summed, (*TOPIC_KEYS, "standing")))
         shapes = with_derived(shapes)

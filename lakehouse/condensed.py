@@ -156,6 +156,7 @@ def _put_together(runs: DataFrame, window_seconds: int) -> DataFrame:
             "date": F.to_date(F.timestamp_micros("first")),
             "rows": F.expr("IF(stands, NULL, rows)"),
             "held_us": F.expr(f"IF(stands, {held_us}L, held_us)"),
+            **{name: F.expr(f"IF(stands, NULL, {name})") for name in ("sure_us", "may_us")},
             "gapless": F.expr(f"IF(stands, NULL, {one})"),
             "flags": flags,
         }

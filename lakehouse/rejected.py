@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import standing
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -16,8 +14,9 @@ if TYPE_CHECKING:
 
 def rejected(bronze: Bronze) -> DataFrame:
     """One row per reason, window, source and metric at the finest grain."""
-    refused = bronze.judged_runs(by_hour=True).where("reason IS NOT NULL")
-    runs = standing.in_each_window(refused, bronze.window_seconds).select(
+    if bronze.survey.faulty or bronze.survey.impossible:
+        bronze = bronze.as_written()  # rows that stand for others may be at fault
+    runs = bronze.judged_runs(by_hour=True).select(
         F.lit("runs").alias("table"), "metric", "members", "rows", *_COMMON
     )
     scrapes = bronze.judged_scrapes().select(

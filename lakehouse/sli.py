@@ -18,7 +18,7 @@ from lakehouse import claims, exact, grains, sweep, thresholds
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
 from lakehouse.grains import HOUR_SECONDS
 from lakehouse.metrics import PARTITIONS_TOLD, UNDER_MIN_ISR
-from lakehouse.pieces import quoted
+from lakehouse.pieces import WINDOW, quoted
 from lakehouse.slo import COVERAGE
 from lakehouse.tables import SLI
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
 _COUNTED: Final = sweep.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
+_SAYS_SOMETHING: Final = "greatest(good_us, bad_us, bad_low_us, bad_high_us) > 0"
 
 
 def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -47,11 +48,12 @@ def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     ):
         chosen = [objective for objective in objectives if objective.level == level]
         if level == "topic":
-            # Of what nobody tells all topics of all windows would get a row that says nothing.
+            # Of what nobody tells every topic would get a row that says nothing in each window.
             chosen = [o for o in chosen if bronze.survey.metrics & {*claims.told_as([o.metric])}]
         if chosen and is_told:
             parts.append(function(bronze, chosen))
-    return reduce(lambda a, b: a.unionByName(b), parts)
+    # The short cut above depends on what else is rolled up with an hour; its rows must not.
+    return reduce(lambda a, b: a.unionByName(b), parts).where(_SAYS_SOMETHING)
 
 
 def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -77,16 +79,20 @@ def _above(bronze: Bronze, above: float, objectives: Sequence[Objective]) -> Dat
         events = events.unionByName(leaders, allowMissingColumns=True)
         totals = (F.expr(exact.double(sweep.lanes_of(name))) for name in ("v", "v_low", "v_high"))
         seen, sure, maybe = (total > above for total in totals)
+        # A lead reaches over the cut where the total may have been above it at the cut already.
+        at_cut = (F.col("t") == F.expr(WINDOW)) & (F.col("length") > 0)
+        spills = F.max(at_cut & maybe & ~seen)
     else:
         carried = sweep.COUNTS
         pieces = claims.topic_pieces(bronze, claims.told_as(sorted({*metrics, UNDER_MIN_ISR})))
         events = claims.topic_events(bronze, pieces, carried)
         seen, sure, maybe = (F.col(count) > 0 for count in ("pos", "low", "high"))
+        spills = None
     carried = carried.with_whole()
     segments = sweep.sweep(_with_claims(events, metrics, carried), TOPIC_KEYS, carried)
     segments = _with_topology(bronze, segments, objectives)
     good = (F.col("whole") >= F.col("partitions_told")) & (F.col("obs") > 0) & ~seen
-    times = _times(segments, (*TOPIC_KEYS, "attributes"), good, (seen, sure, maybe))
+    times = _times(segments, (*TOPIC_KEYS, "attributes"), good, (seen, sure, maybe), spills)
     rows = _told(times, objectives, "attributes")
     return rows.where(_asked_for(objectives)).drop("attributes")
 
@@ -176,11 +182,23 @@ def _times(
     keys: Sequence[str],
     good: Column,
     bad: tuple[Column, ...] | None = None,
+    spills: Column | None = None,
 ) -> DataFrame:
-    """Good and bad time with bounds; ``bad`` as seen, surely and possibly."""
+    """Good and bad time with bounds.
+
+    Args:
+        segments: What is summed.
+        keys: What rows are made of.
+        good: When it is good.
+        bad: When it is bad: as seen, surely and possibly; by default while any is above zero.
+        spills: Whether what may have held before the window counts; by default where none began
+            exactly with it.
+    """
     seen, sure, maybe = bad or tuple(F.col(name) > 0 for name in ("pos", "low", "high"))
     length = F.col("length")
-    spill = F.when(F.max("opens") == 1, 0).otherwise(F.coalesce(F.max("spill"), F.lit(0)))
+    if spills is None:
+        spills = F.coalesce(F.max("opens"), F.lit(0)) != 1
+    spill = F.when(spills, F.coalesce(F.max("spill"), F.lit(0))).otherwise(0)
 
     def total(when: Column) -> Column:
         return F.sum(F.when(when, length).otherwise(0)).cast("bigint")

@@ -6,6 +6,7 @@ client, group or source), a ``metric``, and under ``where`` attributes that a su
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -81,6 +82,8 @@ def _objective(document: dict[str, Any]) -> Objective:
     target, above = float(goal["target"]), float(goal["value"])
     if not 0 < target < 1:
         raise ValueError(f"target is {target}, not between 0 and 1")
+    if not 0 <= above < math.inf:
+        raise ValueError(f"value is {above}, not 0 or more")
     if above and (what["level"] != "topic" or what["metric"].startswith("kafka.partition.")):
         raise ValueError("value is not 0: only a topic's own metrics have a threshold")
     return Objective(

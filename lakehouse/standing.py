@@ -1,9 +1,10 @@
-"""Rows that stand for a whole hour: the same zeros, told again in each window of it.
+"""Rows that stand for windows of an hour: the same zeros, told again in each of them.
 
 Most of bronze says that what is folded is zero, for all of a window, and says so again in the next
 one. In gold/condensed these are one row for the hour, with a bit for each window in ``standing``;
 its window, start and end are those of the first. Whoever needs windows takes it apart, at best
-after such rows were summed.
+after such rows were summed. A row that an agent told twice would count once; delivery sees to it
+that there is none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lakehouse.grains import HOUR_SECONDS
 from lakehouse.judgement import LONGEST_EDGE_US
 from lakehouse.metrics import DESCRIBING, is_counter
 from lakehouse.pieces import END, START, WINDOW, with_
+from lakehouse.tables import LONGEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +43,9 @@ def stands(window_seconds: int) -> Column:
     for name in ("lead_us", "tail_us"):
         plain = plain & F.col(name).between(0, LONGEST_EDGE_US)
     # Flags last: nothing costs as much.
-    told = ~F.col("metric").isin(*DESCRIBING) & ~is_counter()
+    plain = plain & (F.col("series") > 0)
+    size = F.octet_length(F.coalesce("topic", F.lit("x")))
+    told = size.between(1, LONGEST_NAME) & ~F.col("metric").isin(*DESCRIBING) & ~is_counter()
     return F.coalesce(plain & whole & told, F.lit(False))  # noqa: FBT003 - a literal
 
 

@@ -58,7 +58,7 @@ class Survey:
         faulty: Claims whose set is at fault: cluster, topic, set, series, reason.
         overlapping: Claims of partitions that may not be summed: who is told of (``doubts.CLAIM``),
             which partitions of these, and whether runs of theirs were put together.
-        metrics: Of which there are runs at all.
+        metrics: Of which there are runs at all, usable or not.
         kinds: Levels of which there are runs at all (see ``metrics.level``), of gauges (False) or
             counters (True).
         leaderless: Whether anybody tells of partitions without a leader.

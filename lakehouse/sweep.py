@@ -218,8 +218,11 @@ def atoms(segments: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHIN
     }
     if carried.is_bounded:
         # Of the claims that may be above zero each is, or only those that surely are.
-        shares["v_low"] = _share(lanes_of("v_low"), "greatest(high, 1L)")
-        shares["v_high"] = _share(lanes_of("v_high"), "greatest(low, 1L)")
+        least = _share(lanes_of("v_low"), "greatest(high, 1L)")
+        most = _share(lanes_of("v_high"), "greatest(low, 1L)")
+        value = exact.double(shares["v"])
+        shares["v_low"] = exact.lanes(f"least({exact.double(least)}, {value})")
+        shares["v_high"] = exact.lanes(f"greatest({exact.double(most)}, {value})")
     columns = {"spill_sum": f"IF({first}, coalesce({spill}, 0L), 0L)"}
     for name, share in shares.items():
         columns |= _named(name, share)
@@ -253,7 +256,7 @@ def again(segments: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHIN
     return _inlined(segments, keys, f"array({opened}, {closed})")
 
 
-def standing(
+def filling(
     piece: DataFrame, keys: Sequence[str], length_us: int, carried: Carried = EVERYTHING
 ) -> DataFrame:
     """Events of pieces that fill their window: two for all those of a subject."""

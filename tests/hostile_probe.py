@@ -18,7 +18,7 @@ from collector.sources import jvm
 from collector.sources.expected import Expected
 from collector.sources.jmx import JmxSource
 
-TIMEOUT = 8.0
+TIMEOUT = 3.0
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ broker must not wait for a core as well.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -35,8 +34,6 @@ with some gigabyte each, use two cores.
 _GRACE_SECONDS: Final = 60
 _OUTCOME: Final = re.compile(r"=+ ((?:\d+ .+, )*\d+ .+ in [\d.]+s.*) =+|((?:FAILED|ERROR) .+)")
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
-_COLUMNS: Final = "240"
-"""Wide enough for pytest to say in the line of a failed test what was wrong."""
 
 
 class Lane:
@@ -52,7 +49,6 @@ class Lane:
         self._process = subprocess.Popen(
             [*guard, *command], process_group=0, text=True, errors="replace",
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env=os.environ | {"COLUMNS": _COLUMNS},
         )  # fmt: skip
         self._reader = threading.Thread(target=self._tell, daemon=True)
         self._reader.start()

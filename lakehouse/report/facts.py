@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
-from lakehouse import sla, tables
+from lakehouse import progress, sla, tables
 from lakehouse.errors import PeriodError
 from lakehouse.periods import Period, instant, micros, week_of
 from lakehouse.report.gather import Gold
@@ -93,7 +93,10 @@ def facts(
     cluster = _cluster(lake, cluster, {one.cluster for one in subjects})
     known = [one for one in subjects if one.cluster == cluster]
     stated = sla.read(spark, lake, objectives, period, micros(generated), known)
-    gold = Gold(spark, lake, cluster, period, window_seconds)
+    reached = progress.last(spark, lake).row
+    gold = Gold(
+        spark, lake, cluster, period, window_seconds, reached.committed if reached else None
+    )
     seen = coverage(gold, known, micros(generated))
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
     return {

@@ -43,6 +43,7 @@ class Gold:
     Attributes:
         period: Whole windows.
         window_seconds: Finest grain.
+        committed: When the newest commit of bronze was made that is rolled up, as far as known.
     """
 
     spark: SparkSession
@@ -50,6 +51,7 @@ class Gold:
     cluster: str
     period: Period
     window_seconds: int
+    committed: dt.datetime | None = None
     _told: dict[tuple[str, ...], list[Row]] = field(default_factory=dict, compare=False, repr=False)
 
     def sums(self, table: Table, keys: Sequence[str], metrics: Sequence[str] = ()) -> list[Row]:
@@ -171,7 +173,8 @@ class Gold:
         window = grains.start(F.col("start"), grains.name(self.window_seconds))
         rows = lakes.read(self.spark, self.lake, table).withColumn("window", window)
         first, last = self.period.start, self.period.end
-        faults = [judgement.misplaced(last, self.window_seconds)]
+        committed = min(last, self.committed or last)
+        faults = [judgement.misplaced(committed, self.window_seconds)]
         if table is tables.RUNS:
             faults += [judgement.of_value((), ()), judgement.of_fold()]
         return rows.where(

@@ -82,8 +82,8 @@ CONDENSED: Final = Table(
     (
         *(column for column in RUNS.columns if column.name != "scrapes"),
         required("window", "timestamp", "window of the finest grain"),
-        Column("rows", "bigint", "runs that were put together; null: it is one of bronze's"),
-        Column("held_us", "bigint", "their time, microseconds"),
+        Column("rows", "bigint", "runs that were put together; null: one of bronze's, or standing"),
+        Column("held_us", "bigint", "their time, microseconds; of a standing row that of a window"),
         Column("sure_us", "bigint", "what of it is sure, their tails left out"),
         Column("may_us", "bigint", "what it is at most, their leads taken in as far as the window"),
         Column("spilled_us", "bigint", "what of their leads lies before the window"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -32,18 +33,22 @@ if TYPE_CHECKING:
 
     from collector.samples import Source
 
-TIMEOUT: Final = 8.0  # a machine that is busy takes that long to run out of a small heap
+TIMEOUT: Final = 3.0
 MOST_MEBIBYTES: Final = 256  # twice the Java heap of an agent
 ROOT: Final = Path(__file__).parents[2]
 GOOD: Final = "hostile:type=Good"
 REFUSED_CLASS: Final = "InvalidClassException"
+_TOO_LATE: Final = f"no answer within {TIMEOUT:g} s"
+_TOO_MUCH: Final = (
+    f"OutOfMemoryError|{_TOO_LATE}"  # a busy machine may take longer to run out of it
+)
 BEANS: Final = {
     "Gadget": REFUSED_CLASS,
     "Queue": REFUSED_CLASS,
     "Lookup": REFUSED_CLASS,
     "Array": REFUSED_CLASS,
-    "Huge": "OutOfMemoryError",
-    "Slow": f"no answer within {TIMEOUT:g} s",
+    "Huge": _TOO_MUCH,
+    "Slow": _TOO_LATE,
     "Thrower": "OwnException",
     "Quotes": "not a number",
 }
@@ -94,10 +99,10 @@ def test_hostile_jmx_ports_cost_bounded_time_and_memory_and_one_line(hostile: Po
         cases += [(silent, None), (noisy, None), (endless, None), (hostile.jmx, GOOD)]
         told = {(one["port"], one["bean"]): one for one in _probe(cases)}
     for name, reason in BEANS.items():
-        assert reason in told[hostile.jmx, f"hostile:type={name}"]["error"]
+        assert re.search(reason, told[hostile.jmx, f"hostile:type={name}"]["error"])
     assert told[silent, None]["outcome"] == "timeout"
     assert told[noisy, None]["outcome"] == "refused"
-    assert "OutOfMemoryError" in told[endless, None]["error"]
+    assert re.search(_TOO_MUCH, told[endless, None]["error"])
 
 
 def _probe(cases: list[tuple[int, str | None]]) -> list[dict[str, Any]]:
@@ -168,7 +173,7 @@ def test_a_slow_attribute_is_a_timeout_and_leaves_nobody_behind(hostile: Ports, 
     source = _source(way, hostile)
     threads = threading.active_count()
     started = time.monotonic()
-    with pytest.raises(SourceTimeoutError, match="no answer within 3 s"):
+    with pytest.raises(SourceTimeoutError, match=_TOO_LATE):
         source.read(_family("Good", "Slow"))
     assert time.monotonic() - started < TIMEOUT * 2 + 5  # who answers was asked first
     assert threading.active_count() == threads

@@ -179,7 +179,7 @@ def _topic_gauges(made: Fleet, window: float) -> None:
         for start, end in made.spans(window):
             if made.rng.random() < 0.85:
                 made.batch.run(
-                    metric, start, end, made.rng.choice((0.0, None, *VALUES)), source=source,
+                    metric, start, end, made.rng.choice((0.0, None, -6.0, *VALUES)), source=source,
                     cluster=made.cluster, topic=topic,
                     labels=made.rng.choice((None, [("tier", "a"), ("b", "ü")])), **made.edges(),
                 )  # fmt: skip

@@ -81,7 +81,8 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
         if above:
             row["bad_us"] = length(bad)
             row["bad_low_us"] = length(thresholds.surely_above(subject, above))
-            row["bad_high_us"] = length(thresholds.possibly_above(subject, above)) + whole.spill()
+            row["bad_high_us"] = length(thresholds.possibly_above(subject, above))
+            row["bad_high_us"] += thresholds.spill(subject, above)
         own = attributes.get((cluster, window - window % HOUR, topic), {})
         if row["bad_high_us"] or own.items() >= objective.where.items():
             rows[(cluster, window, objective.name, topic, None, None, None, None)] = row

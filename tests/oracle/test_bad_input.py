@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,6 +76,17 @@ def test_the_report_counts_what_could_not_be_used(spark: SparkSession, rolled: P
 def test_no_bad_row_is_an_incident(spark: SparkSession, rolled: Path):
     week = periods.week_of(stories.MONDAY)
     assert gather.Gold(spark, lakes.at(str(rolled)), "bad_input", week, 300).bad_runs() == []
+
+
+def test_a_row_of_the_future_is_no_incident_yet(spark: SparkSession, rolled: Path):
+    """Not even to the report of the week in which it lies."""
+    lake = lakes.at(str(rolled))
+    (start,) = (key[3] for key in gold.told(rolled, "rejected") if key[2] == "in_the_future")
+    week = periods.week_of(periods.instant(start))
+    committed = periods.instant(start) - dt.timedelta(days=1)
+    known = gather.Gold(spark, lake, "in_the_future", week, 300, committed)
+    assert known.bad_runs() == []
+    assert len(dataclasses.replace(known, committed=week.end).bad_runs()) == 1
 
 
 def test_a_report_of_any_week_counts_rows_of_the_future(spark: SparkSession, rolled: Path):

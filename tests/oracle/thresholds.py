@@ -37,6 +37,28 @@ def possibly_above(subject: Subject, threshold: float) -> list[Span]:
     return _above(most, threshold)
 
 
+def spill(subject: Subject, threshold: float) -> int:
+    """The longest part of a rise that lies before the window, where it may have been above then."""
+    (window, *_) = {run.window for run in subject.runs()}
+
+    def at_cut(spans: list[Span]) -> bool:
+        return any(start == window for start, _ in spans)
+
+    if at_cut(above(subject, threshold)) or not at_cut(possibly_above(subject, threshold)):
+        return 0
+    series = (runs for atom in subject.atoms.values() for runs in _series(atom))
+    return max(lead - (at - window) for runs in series for at, lead in _rises(runs, window))
+
+
+def _rises(runs: list[Run], window: int) -> Iterator[tuple[int, int]]:
+    """When, and how long before it at most, a series rose; nothing at all is one, too."""
+    yield window, 0
+    for number, run in enumerate(runs):
+        earlier = _earlier(runs, number)
+        if (run.value or 0.0) > (earlier.value or 0.0 if earlier else 0.0):
+            yield run.start, max(run.lead, earlier.tail if earlier else 0)
+
+
 def _seen(atom: Atom) -> Iterator[Change]:
     return ((start, end, value) for (start, end), value in atom.values())
 
@@ -49,17 +71,19 @@ def _bounds(
     for atom in subject.atoms.values():
         changes = [change for runs in _series(atom) for change in _changes(runs, choose)]
         positive = [counts(run) for run in atom.runs if run.positive]
-        for start, end in cuts([*((s, e) for s, e, _ in changes), *positive]):
+        seen = list(_seen(atom))
+        edges = ((s, e) for s, e, _ in (*changes, *seen))
+        for start, end in cuts([*edges, *positive]):
             sharing = sum(s <= start and end <= e for s, e in positive)
-            total = _at(changes, start, end)
-            found.append((start, end, total / max(1, sharing)))
+            total = _at(changes, start, end) / max(1, sharing)
+            found.append((start, end, choose(total, _at(seen, start, end))))
     return found
 
 
 def _series(atom: Atom) -> list[list[Run]]:
     found: defaultdict[Any, list[Run]] = defaultdict(list)
     for run in atom.runs:
-        found[run.agent].append(run)
+        found[run.source, run.labels, run.agent].append(run)
     return [sorted(runs, key=lambda run: run.start) for runs in found.values()]
 
 
@@ -68,13 +92,18 @@ def _changes(runs: list[Run], choose: Callable[..., Fraction]) -> Iterator[Chang
     for number, run in enumerate(runs):
         value = Fraction(run.value or 0.0)
         yield run.start, run.end, value
-        earlier = runs[number - 1] if number and runs[number - 1].end == run.start else None
+        earlier = _earlier(runs, number)
         before = Fraction(earlier.value or 0.0) if earlier else nothing
         lead = max(run.lead, earlier.tail if earlier else 0)
         yield max(run.window, run.start - lead), run.start, choose(before, value) - before
         later = runs[number + 1] if number + 1 < len(runs) else None
         if later is None or later.start != run.end:
             yield max(run.start, run.end - run.tail), run.end, choose(nothing, value) - value
+
+
+def _earlier(runs: list[Run], number: int) -> Run | None:
+    """The run that ends where another one begins."""
+    return runs[number - 1] if number and runs[number - 1].end == runs[number].start else None
 
 
 def _above(changes: list[Change], threshold: float) -> list[Span]:

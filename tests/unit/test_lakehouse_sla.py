@@ -138,6 +138,9 @@ def test_the_shipped_objectives_load():
         ("target: 0.999", "target: 1.5"),
         ("kind: SLO", "kind: SLI"),
         ("level: topic", "level: shelf"),
+        ("value: 0", "value: -1"),
+        ("value: 0", "value: .nan"),
+        ("value: 0", "value: 5"),  # of what is derived of a partition
     ],
 )
 def test_a_wrong_objective_is_one_line_that_names_the_file(tmp_path, line, other):
