@@ -216,18 +216,20 @@ def atoms(segments: DataFrame, keys: Sequence[str], carried: Carried = EVERYTHIN
         "v": _share(told, "IF(pos > 0, pos, obs)"),
         "v_pos": _share(lanes_of("v_pos"), "pos"),
     }
-    if carried.is_bounded:
-        # Of the claims that may be above zero each is, or only those that surely are.
-        least = _share(lanes_of("v_low"), "greatest(high, 1L)")
-        most = _share(lanes_of("v_high"), "greatest(low, 1L)")
-        value = exact.double(shares["v"])
-        shares["v_low"] = exact.lanes(f"least({exact.double(least)}, {value})")
-        shares["v_high"] = exact.lanes(f"greatest({exact.double(most)}, {value})")
     columns = {"spill_sum": f"IF({first}, coalesce({spill}, 0L), 0L)"}
     for name, share in shares.items():
         columns |= _named(name, share)
     columns |= {name: f"least({name}, 1L)" for name in _COUNTS}
-    return with_(segments, columns)
+    if not carried.is_bounded:
+        return with_(segments, columns)
+    # Of the claims that may be above zero each is, or only those that surely are.
+    columns["least"] = f"{exact.double(lanes_of('v_low'))} / greatest(high, 1L)"
+    columns["most"] = f"{exact.double(lanes_of('v_high'))} / greatest(low, 1L)"
+    # Step by step, for lanes name a value several times.
+    rows = with_(with_(segments, columns), {"value": exact.double(lanes_of("v"))})
+    rows = with_(rows, {"least": "least(least, value)", "most": "greatest(most, value)"})
+    bounds = _named("v_low", exact.lanes("least")) | _named("v_high", exact.lanes("most"))
+    return with_(rows, bounds)
 
 
 def _share(total: exact.Lanes, count: str) -> exact.Lanes:
