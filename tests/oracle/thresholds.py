@@ -51,11 +51,11 @@ def spill(subject: Subject, threshold: float) -> int:
 
 
 def _rises(runs: list[Run], window: int) -> Iterator[tuple[int, int]]:
-    """When, and how long before it at most, a series rose; nothing at all is one, too."""
+    """When, and how long before it at most, a series rose to something; nothing is one, too."""
     yield window, 0
     for number, run in enumerate(runs):
         earlier = _earlier(runs, number)
-        if (run.value or 0.0) > (earlier.value or 0.0 if earlier else 0.0):
+        if run.positive and (run.value or 0.0) > (earlier.value or 0.0 if earlier else 0.0):
             yield run.start, max(run.lead, earlier.tail if earlier else 0)
 
 
