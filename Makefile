@@ -75,7 +75,7 @@ bench-scrape: setup ## What reading a broker costs, against other tools: ten min
 	@$(BIN)/python -m bench.scrape $(BENCH)
 
 .PHONY: bench-fleet
-bench-fleet: setup ## 1 to 600 agents on one S3 lake: where commits begin to wait; 25 minutes, on a quiet machine
+bench-fleet: setup ## 1 to 600 agents on one S3 lake: where commits begin to wait; half an hour, on a quiet machine
 	@$(BIN)/python -m bench.fleet $(BENCH)
 
 .PHONY: bench-maintenance
