@@ -24,7 +24,8 @@ def test_windows_come_back_whatever_is_between_them(
     spark: SparkSession, seconds: int, steps: list[int]
 ) -> None:
     windows = [HOUR + step * seconds for step in steps]
-    rows = spark.sql(f"SELECT timestamp_seconds(explode(array{(*windows, windows[0])})) AS window")
+    rows = spark.sql(f"SELECT explode(array{(*windows, windows[0])}) AS at")
+    rows = rows.selectExpr("timestamp_seconds(at) AS window")
     one = rows.selectExpr(f"bit_or({standing.bit(seconds)}) AS standing", "min(`window`) AS window")
     one = one.selectExpr(
         "*", "`window` AS start", f"timestamp_seconds(unix_seconds(`window`) + {seconds}) AS `end`"
