@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -12,6 +11,7 @@ import psutil
 import yaml
 from deltalake import DeltaTable
 
+from bench.peak import peak_mb
 from collector import catalogue
 from demo.agents import script
 from demo.launcher import end, last_lines
@@ -19,6 +19,8 @@ from demo.node import JMX_ROLE
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bench.broker import LoadedBroker
 
 _FASTER = 100
@@ -105,9 +107,7 @@ class AgentProcess:
 
     def peak_mb(self) -> float:
         """The most that was ever resident."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text("ascii")
-        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024 / 1e6
+        return peak_mb(self._process.pid)
 
     def scrapes(self) -> int:
         """How many scrapes went well, as far as they are in the lake."""

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.peak import peak_mb
 from collector import footprint
 
 _MIB = 1 << 20
@@ -39,14 +40,9 @@ def main(lake: str, batches: int) -> None:
         appended = process.memory_info().rss
         footprint.hand_back()
         at_rest = process.memory_info().rss
-    # Not getrusage: that begins with what the process that started this one had.
-    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    (line,) = (line for line in status if line.startswith("VmHWM"))
-    peak = int(line.split()[1]) * 1024
     told = {"imported": before, "loaded": loaded, "appended": appended, "at_rest": at_rest}
-    print(
-        json.dumps({name: round(value / 1e6, 1) for name, value in {**told, "peak": peak}.items()})
-    )
+    in_mb = {name: round(value / 1e6, 1) for name, value in told.items()}
+    print(json.dumps({**in_mb, "peak": round(peak_mb(), 1)}))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
+    from lakehouse.progress import Progress
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
@@ -44,10 +45,16 @@ def window_of(spark: SparkSession, lake: Lake) -> int:
         TableNotFoundError: There is no gold yet.
         PeriodError: Nothing has been rolled up yet.
     """
-    rows = lakes.read(spark, lake, tables.PROGRESS).orderBy("at").tail(1)
-    if not rows:
+    return _reached(spark, lake).window_seconds
+
+
+def _reached(spark: SparkSession, lake: Lake) -> Progress:
+    """How far gold is."""
+    lakes.read(spark, lake, tables.PROGRESS)  # where there is none, it says so
+    row = progress.last(spark, lake).row
+    if row is None:
         raise PeriodError(f"{lake.root}: nothing is rolled up there; run jmxlake rollup first")
-    return int(rows[0]["window_seconds"])
+    return row
 
 
 def last_week(spark: SparkSession, lake: Lake) -> Period:
@@ -86,17 +93,15 @@ def facts(
         TableNotFoundError: There is no gold yet.
         PeriodError: Nothing was rolled up, or which cluster is meant is not clear.
     """
-    window_seconds = window_of(spark, lake)
+    reached = _reached(spark, lake)
+    window_seconds = reached.window_seconds
     period = period.aligned(window_seconds)
     generated = now or dt.datetime.now(dt.UTC)
     subjects = sla.subjects(spark, lake)
     cluster = _cluster(lake, cluster, {one.cluster for one in subjects})
     known = [one for one in subjects if one.cluster == cluster]
     stated = sla.read(spark, lake, objectives, period, micros(generated), known)
-    reached = progress.last(spark, lake).row
-    gold = Gold(
-        spark, lake, cluster, period, window_seconds, reached.committed if reached else None
-    )
+    gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
     seen = coverage(gold, known, micros(generated))
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
     return {
