@@ -11,7 +11,9 @@ import argparse
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.fleet_agents import COMMIT_RETRIES
 from bench.fleet_findings import Findings, show
@@ -19,6 +21,9 @@ from bench.fleet_levels import Level, Result, measure
 from bench.fleet_stage import GivenUpError, Stage
 from bench.teller import Teller
 from demo.errors import DemoError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DEFAULT_RETRIES = 15  # of delta-rs
 # Each spread level is heavier than the one before it. Fleets side by side have a lake each; agents
@@ -48,23 +53,31 @@ def run(folder: Path, *, quick: bool, teller: Teller) -> Findings:
     findings = Findings()
     teller.say("starting an S3 server, and a proxy that adds 50 to 100 ms to every request")
     with Stage(folder) as stage:
-        agents = stage.agents(COMMIT_RETRIES)
-        teller.say(f"{sum(peer.fleets.values())} at once with delta-rs's {_DEFAULT_RETRIES} tries")
         theirs = stage.agents(_DEFAULT_RETRIES)
-        findings.results += told(measure(stage, theirs, peer, 5_000), teller)
+        title = f"{sum(peer.fleets.values())} at once with delta-rs's {_DEFAULT_RETRIES} tries"
+        _level(findings, title, partial(measure, stage, theirs, peer, 5_000), teller)
         theirs.close()
+        agents = stage.agents(COMMIT_RETRIES)
         for title, first, level in levels:
             if level.spread and (findings.machine_is_full or findings.given_up):
                 teller.say(f"left out, for this machine is full already: {title}")
                 continue
-            teller.say(title)
-            try:
-                findings.results += told(measure(stage, agents, level, first), teller)
-            except GivenUpError as error:
-                teller.say(f"given up: {error}")
-                findings.given_up.append(title)
+            _level(findings, title, partial(measure, stage, agents, level, first), teller)
     teller.show(show(findings.results))
     return findings
+
+
+def _level(
+    findings: Findings, title: str, run_it: Callable[[], list[Result]], teller: Teller
+) -> None:
+    teller.say(title)
+    try:
+        results = run_it()
+    except GivenUpError as error:
+        teller.say(f"given up: {error}")
+        findings.given_up.append(title)
+        return
+    findings.results += told(results, teller)
 
 
 def told(results: list[Result], teller: Teller) -> list[Result]:

@@ -33,6 +33,7 @@ _CLOCKS: Final = dt.timedelta(days=1)
 """Clocks of agents, lake and driver differ by less."""
 
 _HOUR_US: Final = 3_600_000_000
+_DAY_US: Final = 86_400_000_000
 _MOST_AT_ONCE: Final = 64
 _GONE: Final = (
     "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
@@ -194,14 +195,15 @@ def _see_that_log_is_whole(
 
 def _hour_of(start: str) -> Column:
     """An instant's hour since 1970, no earlier and no later than hours of ours are."""
-    hour = F.floor(F.unix_seconds(start) / 3600)
-    return F.greatest(F.lit(0), F.least(hour, F.lit(micros(LAST) // _HOUR_US))).cast("bigint")
+    latest = micros(LAST) // _HOUR_US
+    return F.expr(f"greatest(0L, least(unix_micros(`{start}`) div {_HOUR_US}L, {latest}L))")
 
 
 def is_misdated() -> Column:
     """Whether a row of bronze is in another date's partition, or in no year of ours."""
     ours = F.col("start").between(F.lit(FIRST), F.lit(LAST))
-    return (F.col("date") != F.to_date("start")) | ~ours
+    # Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
+    return F.expr(f"unix_date(date) != unix_micros(start) div {_DAY_US}L") | ~ours
 
 
 def _hours(rows: DataFrame) -> DataFrame:
