@@ -189,7 +189,7 @@ def present(node: Node, *names: str) -> list[str]:
     return [name for name in names if name in node.entries and not node.entries[name].is_null]
 
 
-def labels(node: Node, found: list[Finding]) -> None:
+def labelled(node: Node, found: list[Finding]) -> None:
     """Labels: each key has a text, or several."""
     if node.tag != "map":
         found.append(node.says("invalid", f"it is {_what(node)}, not a map"))
@@ -201,7 +201,7 @@ def labels(node: Node, found: list[Finding]) -> None:
             text()(one, found)
 
 
-def annotations(node: Node, found: list[Finding]) -> None:
+def annotated(node: Node, found: list[Finding]) -> None:
     """Annotations: each key has a text."""
     if node.tag != "map":
         found.append(node.says("invalid", f"it is {_what(node)}, not a map"))

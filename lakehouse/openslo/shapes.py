@@ -13,13 +13,13 @@ from lakehouse.openslo.checks import (
     SHORTHAND,
     Check,
     a_map,
-    annotations,
+    annotated,
     any_number,
     anything,
     between,
     boolean,
     choice,
-    labels,
+    labelled,
     local_time,
     several,
     slice_window,
@@ -39,7 +39,7 @@ METHODS: Final = ("Occurrences", "Timeslices", "RatioTimeslices")
 _OPERATORS: Final = choice("lte", "gte", "lt", "gt")
 _DESCRIPTION: Final = text(1050)
 _METADATA: Final = a_map(
-    {"name": NAME}, {"displayName": text(), "labels": labels, "annotations": annotations}
+    {"name": NAME}, {"displayName": text(), "labels": labelled, "annotations": annotated}
 )
 _SOURCE: Final = a_map(
     {"metricSource": a_map({"spec": anything}, {"metricSourceRef": NAME, "type": text()})}
