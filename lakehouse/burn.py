@@ -88,6 +88,11 @@ class Alert:
             return "burning"
         return "calm" if False in both else "uncertain"
 
+    @property
+    def may_burn(self) -> bool:
+        """Whether something was bad, and it is not sure that the budget does not burn."""
+        return bool(self.long.rate) and self.verdict in {"burning", "uncertain"}
+
     def told(self) -> dict[str, Any]:
         """As JSON has it."""
         return {

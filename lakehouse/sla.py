@@ -7,6 +7,7 @@ what is said, and docs/objectives.md for what it means.
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -30,8 +31,17 @@ if TYPE_CHECKING:
     from lakehouse.slo_objective import Objective
 
 __all__ = [
-    "AS_ASKED", "VERDICTS", "Manner", "Statement", "Times", "in_period", "now_us", "publish",
-    "read", "subjects",
+    "AS_ASKED",
+    "VERDICTS",
+    "Manner",
+    "Statement",
+    "Times",
+    "in_period",
+    "now_us",
+    "of_time",
+    "publish",
+    "read",
+    "subjects",
 ]  # fmt: skip
 
 AS_ASKED: Final = Manner()
@@ -66,6 +76,20 @@ def read(
     window_us = 1_000_000 * (manner.window_seconds or _window_seconds(spark, lake))
     until = min(now_us, micros(period.end))
     return Reading(spark, lake, period, until, window_us, manner).statements(objectives, known)
+
+
+def of_time(
+    promised: Sequence[Statement], objectives: Sequence[Objective], period: Period
+) -> tuple[list[Statement], list[Objective]]:
+    """Which statements tell of the time of just one period, and what is to be asked for the rest.
+
+    Those of events tell of no time, and nothing is asked instead.
+    """
+    others = {one.objective.name for one in promised if one.period != period}
+    others |= {one.name for one in objectives if one.slices or one.events}
+    asked = [replace(one, slices=None) for one in objectives if one.name in others]
+    told = [one for one in promised if one.objective.name not in others]
+    return told, [one for one in asked if one.events is None]
 
 
 def _window_seconds(spark: SparkSession, lake: Lake) -> int:

@@ -8,7 +8,7 @@ not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.burn import Alert
 from lakehouse.existence import Subject
@@ -16,6 +16,9 @@ from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period
 from lakehouse.slo_objective import Objective
 from lakehouse.tallied import Counts, Times
+
+if TYPE_CHECKING:
+    import datetime as dt
 
 VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
 """Worst first."""
@@ -108,16 +111,39 @@ class Statement:
             "verdict": self.verdict,
         }
 
-    def more(self) -> dict[str, Any]:
-        """What gold/sla does not keep: bounds of the budget, burn rates, maintenance, events."""
+    def over(self) -> dict[str, Any]:
+        """What it is said of, and in which slices."""
+        cut = self.objective.slices
+        return {
+            "method": self.objective.method,
+            "from": _iso(self.period.start) if self.period else None,
+            "to": _iso(self.period.end) if self.period else None,
+            "slice_us": cut.length_us if cut else None,
+            "slice_target": cut.target if cut else None,
+        }
+
+    def more(self, *, brief: bool = False) -> dict[str, Any]:
+        """What gold/sla does not keep: bounds of the budget, burn rates, maintenance, events.
+
+        Args:
+            brief: Leave out burn rates of subjects of which no budget burns, and what there is
+                nothing to say of.
+        """
         told: dict[str, Any] = {
             "budget_left_low_us": self.budget_us - self.times.bad_high_us - self.unknown_us,
             "budget_left_high_us": self.budget_us - self.times.bad_low_us,
             "ahead_us": self.ahead_us,
-            "burn": [one.told() for one in self.alerts],
-            "maintenance": [one.told() for one in self.maintenance],
-            "without_maintenance": self.without.figures() if self.without else None,
         }
+        alerts = [one for one in self.alerts if not brief or one.may_burn]
+        if alerts or not brief:
+            told["burn"] = [one.told() for one in alerts]
+        if self.maintenance or not brief:
+            told["maintenance"] = [one.told() for one in self.maintenance]
+            told["without_maintenance"] = self.without.figures() if self.without else None
         if self.counts is not None:
             told["events"] = self.counts.told()
         return told
+
+
+def _iso(moment: dt.datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.commands.common import AS_JSON
+from lakehouse.commands.sla import LABELS, label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,16 +54,13 @@ def check(places: Sequence[Path], *, as_json: bool) -> None:
 
 @objectives.command("list")
 @click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "--label", "labels", multiple=True, metavar="KEY[=VALUE]",
-    help="Only those that bear the label; may be given several times.",
-)  # fmt: skip
+@LABELS
 @AS_JSON
 def list_(folder: Path | None, labels: Sequence[str], *, as_json: bool) -> None:
     """List the objectives of FOLDER, by default those that jmxlake ships."""
     from lakehouse import slo
 
-    wanted = slo.chosen(slo.load(folder or slo.SHIPPED), dict(map(_label, labels)))
+    wanted = slo.chosen(slo.load(folder or slo.SHIPPED), dict(map(label, labels)))
     if as_json:
         told = [_objective(one) for one in wanted]
         click.echo(json.dumps(told, indent=1, ensure_ascii=False))
@@ -75,11 +73,6 @@ def list_(folder: Path | None, labels: Sequence[str], *, as_json: bool) -> None:
                 f"{one.method} over {one.window.name}"
             )
         )
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, _, value = text.partition("=")
-    return key, value
 
 
 def _show(one: Read) -> None:
