@@ -47,8 +47,8 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     --to all are stated over just that.
     """
     from lakehouse import maintenance as planned
+    from lakehouse import partition_time, slo, weighted
     from lakehouse import sla as slas
-    from lakehouse import slo
     from lakehouse.report.facts import window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
@@ -62,8 +62,16 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     found = slas.read(spark, place, wanted, period, slas.now_us(), manner=manner)
     fresh = slas.publish(spark, place, found, period)
     if as_json:
-        told = [_statement(one) for one in found]
-        click.echo(json.dumps({"statements": told, "new": len(fresh)}, indent=1))
+        together = [
+            *weighted.by_cluster(found),
+            *partition_time.by_topic(spark, place, found, seconds * 1_000_000),
+        ]
+        told = {
+            "statements": [_statement(one) for one in found],
+            "weighted": [one.told() for one in together],
+            "new": len(fresh),
+        }
+        click.echo(json.dumps(told, indent=1))
     else:
         click.echo(f"{len(found)} statements, {len(fresh)} of them new or changed")
 

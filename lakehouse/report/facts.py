@@ -25,6 +25,7 @@ from lakehouse.report.sections import (
     tier_lag,
 )
 from lakehouse.report.timelines import timelines
+from lakehouse.weighted import by_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,6 +178,7 @@ def _objective(objective: Objective, stated: Sequence[Statement]) -> dict[str, A
         "method": objective.method,
         "labels": {key: list(values) for key, values in objective.labels.items()},
         **(mine[0].over() if mine else {}),
+        "weighted": next((one.told() for one in by_cluster(mine)), None),
         "subjects": [
             {
                 "topic": one.subject.topic,

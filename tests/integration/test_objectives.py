@@ -25,7 +25,6 @@ from lakehouse.progress import Progress
 from lakehouse.report.facts import facts
 from lakehouse.slo_objective import Events, Objective, Slices
 from lakehouse.slo_window import CALENDAR_MONTH, TimeWindow
-from lakehouse.statement import Statement
 from lakehouse.units import Versions
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
+    from lakehouse.statement import Statement
 
 pytestmark = pytest.mark.spark
 
@@ -69,7 +69,14 @@ SLICED = [
 ROLLING = objective("rolling", window=TimeWindow(28, "d", None))
 MONTH = objective("month", window=CALENDAR_MONTH)
 READS = Objective(
-    "reads", "reads", "", "topic", REQUESTS, 0.0, 0.99, events=Events(ERRORS, False, REQUESTS)
+    "reads",
+    "reads",
+    "",
+    "topic",
+    REQUESTS,
+    0.0,
+    0.99,
+    events=Events(ERRORS, are_good=False, total=REQUESTS),
 )
 EVERY = [PLAIN, *SLICED, ROLLING, MONTH, READS]
 
@@ -301,7 +308,7 @@ def test_maintenance_is_shown_and_its_windows_are_left_out_beside(spark: SparkSe
     one = with_it["plain", "old"]
     assert [m.reason for m in one.maintenance] == ["disks"]
     inside = (START + DAY + WINDOW, START + DAY + 3 * HOUR)
-    rows = [row for row in ROWS["old"] if START <= row[0]]
+    rows = [row for row in ROWS["old"] if row[0] >= START]
     left = [row for row in rows if not inside[0] <= row[0] < inside[1]]
     assert len(left) < len(rows)
     assert one.times == tuple(sum(row[n] for row in rows) for n in range(1, 5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakehouse import slo
+from lakehouse import maintenance, slo
 from lakehouse.cli import main
 from lakehouse.openslo.files import Found, read
 from lakehouse.openslo.nodes import MalformedError, documents, plain
@@ -344,3 +345,13 @@ def test_list_chooses_by_labels(tmp_path: Path):
     assert run("list", folder, "--label", "team=core").output.startswith("mine: topic ")
     assert len(json.loads(run("list", folder, "--label", "tier", "--json").output)) == 2
     assert run("list", folder, "--label", "team=nobody").output == ""
+
+
+def test_what_the_docs_show_can_be_done(tmp_path: Path):
+    text = (Path(__file__).parents[2] / "docs" / "objectives.md").read_text("utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    slos = [block for block in blocks if "kind: SLO" in block]
+    assert [found_in(tmp_path, block).objects[0].outcome for block in slos] == ["supported"] * 2
+    (planned,) = [block for block in blocks if block.startswith("maintenance:")]
+    (tmp_path / "planned.yaml").write_text(planned, "utf-8")
+    assert len(maintenance.load(tmp_path / "planned.yaml")) == 1
