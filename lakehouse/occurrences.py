@@ -1,98 +1,119 @@
-"""Events, counted: OpenSLO's Occurrences, of counters in gold/topics and gold/brokers.
+"""Events, counted: of counters in gold/topics and gold/brokers.
 
 A count has no share of time. To be said in the same words as times, so much of the time in which
 events were counted is good as events were. What that assumes: unseen time had events at the same
 rate as the time that was seen.
+
+Time counts as seen by how much was read in a window, against the window in which most was: a
+topic's counters are on several brokers, and what one of them counted is a part only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, tables
 from lakehouse import lake as lakes
-from lakehouse.asked import SUBJECT
+from lakehouse.asked import SUBJECT, Living
+from lakehouse.lake import Lake
+from lakehouse.left_out import rest
+from lakehouse.maintenance import Maintenance
+from lakehouse.periods import instant
 from lakehouse.tallied import Counts
-from lakehouse.tally import is_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pyspark.sql import Column, DataFrame
 
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from lakehouse.asked import Living, Named
-    from lakehouse.lake import Lake
-    from lakehouse.maintenance import Maintenance
-    from lakehouse.periods import Period
+    from lakehouse.asked import Named
+    from lakehouse.slices import Span
     from lakehouse.slo_objective import Events, Objective
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 
 
-def counts(
-    spark: SparkSession,
-    lake: Lake,
-    objective: Objective,
-    period: Period,
-    living: Sequence[Living],
-    window_us: int,
-    left_out: Sequence[Maintenance] = (),
-) -> dict[Named, Counts]:
-    """Events of every subject that gold tells of.
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """Where events are counted, and of whom."""
 
-    Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
-        objective: Of Occurrences.
-        period: Whole windows.
-        living: The subjects.
-        window_us: Finest grain of gold.
-        left_out: Whose windows are left out of account.
-    """
-    events = objective.events
-    if events is None or not living:
-        return {}
-    known = [each.subject for each in living]
-    rows = lakes.read(spark, lake, _TABLES[objective.level]).where(
-        F.col("metric").isin(events.counted, events.total)
-        & (F.col("grain") == grains.name(window_us // 1_000_000))
-        & F.col("cluster").isin(*sorted({one.cluster for one in known}))
-        & (F.col("window") >= F.lit(period.start))
-        & (F.col("window") < F.lit(period.end))
-    )
-    for one in left_out:
-        rows = rows.where(~is_in(one, known, window_us, (objective.level,)))
-    found: dict[Named, Counts] = {}
-    for row in _summed(rows, events, objective.level).collect():
-        key = tuple(row["subject"] if name == objective.level else None for name in SUBJECT)
-        seen = row["observed"] * window_us // row["best"] if row["best"] else 0
-        told = Counts(row["counted"], row["total"], seen, events.are_good)
-        found[row["cluster"], objective.name, key] = told
-    return found
+    spark: SparkSession
+    lake: Lake
+    living: Sequence[Living]
+    window_us: int
+    left_out: Sequence[Maintenance] = ()
 
+    def counts(self, objective: Objective, events: Events, span: Span) -> dict[Named, Counts]:
+        """Events in a span of every subject that gold tells of."""
+        rows = self._windows(objective, events, span)
+        rows = rows.groupBy("cluster", "subject").agg(
+            *(F.sum(name).alias(name) for name in ("counted", "total", "observed")),
+            F.max("observed").alias("best"),
+        )
+        found: dict[Named, Counts] = {}
+        for row in rows.collect():
+            key = tuple(row["subject"] if name == objective.level else None for name in SUBJECT)
+            seen = row["observed"] * self.window_us // row["best"] if row["best"] else 0
+            told = Counts(row["counted"], row["total"], seen, events.are_good)
+            found[row["cluster"], objective.name, key] = told
+        return found
 
-def _summed(rows: DataFrame, events: Events, subject: str) -> DataFrame:
-    """cluster, subject, counted, total, and observed time in all windows and in the best one.
+    def by_slot(self, objective: Objective, events: Events, span: Span, slot: str) -> DataFrame:
+        """Good and bad time of each slice, as its events were; where there was none, it is good.
 
-    Time counts as seen by how much was read in a window, against the window in which most was: a
-    topic's counters are on several brokers, and what one of them counted is a part only.
-    """
+        Args:
+            objective: Of what.
+            events: What it counts.
+            span: Microseconds.
+            slot: SQL that gives the slice of a window.
 
-    def of(metric: str, column: str) -> Column:
-        return F.sum(F.when(F.col("metric") == metric, F.col(column)))
+        Returns:
+            cluster, objective, the columns of a subject, at, good, bad, low, high.
+        """
+        rows = self._windows(objective, events, span)
+        best = rows.groupBy("cluster", "subject").agg(F.max("observed").alias("best"))
+        slots = rows.groupBy("cluster", "subject", F.expr(slot).alias("at")).agg(
+            *(F.sum(name).alias(name) for name in ("counted", "total", "observed"))
+        )
+        of_it = "least(counted, total)" if events.are_good else "total - least(counted, total)"
+        seen = f"CAST(floor(observed * {self.window_us}D / best) AS BIGINT)"
+        good = f"CAST(round(seen * ({of_it}) / total) AS BIGINT)"
+        times = slots.join(best, ["cluster", "subject"]).where("best > 0")
+        times = times.withColumn("seen", F.expr(seen))
+        times = times.withColumn("good", F.expr(f"IF(total > 0, {good}, seen)"))
+        times = times.withColumn("bad", F.expr("seen - good"))
+        subject = (
+            F.col("subject").alias(name)
+            if name == objective.level
+            else F.lit(None).cast("string").alias(name)
+            for name in SUBJECT
+        )
+        bounds = (F.col("bad").alias(name) for name in ("low", "high"))
+        name = F.lit(objective.name).alias("objective")
+        return times.select("cluster", name, *subject, "at", "good", "bad", *bounds)
 
-    asked = (events.counted, events.total)
-    both = F.least(*(F.coalesce(of(metric, "observed_us"), F.lit(0)) for metric in asked))
-    windows = rows.groupBy("cluster", F.col(subject).alias("subject"), "window").agg(
-        of(events.counted, "increase").alias("counted"),
-        of(events.total, "increase").alias("total"),
-        both.alias("observed"),
-    )
-    return windows.groupBy("cluster", "subject").agg(
-        F.coalesce(F.sum("counted"), F.lit(0.0)).alias("counted"),
-        F.coalesce(F.sum("total"), F.lit(0.0)).alias("total"),
-        F.sum("observed").cast("bigint").alias("observed"),
-        F.max("observed").cast("bigint").alias("best"),
-    )
+    def _windows(self, objective: Objective, events: Events, span: Span) -> DataFrame:
+        """cluster, subject, window; what was counted in it, and how long that was observed."""
+        known = [each.subject for each in self.living]
+        rows = lakes.read(self.spark, self.lake, _TABLES[objective.level]).where(
+            F.col("metric").isin(events.counted, events.total)
+            & (F.col("grain") == grains.name(self.window_us // 1_000_000))
+            & F.col("cluster").isin(*sorted({one.cluster for one in known}))
+            & (F.col("window") >= F.lit(instant(span[0])))
+            & (F.col("window") < F.lit(instant(span[1])))
+        )
+        rows = rest(rows, self.left_out, known, self.window_us, (objective.level,))
+
+        def of(metric: str, column: str) -> Column:
+            summed = F.sum(F.when(F.col("metric") == metric, F.col(column)))
+            return F.coalesce(summed, F.lit(0).cast("double"))
+
+        both = F.least(*(of(one, "observed_us") for one in (events.counted, events.total)))
+        return rows.groupBy("cluster", F.col(objective.level).alias("subject"), "window").agg(
+            of(events.counted, "increase").alias("counted"),
+            of(events.total, "increase").alias("total"),
+            both.cast("bigint").alias("observed"),
+        )

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import burn, occurrences, slices, tables, tally
+from lakehouse import burn, slices, tables, tally
 from lakehouse import lake as lakes
 from lakehouse.asked import WHOLE, Asked, Key, Living, Named
 from lakehouse.errors import ObjectiveError
 from lakehouse.existence import with_ends
 from lakehouse.lake import Lake
 from lakehouse.maintenance import Maintenance, without
-from lakehouse.periods import Period, micros
+from lakehouse.occurrences import Counting
+from lakehouse.periods import Period, instant, micros
 from lakehouse.statements import key_of, statement, statements
 
 if TYPE_CHECKING:
@@ -81,35 +82,48 @@ class Reading:
         return self._with_maintenance(stated, asked, living)
 
     def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
-        """Those together that can be summed up together."""
-        alike: defaultdict[tuple[Slices | None, Period, bool], list[Objective]] = defaultdict(list)
+        """Those together that can be summed up together: events are counted one by one."""
+        alike: defaultdict[tuple[Slices | None, Period, str], list[Objective]] = defaultdict(list)
         for one in objectives:
-            if one.slices is not None and not slices.fits(one.slices, self.window_us):
-                raise ObjectiveError(
-                    f"objective {one.name}: slices of {one.slices.length_us // 1_000_000} s do not "
-                    f"fit gold's windows of {self.window_us // 1_000_000} s; write a multiple"
-                )
-            alike[one.slices, self._period(one), one.events is not None].append(one)
+            self._see_that_it_fits(one)
+            alike[one.slices, self._period(one), one.name if one.events else ""].append(one)
         lengths = burn.LENGTHS_US if self.manner.burns else {}
         reached = self._reached_us() if lengths else 0
         return [
-            Asked(tuple(own), cut, period, {} if counted else lengths, reached)
-            for (cut, period, counted), own in alike.items()
+            Asked(tuple(own), cut, period, {} if name and cut is None else lengths, reached)
+            for (cut, period, name), own in alike.items()
         ]
+
+    def _see_that_it_fits(self, one: Objective) -> None:
+        cut = one.slices
+        if cut is None:
+            return
+        if not slices.fits(cut, self.window_us) or (one.events and cut.length_us < self.window_us):
+            raise ObjectiveError(
+                f"objective {one.name}: slices of {cut.length_us // 1_000_000} s do not fit gold's "
+                f"windows of {self.window_us // 1_000_000} s; write a multiple"
+            )
 
     def _period(self, objective: Objective) -> Period:
         """What an objective is stated over: no more than has begun."""
         if not self.manner.own_windows:
             return self.period
-        own = objective.window.of(self.period)
+        own = objective.window.of(self._begun)
         until = Period(own.start, min(own.end, self.period.end), own.grain)
         return until.aligned(self.window_us // 1_000_000)
+
+    @property
+    def _begun(self) -> Period:
+        """The period up to now, in whole windows: a rolling window ends where we are."""
+        until = instant(-(-self.until_us // self.window_us) * self.window_us)
+        end = min(until, self.period.end)
+        return Period(self.period.start, end) if end > self.period.start else self.period
 
     def _ahead_us(self, one: Statement) -> int:
         """What of its window is yet to come, of a subject that goes on."""
         if not self.manner.own_windows:
             return 0
-        return max(0, micros(one.objective.window.of(self.period).end) - self.until_us)
+        return max(0, micros(one.objective.window.of(self._begun).end) - self.until_us)
 
     def _reached_us(self) -> int:
         """End of the last window until the period's end that tells of anything."""
@@ -123,17 +137,20 @@ class Reading:
         self, asked: Sequence[Asked], living: Sequence[Living], left_out: Sequence[Maintenance]
     ) -> tuple[Summed, dict[Named, Counts]]:
         """Times of all, those of events too, and the events."""
-        timed = [one for one in asked if one.objectives[0].events is None]
+        timed = [one for one in asked if one.slices or one.objectives[0].events is None]
         found = tally.summed(self.spark, self.lake, timed, living, self.window_us, left_out)
+        counting = Counting(self.spark, self.lake, living, self.window_us, left_out)
         spans = {(one.subject.cluster, one.subject.key): one.spans for one in living}
         counts: dict[Named, Counts] = {}
         for one in asked:
+            within = one.ranges(self.window_us)[WHOLE]
             for objective in one.objectives:
-                told = occurrences.counts(
-                    self.spark, self.lake, objective, one.period, living, self.window_us, left_out
-                )
+                if objective.events is None:
+                    continue
+                told = counting.counts(objective, objective.events, within)
                 counts |= told
-                within = one.ranges(self.window_us)[WHOLE]
+                if objective.slices is not None:
+                    continue
                 for (cluster, name, key), own in told.items():
                     lived = spans.get((cluster, key), ())
                     expected = one.expected_us(within, lived, self.window_us)

@@ -55,7 +55,7 @@ class Objective:
         target: Share of good time, slices or events, 0 to 1.
         where: Attributes of gold/subjects that a subject must have.
         slices: Of Timeslices and RatioTimeslices.
-        events: Of Occurrences.
+        events: What is counted, instead of time: Occurrences, or slices by their events.
         window: Over which there is one budget.
         labels: ``metadata.labels``.
         match: Patterns of names (see ``NAMES``) that a subject must match; ``!`` excludes.
@@ -79,10 +79,8 @@ class Objective:
     @property
     def method(self) -> Method:
         """Its budgeting method."""
-        if self.events is not None:
-            return "Occurrences"
         if self.slices is None:
-            return "GoodSeconds"
+            return "GoodSeconds" if self.events is None else "Occurrences"
         return "RatioTimeslices" if self.slices.target is None else "Timeslices"
 
     def matches(self, names: Mapping[str, str | None]) -> bool:

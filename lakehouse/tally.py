@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import slices, tables
-from lakehouse.asked import SUBJECT, Named
-from lakehouse.maintenance import matches
+from lakehouse.asked import SUBJECT, Living, Named
+from lakehouse.lake import Lake
+from lakehouse.left_out import rest
+from lakehouse.maintenance import Maintenance
+from lakehouse.occurrences import Counting
 from lakehouse.periods import instant, micros
 from lakehouse.pieces import quoted
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from pyspark.sql import Column, DataFrame
 
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from lakehouse.asked import Asked, Living
-    from lakehouse.existence import Subject
-    from lakehouse.lake import Lake
-    from lakehouse.maintenance import Maintenance
+    from lakehouse.asked import Asked
     from lakehouse.slices import Span
 
 Summed = dict[Named, dict[str, Times]]
@@ -31,6 +32,7 @@ Summed = dict[Named, dict[str, Times]]
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _SUMS: Final = " sums"
+_AT: Final = "unix_micros(`window`)"
 
 
 def summed(
@@ -39,25 +41,22 @@ def summed(
     asked: Sequence[Asked],
     living: Sequence[Living],
     window_us: int,
-    left_out: Iterable[Maintenance] = (),
+    left_out: Sequence[Maintenance] = (),
 ) -> Summed:
-    """Times of all that gold/sli has rows of.
+    """Times of all that gold tells of.
 
     Args:
         spark: A session with Delta, in UTC.
         lake: Where the tables are.
-        asked: What is asked; each objective once.
+        asked: What is asked, each objective once; of events those in slices.
         living: Of which subjects.
         window_us: Finest grain of gold.
         left_out: Whose windows are left out of account.
     """
     if not asked or not living:
         return {}
-    clusters = sorted({one.subject.cluster for one in living})
-    rows = lakes.read(spark, lake, tables.SLI).where(F.col("cluster").isin(*clusters))
-    for one in left_out:
-        rows = rows.where(~is_in(one, [each.subject for each in living], window_us))
-    parts = (_ranged(_judged(spark, rows, one, living, window_us), one, window_us) for one in asked)
+    gold = _Gold(spark, lake, living, window_us, left_out)
+    parts = (_ranged(gold.judged(one), one, window_us) for one in asked)
     every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     found: Summed = {}
     for row in every.collect():
@@ -66,69 +65,65 @@ def summed(
         found[told["cluster"], told["objective"], key] = {
             name.removesuffix(_SUMS): Times(*value)
             for name, value in told.items()
-            if name.endswith(_SUMS) and value is not None
+            if name.endswith(_SUMS) and value is not None and any(value)
         }
     return found
 
 
-def is_in(
-    one: Maintenance, subjects: Sequence[Subject], window_us: int, names: Sequence[str] = SUBJECT
-) -> Column:
-    """Whether a row is of a window in which there was maintenance that concerns its subject.
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    spark: SparkSession
+    lake: Lake
+    living: Sequence[Living]
+    window_us: int
+    left_out: Sequence[Maintenance]
 
-    Args:
-        one: The maintenance.
-        subjects: All that rows are of.
-        window_us: Finest grain of gold.
-        names: Which columns of a subject the rows have.
-    """
-    start, end = one.windows(window_us)
-    inside = (F.col("window") >= F.lit(instant(start))) & (F.col("window") < F.lit(instant(end)))
-    clusters = {each.cluster for each in subjects}
-    touched = F.lit(not one.subject_names)
-    for name, patterns in one.names.items():
-        if name == "cluster":
-            inside = inside & F.col(name).isin(*(c for c in clusters if matches(c, patterns)))
-            continue
-        if name not in names:
-            continue
-        own = {each.key[SUBJECT.index(name)] for each in subjects}
-        chosen = sorted(each for each in own if each is not None and matches(each, patterns))
-        touched = touched | F.coalesce(F.col(f"`{name}`").isin(*chosen), F.lit(False))  # noqa: FBT003
-    return inside & touched
+    def judged(self, asked: Asked) -> DataFrame:
+        """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``."""
+        spans = asked.ranges(self.window_us).values()
+        span = (min(start for start, _ in spans), max(end for _, end in spans))
+        if asked.slices is None:
+            rows = self._indicators(asked, span)
+            return rows.select(*quoted(_KEYS), F.expr(_AT).alias("at"), *Times._fields)
+        size = asked.size_us(self.window_us)
+        slot = f"{_AT} - pmod({_AT} - {micros(asked.period.start)}L, {size}L)"
+        joined = self._with_expected(self._slots(asked, span, slot), asked, size)
+        judged = slices.judged(asked.slices, self.window_us)._asdict().items()
+        return joined.select(*quoted(_KEYS), "at", *(F.expr(sql).alias(n) for n, sql in judged))
 
+    def _slots(self, asked: Asked, span: Span, slot: str) -> DataFrame:
+        """Sums over slices, or over windows that hold several."""
+        (first, *_) = asked.objectives
+        if first.events is not None:
+            counting = Counting(self.spark, self.lake, self.living, self.window_us, self.left_out)
+            return counting.by_slot(first, first.events, span, slot)
+        sums = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
+        rows = self._indicators(asked, span)
+        return rows.groupBy(*quoted(_KEYS), F.expr(slot).alias("at")).agg(
+            *(F.sum(column).cast("bigint").alias(name) for name, column in sums)
+        )
 
-def _judged(
-    spark: SparkSession, rows: DataFrame, asked: Asked, living: Sequence[Living], window_us: int
-) -> DataFrame:
-    """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``."""
-    spans = asked.ranges(window_us).values()
-    first, last = min(start for start, _ in spans), max(end for _, end in spans)
-    rows = rows.where(
-        F.col("objective").isin(*(one.name for one in asked.objectives))
-        & (F.col("window") >= F.lit(instant(first)))
-        & (F.col("window") < F.lit(instant(last)))
-    )
-    at = "unix_micros(`window`)"
-    if asked.slices is None:
-        return rows.select(*quoted(_KEYS), F.expr(at).alias("at"), *Times._fields)
-    size = asked.size_us(window_us)
-    slot = f"{at} - pmod({at} - {micros(asked.period.start)}L, {size}L)"
-    sums = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
-    grouped = rows.groupBy(*quoted(_KEYS), F.expr(slot).alias("at")).agg(
-        *(F.sum(column).cast("bigint").alias(name) for name, column in sums)
-    )
-    levels = {one.level for one in asked.objectives}
-    known = _spans(spark, [one for one in living if one.subject.kind in levels])
-    lived = (
-        "aggregate(spans, 0L, (total, one) -> total + "
-        f"greatest(0L, least(one.until, at + {size}L) - greatest(one.since, at)))"
-    )
-    same = [F.col(f"rows.{n}").eqNullSafe(F.col(f"known.{n}")) for n in ("cluster", *SUBJECT)]
-    joined = grouped.alias("rows").join(known.alias("known"), same, "left")
-    joined = joined.select("rows.*", F.expr(f"coalesce({lived}, 0L)").alias("expected"))
-    judged = slices.judged(asked.slices, window_us)._asdict().items()
-    return joined.select(*quoted(_KEYS), "at", *(F.expr(sql).alias(n) for n, sql in judged))
+    def _indicators(self, asked: Asked, span: Span) -> DataFrame:
+        known = [one.subject for one in self.living]
+        rows = lakes.read(self.spark, self.lake, tables.SLI).where(
+            F.col("cluster").isin(*sorted({one.cluster for one in known}))
+            & F.col("objective").isin(*(one.name for one in asked.objectives))
+            & (F.col("window") >= F.lit(instant(span[0])))
+            & (F.col("window") < F.lit(instant(span[1])))
+        )
+        return rest(rows, self.left_out, known, self.window_us)
+
+    def _with_expected(self, slots: DataFrame, asked: Asked, size: int) -> DataFrame:
+        """Slices with how much of them the subject existed."""
+        levels = {one.level for one in asked.objectives}
+        known = _spans(self.spark, [one for one in self.living if one.subject.kind in levels])
+        lived = (
+            "aggregate(spans, 0L, (total, one) -> total + "
+            f"greatest(0L, least(one.until, at + {size}L) - greatest(one.since, at)))"
+        )
+        same = [F.col(f"rows.{n}").eqNullSafe(F.col(f"known.{n}")) for n in ("cluster", *SUBJECT)]
+        joined = slots.alias("rows").join(known.alias("known"), same, "left")
+        return joined.select("rows.*", F.expr(f"coalesce({lived}, 0L)").alias("expected"))
 
 
 def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:

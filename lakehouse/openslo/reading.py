@@ -65,10 +65,11 @@ class _Reader:
         if indicator is None:
             return []
         source_, events = self._measured(indicator)
+        are_events = bool(present(indicator, "ratioMetric"))
         read = []
         for place, goal in enumerate(self.goals, 1):
-            above = self._above(goal, source_, is_ratio=bool(present(indicator, "ratioMetric")))
-            target, cut = self._target(goal), self._slices(goal)
+            above = self._above(goal, source_, are_events=are_events)
+            target, cut = self._target(goal), self._slices(goal, are_events=are_events)
             if source_ is None or window is None:
                 continue
             name, title = self._named(place, goal)
@@ -109,9 +110,9 @@ class _Reader:
     def _measured(self, indicator: Node) -> tuple[Source | None, Events | None]:
         """Whose values are measured, or which events are counted."""
         if present(indicator, "ratioMetric"):
-            if self.method.text != "Occurrences":
-                told = "a ratioMetric is counted as Occurrences only; slices and seconds go by a "
-                self.found.append(self.method.says("unsupported", f"{told}thresholdMetric"))
+            if self.method.text == GOOD_SECONDS:
+                told = "events have no seconds: write Occurrences, Timeslices or RatioTimeslices"
+                self.found.append(self.method.says("unsupported", told))
             return counters(indicator.entries["ratioMetric"], self.library, self.found)
         if self.method.text == "Occurrences":
             told = "there is nothing to count: a thresholdMetric is a value that holds over time"
@@ -122,8 +123,8 @@ class _Reader:
             self.found.append(self.goals[1].says("invalid", told))
         return source(indicator.entries["thresholdMetric"], self.library, self.found), None
 
-    def _above(self, goal: Node, source_: Source | None, *, is_ratio: bool) -> float:
-        if is_ratio:
+    def _above(self, goal: Node, source_: Source | None, *, are_events: bool) -> float:
+        if are_events:
             for key in present(goal, "op", "value"):
                 told = "it has a meaning with a thresholdMetric only"
                 self.found.append(goal.keys[key].says("note", told))
@@ -155,10 +156,10 @@ class _Reader:
             self.found.append(node.says("unsupported", told))
         return round(target, 12)
 
-    def _slices(self, goal: Node) -> Slices | None:
+    def _slices(self, goal: Node, *, are_events: bool) -> Slices | None:
         method = self.method.text
         if method not in {"Occurrences", GOOD_SECONDS}:
-            return slices(goal, method, self.found)
+            return slices(goal, method, self.found, are_events=are_events)
         for key in present(goal, "timeSliceTarget", "timeSliceWindow"):
             self.found.append(goal.keys[key].says("note", f"{method} has no slices"))
         if method == GOOD_SECONDS:

@@ -47,7 +47,7 @@ def _window(window: Node, found: list[Finding], *, rolling: bool) -> TimeWindow 
     return TimeWindow(count, unit, clock(calendar["startTime"]), calendar["timeZone"].text)
 
 
-def slices(goal: Node, method: str, found: list[Finding]) -> Slices | None:
+def slices(goal: Node, method: str, found: list[Finding], *, are_events: bool) -> Slices | None:
     """The slices of an objective; None where they are not told, or jmxlake has none such."""
     wanted = ["timeSliceWindow", *(["timeSliceTarget"] if method == "Timeslices" else [])]
     missing = [key for key in wanted if not present(goal, key)]
@@ -67,6 +67,10 @@ def slices(goal: Node, method: str, found: list[Finding]) -> Slices | None:
         told = "it neither divides 5m nor is a multiple of it: the lake needs another window"
         found.append(window.says("note", told))
     if DEFAULT_WINDOW_SECONDS % seconds == 0 and seconds < DEFAULT_WINDOW_SECONDS:
+        if are_events:
+            told = "events are counted in windows of 5m: write a multiple of it"
+            found.append(window.says("unsupported", told))
+            return None
         told = "it is shorter than gold's windows of 5m: how many slices were bad has wider bounds"
         found.append(window.says("note", told))
     target = goal.entries.get("timeSliceTarget")

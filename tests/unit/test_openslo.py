@@ -121,7 +121,7 @@ _METRICS = "spec.indicator.spec.ratioMetric"
                 (16, 9, _METRICS),
                 (18, 19, f"{_METRICS}.good.metricSource.type"),
                 (23, 19, f"{_METRICS}.total.metricSource.type"),
-                (29, 20, "spec.budgetingMethod"),
+                (33, 24, "spec.objectives[0].timeSliceWindow"),
             ],
         ),
         (
@@ -131,7 +131,8 @@ _METRICS = "spec.indicator.spec.ratioMetric"
                 (18, 19, f"{_METRICS}.good.metricSource.type"),
                 (23, 19, f"{_METRICS}.total.metricSource.type"),
                 (27, 17, "spec.timeWindow[0].duration"),
-                (32, 20, "spec.budgetingMethod"),
+                (38, 24, "spec.objectives[0].timeSliceWindow"),
+                (42, 24, "spec.objectives[1].timeSliceWindow"),
             ],
         ),
         (
@@ -139,7 +140,7 @@ _METRICS = "spec.indicator.spec.ratioMetric"
             [
                 (23, 21, f"[0].{_METRICS}.good.metricSource.type"),
                 (28, 21, f"[0].{_METRICS}.total.metricSource.type"),
-                (37, 22, "[0].spec.budgetingMethod"),
+                (43, 26, "[0].spec.objectives[0].timeSliceWindow"),
             ],
         ),
     ],
@@ -198,6 +199,20 @@ def test_references_are_followed_and_each_objective_is_one(tmp_path: Path):
         "Occurrences", "a.errors", False, "a.requests",
     )  # fmt: skip
     assert [one.outcome for one in found.objects] == ["supported", "read", "no effect"]
+
+
+def test_events_can_be_in_slices_and_not_in_seconds(tmp_path: Path):
+    cut = "{displayName: good, target: 0.99, timeSliceTarget: 0.9, timeSliceWindow: 10m}"
+    text = changed("{displayName: good, target: 0.99}", cut, EVENTS)
+    text = changed("    - {displayName: very good, target: 0.999}\n", "", text)
+    (one,) = found_in(tmp_path, changed("Occurrences", "Timeslices", text)).objectives
+    assert (one.method, one.slices is None, one.events is None) == ("Timeslices", False, False)
+    assert said(tmp_path, changed("Occurrences", "GoodSeconds", text)) == [
+        (7, 20, "unsupported", "spec.budgetingMethod")
+    ]
+    short = changed("10m", "1m", changed("Occurrences", "RatioTimeslices", text))
+    ((line, _, kind, path),) = said(tmp_path, short)
+    assert (line, kind, path) == (9, "unsupported", "spec.objectives[0].timeSliceWindow")
 
 
 @pytest.mark.parametrize(
