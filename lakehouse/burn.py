@@ -3,7 +3,8 @@
 Two windows each, and both must burn: the long one says that it matters, the short one that it has
 not ended. Lengths and rates are those of the Site Reliability Workbook, chapter 5, "Multiwindow,
 Multi-Burn-Rate Alerts" (https://sre.google/workbook/alerting-on-slos/). Nothing here alerts: it is
-said of the last instant of a period that anything tells of.
+said of the last instant of a period that anything tells of, and for how long of the period it was
+so (``burnt``).
 """
 
 from __future__ import annotations
@@ -71,12 +72,19 @@ def rate(of: Statement | None) -> Rate:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What is said of one pair of windows."""
+    """What is said of one pair of windows.
+
+    Attributes:
+        at: The instant that the rates end with, ISO 8601.
+        burnt_us: For how long of the period it surely burnt (see ``burnt``); None where that was
+            not looked at.
+    """
 
     pair: Pair
     long: Rate
     short: Rate
     at: str
+    burnt_us: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -90,8 +98,9 @@ class Alert:
 
     @property
     def may_burn(self) -> bool:
-        """Whether something was bad, and it is not sure that the budget does not burn."""
-        return bool(self.long.rate) and self.verdict in {"burning", "uncertain"}
+        """Whether it burnt in the period, or something was bad and it may burn now."""
+        may = bool(self.long.rate) and self.verdict in {"burning", "uncertain"}
+        return may or bool(self.burnt_us)
 
     def told(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -103,6 +112,7 @@ class Alert:
             "verdict": self.verdict,
             "long_rate": self.long.told(),
             "short_rate": self.short.told(),
+            "burnt_us": self.burnt_us,
         }
 
 

@@ -83,13 +83,14 @@ def of_time(
 ) -> tuple[list[Statement], list[Objective]]:
     """Which statements tell of the time of just one period, and what is to be asked for the rest.
 
-    Those of events tell of no time, and nothing is asked instead.
+    The rest are objectives over other windows, in slices, or of some subjects only. Those of
+    events tell of no time, and nothing is asked instead.
     """
     others = {one.objective.name for one in promised if one.period != period}
-    others |= {one.name for one in objectives if one.slices or one.events}
-    asked = [replace(one, slices=None) for one in objectives if one.name in others]
+    others |= {one.name for one in objectives if one.slices or one.events or one.match}
     told = [one for one in promised if one.objective.name not in others]
-    return told, [one for one in asked if one.events is None]
+    asked = (one for one in objectives if one.name in others and one.events is None)
+    return told, [replace(one, slices=None, match={}) for one in asked]
 
 
 def _window_seconds(spark: SparkSession, lake: Lake) -> int:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import lake as lakes
 from lakehouse import slices, tables
 from lakehouse.asked import SUBJECT, Living, Named
+from lakehouse.burnt import Bad
 from lakehouse.lake import Lake
 from lakehouse.left_out import rest
 from lakehouse.maintenance import Maintenance
@@ -22,6 +23,8 @@ from lakehouse.pieces import quoted
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.asked import Asked
@@ -67,6 +70,37 @@ def summed(
             for name, value in told.items()
             if name.endswith(_SUMS) and value is not None and any(value)
         }
+    return found
+
+
+def bad(
+    spark: SparkSession,
+    lake: Lake,
+    asked: Asked,
+    living: Sequence[Living],
+    window_us: int,
+    whom: Collection[Named],
+) -> dict[Named, list[Bad]]:
+    """Windows or slices of some that were surely bad for some time, in order.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        lake: Where the tables are.
+        asked: What is asked.
+        living: All of whom, and when they existed.
+        window_us: Finest grain of gold.
+        whom: Of whom; few, for each brings as many rows as it was bad in.
+    """
+    names = ", ".join(f"{name} string" for name in quoted(_KEYS))
+    wanted = [(cluster, name, *key) for cluster, name, key in whom]
+    few = spark.createDataFrame(wanted, names).alias("few")
+    rows = _Gold(spark, lake, living, window_us, ()).judged(asked).where("bad_low_us > 0")
+    same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"few.{name}")) for name in _KEYS]
+    rows = rows.alias("rows").join(few, same, "left_semi").orderBy("at")
+    found: dict[Named, list[Bad]] = {}
+    for row in rows.select(*quoted(_KEYS), "at", "bad_low_us").collect():
+        cluster, name, *key = tuple(row)[:-2]
+        found.setdefault((cluster, name, tuple(key)), []).append(Bad(*tuple(row)[-2:]))
     return found
 
 

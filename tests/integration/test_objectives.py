@@ -19,6 +19,8 @@ from click.testing import CliRunner
 
 from lakehouse import lake as lakes
 from lakehouse import periods, progress, sla, tables, upkeep
+from lakehouse.burn import PAIRS
+from lakehouse.burnt import Bad, burnt_us
 from lakehouse.cli import main
 from lakehouse.errors import ObjectiveError
 from lakehouse.maintenance import Maintenance
@@ -313,6 +315,18 @@ def test_burn_rates_are_those_of_the_last_hours(spark: SparkSession, lake: Lake)
     assert [one.verdict for one in by_day] == ["no_data"] * 3, "6 hours have no day"
     assert by_day[2].long.rate is not None, "three days have"
     assert {one.verdict for one in found["plain", "silent"].alerts} == {"no_data"}
+
+
+def test_how_long_a_budget_burnt_is_told_of_the_period(spark: SparkSession, lake: Lake):
+    found = read(spark, lake, [PLAIN, *SLICED], burns=True)
+    bad = [Bad(row[0], row[3]) for row in ROWS["old"] if row[0] >= START and row[3]]
+    told = [one.burnt_us for one in found["plain", "old"].alerts]
+    wanted = [burnt_us(bad, WINDOW, (START, END), pair, 0.99) for pair in PAIRS]
+    assert told == wanted
+    assert wanted[0] > 0, "something burns"
+    assert found["plain", "silent"].alerts[0].burnt_us is None
+    hourly = found["by-hour", "old"].alerts
+    assert [one.burnt_us is None for one in hourly] == [True, True, False], "no slice is so short"
 
 
 def test_maintenance_is_shown_and_its_windows_are_left_out_beside(spark: SparkSession, lake: Lake):
