@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -12,22 +12,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import burn, slices, tables, tally
 from lakehouse import lake as lakes
 from lakehouse.asked import WHOLE, Asked, Key, Living, Named
-from lakehouse.burnt import burnt_us, least_us
 from lakehouse.errors import ObjectiveError
 from lakehouse.existence import with_ends
 from lakehouse.lake import Lake
 from lakehouse.maintenance import Maintenance, without
 from lakehouse.occurrences import Counting
 from lakehouse.periods import Period, instant, micros
+from lakehouse.sla_burnt import with_burnt
 from lakehouse.statements import key_of, statement, statements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.burn import Alert, Pair
-    from lakehouse.burnt import Bad
     from lakehouse.existence import Subject
-    from lakehouse.slices import Span
     from lakehouse.slo_objective import Objective, Slices
     from lakehouse.statement import Statement
     from lakehouse.tallied import Counts
@@ -84,28 +81,8 @@ class Reading:
             for one in stated
         ]
         if self.manner.burns:
-            stated = self._with_burnt(stated, asked, living)
+            stated = with_burnt(self.spark, self.lake, stated, asked, living, self.window_us)
         return self._with_maintenance(stated, asked, living)
-
-    def _with_burnt(
-        self, stated: list[Statement], asked: Sequence[Asked], living: Sequence[Living]
-    ) -> list[Statement]:
-        """The same, with how long budgets burnt, of the worst subjects of each objective."""
-        found = {key_of(one): one for one in stated}
-        for one in asked:
-            ranges = one.ranges(self.window_us)
-            pairs = [pair for pair in burn.PAIRS if {pair.long, pair.short} <= ranges.keys()]
-            worst = _worst(stated, one, pairs)
-            if not worst:
-                continue
-            bad = tally.bad(
-                self.spark, self.lake, one, living, self.window_us, [key_of(own) for own in worst]
-            )
-            for own in worst:
-                within = (ranges[WHOLE], one.size_us(self.window_us), bad.get(key_of(own), []))
-                told = (_burnt(alert, pairs, own, within) for alert in own.alerts)
-                found[key_of(own)] = replace(own, alerts=tuple(told))
-        return list(found.values())
 
     def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
         """Those together that can be summed up together: events are counted one by one."""
@@ -226,33 +203,6 @@ def _living(known: Sequence[Subject], until_us: int) -> tuple[list[Living], set[
                 ended.add(_identity(one))
     return living, ended
 
-
-def _worst(stated: Sequence[Statement], asked: Asked, pairs: Sequence[Pair]) -> list[Statement]:
-    """Those of each objective that were bad for longest, if it is enough for any pair to burn."""
-    found: list[Statement] = []
-    for objective in asked.objectives if pairs else ():
-        least = least_us(pairs, objective.target)
-        own = [
-            one
-            for one in stated
-            if one.objective.name == objective.name and one.times.bad_low_us >= least
-        ]
-        found += sorted(own, key=lambda one: -one.times.bad_low_us)[:_LOOKED_AT]
-    return found
-
-
-def _burnt(
-    alert: Alert, pairs: Sequence[Pair], own: Statement, within: tuple[Span, int, Sequence[Bad]]
-) -> Alert:
-    span, size_us, bad = within
-    if alert.pair not in pairs:
-        return alert
-    target = own.objective.target
-    return replace(alert, burnt_us=burnt_us(bad, size_us, span, alert.pair, target))
-
-
-_LOOKED_AT: Final = 20
-"""Subjects of each objective of which is said how long their budget burnt."""
 
 _Identity = tuple[str, str, Key]
 
