@@ -79,8 +79,8 @@ class Counting:
             *(F.sum(name).alias(name) for name in ("counted", "total", "observed"))
         )
         of_it = "least(counted, total)" if events.are_good else "total - least(counted, total)"
-        seen = f"CAST(floor(observed * {self.window_us}D / best) AS BIGINT)"
-        good = f"CAST(round(seen * ({of_it}) / total) AS BIGINT)"
+        seen = f"CAST(floor(observed * {self.window_us}D / nullif(best, 0L)) AS BIGINT)"
+        good = f"CAST(round(seen * ({of_it}) / nullif(total, 0D)) AS BIGINT)"
         times = slots.join(best, ["cluster", "subject"]).where("best > 0")
         times = times.withColumn("seen", F.expr(seen))
         times = times.withColumn("good", F.expr(f"IF(total > 0, {good}, seen)"))

@@ -102,9 +102,11 @@ def _whole(length: int, target: float) -> Judged:
 
 def _averaged(length: int) -> Judged:
     """A slice counts for the share of it that was good."""
-    good = f"CAST(round({length}D * good / {_SEEN}) AS BIGINT)"
-    low = f"CAST(floor({length}D * low / {_WHOLE}) AS BIGINT)"
-    high = f"CAST(ceil({length}D * (high + {_UNKNOWN}) / {_WHOLE}) AS BIGINT)"
+    # Where nothing is, none of this is told; but Spark may not divide by it either.
+    seen, whole = (f"greatest({sql}, 1L)" for sql in (_SEEN, _WHOLE))
+    good = f"CAST(round({length}D * good / {seen}) AS BIGINT)"
+    low = f"CAST(floor({length}D * low / {whole}) AS BIGINT)"
+    high = f"CAST(ceil({length}D * (high + {_UNKNOWN}) / {whole}) AS BIGINT)"
     bad = f"({length}L - {good})"
     return _seen(
         Judged(good, bad, f"least({low}, {bad})", f"greatest({bad}, least({length}L, {high}))")
@@ -122,7 +124,8 @@ def _within_a_window(length: int, target: float) -> Judged:
 
     def least(bad: str) -> str:
         over = f"({bad} - {allowance}L * {slices_})"
-        return f"CAST(ceil(greatest(0L, {over}) / {float(length - allowance)!r}D) AS BIGINT)"
+        rest = float(max(1, length - allowance))
+        return f"CAST(ceil(greatest(0L, {over}) / {rest!r}D) AS BIGINT)"
 
     def most(bad: str) -> str:
         if not allowance:

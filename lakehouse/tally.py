@@ -153,7 +153,7 @@ class _Gold:
         known = _spans(self.spark, [one for one in self.living if one.subject.kind in levels])
         lived = (
             "aggregate(spans, 0L, (total, one) -> total + "
-            f"greatest(0L, least(one.until, at + {size}L) - greatest(one.since, at)))"
+            f"greatest(0L, least(one.e, `at` + {size}L) - greatest(one.s, `at`)))"
         )
         same = [F.col(f"rows.{n}").eqNullSafe(F.col(f"known.{n}")) for n in ("cluster", *SUBJECT)]
         joined = slots.alias("rows").join(known.alias("known"), same, "left")
@@ -164,7 +164,7 @@ def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:
     """When each subject existed."""
     rows = [(one.subject.cluster, *one.subject.key, list(one.spans)) for one in living]
     names = ", ".join(f"{name} string" for name in quoted(("cluster", *SUBJECT)))
-    schema = f"{names}, spans array<struct<since: bigint, until: bigint>>"
+    schema = f"{names}, spans array<struct<s: bigint, e: bigint>>"
     return spark.createDataFrame(rows, schema)
 
 
