@@ -42,7 +42,9 @@ def by_topic(
     chosen = [
         one
         for one in stated
-        if one.objective.metric.startswith(OF_PARTITIONS) and one.objective.method == "GoodSeconds"
+        if one.subject.kind == "topic"
+        and one.objective.metric.startswith(OF_PARTITIONS)
+        and one.objective.method == "GoodSeconds"
     ]
     found = []
     for period in {one.period for one in chosen if one.period}:

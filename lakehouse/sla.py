@@ -88,9 +88,13 @@ def of_time(
     """
     others = {one.objective.name for one in promised if one.period != period}
     others |= {one.name for one in objectives if one.slices or one.events or one.match}
+    others |= {one.name for one in objectives if one.level == "cluster"}
     told = [one for one in promised if one.objective.name not in others]
     asked = (one for one in objectives if one.name in others and one.events is None)
-    return told, [replace(one, slices=None, match={}) for one in asked]
+    return told, [
+        replace(one, level="topic" if one.level == "cluster" else one.level, slices=None, match={})
+        for one in asked
+    ]
 
 
 def _window_seconds(spark: SparkSession, lake: Lake) -> int:

@@ -20,6 +20,7 @@ from lakehouse.occurrences import Counting
 from lakehouse.periods import Period, instant, micros
 from lakehouse.sla_burnt import with_burnt
 from lakehouse.statements import key_of, statement, statements
+from lakehouse.weighted import clusters_as_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ class Reading:
         ]
         if self.manner.burns:
             stated = with_burnt(self.spark, self.lake, stated, asked, living, self.window_us)
-        return self._with_maintenance(stated, asked, living)
+        return clusters_as_one(self._with_maintenance(stated, asked, living))
 
     def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
         """Those together that can be summed up together: events are counted one by one."""

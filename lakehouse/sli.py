@@ -47,7 +47,7 @@ def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         ("source", _sources, True),
     ):
         # Events are counted where they are asked for: see ``occurrences``.
-        chosen = [one for one in objectives if one.level == level and one.events is None]
+        chosen = [one for one in objectives if one.kind == level and one.events is None]
         if level == "topic":
             # Of what nobody tells every topic would get a row that says nothing in each window.
             chosen = [o for o in chosen if bronze.survey.metrics & {*claims.told_as([o.metric])}]

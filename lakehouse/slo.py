@@ -1,8 +1,8 @@
 """Objectives, read from OpenSLO v1 files.
 
-A file's ``metricSource`` is of type ``jmxlake`` and says whose metric is meant: a ``level`` (topic,
-client, group or source), a ``metric``, and under ``where`` attributes that a subject must have. See
-docs/objectives.md.
+A file's ``metricSource`` is of type ``jmxlake`` and says whose metric is meant: a ``level``, a
+``metric``, under ``where`` attributes that a subject must have, under ``match`` patterns of its
+names. See docs/objectives.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from lakehouse.slo_window import ISO_WEEK, TimeWindow
 
-Level = Literal["topic", "client", "group", "source"]
+Level = Literal["cluster", "topic", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
 
 NAMES: Final = ("cluster", "topic", "user", "client_id", "group", "source")
@@ -75,6 +75,11 @@ class Objective:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     match: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     service: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Of which subjects it is told at first: a cluster's is made of its topics'."""
+        return "topic" if self.level == "cluster" else self.level
 
     @property
     def method(self) -> Method:

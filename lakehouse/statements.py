@@ -77,7 +77,7 @@ def key_of(one: Statement) -> Named:
 
 def _concerns(objective: Objective, one: Subject, expected: int, *, was_seen: bool) -> bool:
     names = {"cluster": one.cluster, **dict(zip(SUBJECT, one.key, strict=True))}
-    if one.kind != objective.level or not objective.matches(names):
+    if one.kind != objective.kind or not objective.matches(names):
         return False
     if was_seen:
         return True

@@ -149,7 +149,7 @@ class _Gold:
 
     def _with_expected(self, slots: DataFrame, asked: Asked, size: int) -> DataFrame:
         """Slices with how much of them the subject existed."""
-        levels = {one.level for one in asked.objectives}
+        levels = {one.kind for one in asked.objectives}
         known = _spans(self.spark, [one for one in self.living if one.subject.kind in levels])
         lived = (
             "aggregate(spans, 0L, (total, one) -> total + "

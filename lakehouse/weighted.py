@@ -7,6 +7,7 @@ beside the worst subject and beside the union is in docs/objectives.md.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.asked import SUBJECT
@@ -17,7 +18,10 @@ from lakehouse.tallied import Times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakehouse.maintenance import Maintenance
+
 PARTITIONS: Final = "kafka.topic.partitions"
+_WEIGHTS: Final = {"topic": "partitions"}
 
 
 class Weighted(NamedTuple):
@@ -54,24 +58,46 @@ def by_cluster(stated: Sequence[Statement]) -> list[Weighted]:
     alike: defaultdict[tuple[str, str], list[Statement]] = defaultdict(list)
     for one in stated:
         alike[one.subject.cluster, one.objective.name].append(one)
-    return [_together(cluster, own) for (cluster, _), own in alike.items()]
+    return [
+        Weighted(_together(own), _WEIGHTS.get(own[0].subject.kind, "equal"), len(own))
+        for own in alike.values()
+    ]
 
 
-def _together(cluster: str, own: Sequence[Statement]) -> Weighted:
-    of_topics = own[0].objective.level == "topic"
+def clusters_as_one(stated: Sequence[Statement]) -> list[Statement]:
+    """Statements, but one for each cluster where an objective is of level ``cluster``.
+
+    It has no burn rates.
+    """
+    own = [one for one in stated if one.objective.level == "cluster"]
+    rest = [one for one in stated if one.objective.level != "cluster"]
+    return rest + [one.statement for one in by_cluster(own)]
+
+
+def _together(own: Sequence[Statement]) -> Statement:
+    whole = _summed(own)
+    planned: list[Maintenance] = []
+    for one in own:
+        planned += (each for each in one.maintenance if each not in planned)
+    if not planned:
+        return whole
+    without = _summed([one.without or one for one in own])
+    return replace(whole, maintenance=tuple(planned), without=without)
+
+
+def _summed(own: Sequence[Statement]) -> Statement:
     expected, ahead, times = 0, 0, [0, 0, 0, 0]
     for one in own:
-        weight = partitions(one.subject) if of_topics else 1
+        weight = partitions(one.subject)
         expected += weight * one.whole_us
         ahead += weight * one.ahead_us
         times = [total + weight * us for total, us in zip(times, one.times, strict=True)]
     names = dict.fromkeys(SUBJECT)
-    subject = Subject(cluster, "cluster", **names, first_us=0, last_us=0)
-    whole = Statement(own[0].objective, subject, expected, Times(*times), own[0].period, ahead)
-    return Weighted(whole, "partitions" if of_topics else "equal", len(own))
+    subject = Subject(own[0].subject.cluster, "cluster", **names, first_us=0, last_us=0)
+    return Statement(own[0].objective, subject, expected, Times(*times), own[0].period, ahead)
 
 
 def partitions(one: Subject) -> int:
-    """How many a topic has, as told last; 1 where nobody told."""
+    """How many a topic has, as told last; 1 where nobody told, and of others."""
     told = one.attributes.get(PARTITIONS)
     return max(1, int(told)) if told else 1

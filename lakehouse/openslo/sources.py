@@ -40,7 +40,7 @@ class Source:
     @property
     def has_threshold(self) -> bool:
         """Whether another value than 0 can be the limit."""
-        return self.level == "topic" and not self.metric.startswith("kafka.partition.")
+        return self.level in {"cluster", "topic"} and not self.metric.startswith("kafka.partition.")
 
 
 def counters(

@@ -360,6 +360,14 @@ def test_patterns_choose_subjects(spark: SparkSession, lake: Lake):
     assert read(spark, lake, [objective("plain", match={"cluster": ("d",)})]) == {}
 
 
+def test_a_cluster_is_its_topics_by_their_partitions(spark: SparkSession, lake: Lake, asked: Any):
+    whole = read(spark, lake, [replace(PLAIN, level="cluster")])["plain", None]
+    own = [asked["plain", topic] for topic in TOPICS]
+    assert whole.subject.kind == "cluster"
+    assert whole.times.bad_us == 3 * sum(one.times.bad_us for one in own)
+    assert whole.expected_us == 3 * sum(one.whole_us for one in own)
+
+
 def test_slices_that_do_not_fit_windows_are_refused(spark: SparkSession, lake: Lake):
     with pytest.raises(ObjectiveError, match="slices of 420 s do not fit gold's windows of 300 s"):
         read(spark, lake, [objective("odd", slices=Slices(420 * SECOND, 0.9))])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.existence import Subject
+from lakehouse.maintenance import Maintenance
 from lakehouse.slo_objective import Level, Objective
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
-from lakehouse.weighted import by_cluster
+from lakehouse.weighted import by_cluster, clusters_as_one
 
 
 def said(
@@ -78,3 +81,19 @@ def test_the_whole_lies_between_its_parts(parts: list[tuple[Times, int]]):
     assert high is not None
     assert low <= told + 1e-9
     assert told <= high + 1e-9
+
+
+def test_an_objective_of_a_cluster_is_told_of_it_alone_with_its_maintenance():
+    planned = Maintenance(0, 1, "disks")
+    bad = said("a", Times(50, 50, 50, 50), partitions=3.0)
+    bad = replace(
+        bad, maintenance=(planned,), without=said("a", Times(50), expected=50, partitions=3.0)
+    )
+    own = [bad, said("b", Times(100), partitions=1.0)]
+    of_cluster = [replace(one, objective=replace(one.objective, level="cluster")) for one in own]
+    told = clusters_as_one([*of_cluster, said("other", Times(1))])
+    assert [one.subject.kind for one in told] == ["topic", "cluster"]
+    one = told[1]
+    assert (one.times.bad_us, one.expected_us, one.maintenance) == (150, 400, (planned,))
+    assert one.without is not None
+    assert (one.without.times.bad_us, one.without.expected_us) == (0, 250)
