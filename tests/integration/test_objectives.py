@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from lakehouse import lake as lakes
-from lakehouse import periods, progress, sla, tables, upkeep
+from lakehouse import partition_time, periods, progress, sla, tables, upkeep
 from lakehouse.burn import PAIRS
 from lakehouse.burnt import Bad, burnt_us
 from lakehouse.cli import main
@@ -158,6 +158,14 @@ def _write_events(spark: SparkSession, place: Lake) -> None:
                 "observed_us": brokers * WINDOW, "increase": brokers * increase,
             }  # fmt: skip
             rows.append(tuple(row.get(name) for name in tables.TOPICS.column_names))
+    for window in range(START - HOUR, END, HOUR):
+        row = {
+            "grain": "1h", "period": f"{periods.instant(window):%Y-%m-%d}", "cluster": "c",
+            "window": periods.instant(window), "metric": METRIC, "topic": "old",
+            "observed_us": 2 * HOUR, "positive_us": 60 * SECOND, "positive_low_us": 50 * SECOND,
+            "positive_high_us": 70 * SECOND,
+        }  # fmt: skip
+        rows.append(tuple(row.get(name) for name in tables.TOPICS.column_names))
     _append(spark, place, tables.TOPICS, rows)
 
 
@@ -366,6 +374,21 @@ def test_a_cluster_is_its_topics_by_their_partitions(spark: SparkSession, lake: 
     assert whole.subject.kind == "cluster"
     assert whole.times.bad_us == 3 * sum(one.times.bad_us for one in own)
     assert whole.expected_us == 3 * sum(one.whole_us for one in own)
+
+
+def test_each_partition_for_itself_is_a_part_of_its_topic(
+    spark: SparkSession, lake: Lake, asked: Any
+):
+    stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
+    (one,) = partition_time.by_topic(spark, lake, stated, WINDOW)
+    assert (one.weight, one.subjects) == ("partition-time", 3)
+    told = one.told()
+    hours = 7 * 24
+    assert told["expected_us"] == 3 * 7 * DAY
+    assert (told["bad_low_us"], told["bad_us"], told["bad_high_us"]) == (
+        hours * 50 * SECOND, hours * 60 * SECOND, hours * 70 * SECOND,
+    )  # fmt: skip
+    assert told["unknown_us"] == 7 * DAY, "nobody told of one of three partitions"
 
 
 def test_slices_that_do_not_fit_windows_are_refused(spark: SparkSession, lake: Lake):
