@@ -174,7 +174,8 @@ def _ranged(rows: DataFrame, asked: Asked, window_us: int) -> DataFrame:
     def of(span: Span) -> Column:
         inside = (F.col("at") >= span[0]) & (F.col("at") < span[1])
         sums = (F.sum(F.when(inside, F.col(n)).otherwise(0)).cast("bigint") for n in Times._fields)
-        return F.struct(*sums)
+        # A union by name goes by the names of fields, too.
+        return F.struct(*(one.alias(n) for one, n in zip(sums, Times._fields, strict=True)))
 
     ranges = asked.ranges(window_us)
     columns = (of(span).alias(f"{name}{_SUMS}") for name, span in ranges.items())
