@@ -10,7 +10,6 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.asked import SUBJECT
 from lakehouse.existence import Subject
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
@@ -92,8 +91,7 @@ def _summed(own: Sequence[Statement]) -> Statement:
         expected += weight * one.whole_us
         ahead += weight * one.ahead_us
         times = [total + weight * us for total, us in zip(times, one.times, strict=True)]
-    names = dict.fromkeys(SUBJECT)
-    subject = Subject(own[0].subject.cluster, "cluster", **names, first_us=0, last_us=0)
+    subject = Subject(own[0].subject.cluster, "cluster", None, None, None, None, None, 0, 0)
     return Statement(own[0].objective, subject, expected, Times(*times), own[0].period, ahead)
 
 
