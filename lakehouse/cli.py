@@ -15,7 +15,9 @@ import click
 from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
 from lakehouse.commands.maintain import maintain, unit
+from lakehouse.commands.objectives import objectives as objectives_group
 from lakehouse.commands.rollup import rollup, verify
+from lakehouse.commands.sla import MAINTENANCE, sla
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-for _command in (rollup, verify, maintain, unit, completion):
+for _command in (rollup, verify, sla, objectives_group, maintain, unit, completion):
     main.add_command(_command)
 
 
@@ -66,37 +68,7 @@ for _command in (rollup, verify, maintain, unit, completion):
 @_WEEK
 @_FROM
 @_TO
-@click.option("--json", "as_json", is_flag=True, help="Tell every statement as JSON.")
-def sla(
-    lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
-    end: str | None, *, as_json: bool,
-) -> None:  # fmt: skip
-    """State attainment over a period (by default the last week) in gold/sla."""
-    from lakehouse import sla as slas
-    from lakehouse import slo
-    from lakehouse.report.facts import window_of
-
-    wanted = slo.load(objectives or slo.SHIPPED)
-    chosen = _chosen(week, start, end)
-    spark, place = opened(lake, gold)
-    period = chosen(spark, place).aligned(window_of(spark, place))
-    tell("statements")
-    found = slas.read(spark, place, wanted, period, slas.now_us())
-    fresh = slas.publish(spark, place, found, period)
-    if as_json:
-        told = [_statement(one) for one in found]
-        click.echo(json.dumps({"statements": told, "new": len(fresh)}, indent=1))
-    else:
-        click.echo(f"{len(found)} statements, {len(fresh)} of them new or changed")
-
-
-@main.command()
-@LAKE
-@GOLD
-@OBJECTIVES
-@_WEEK
-@_FROM
-@_TO
+@MAINTENANCE
 @click.option("--cluster", help="Which cluster, if the lake has several.")
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page here."
@@ -107,19 +79,23 @@ def sla(
 )  # fmt: skip
 def report(  # noqa: PLR0913, PLR0917 - a click command
     lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
-    end: str | None, cluster: str | None, html: Path | None, json_file: Path | None,
+    end: str | None, maintenance: Path | None, cluster: str | None, html: Path | None,
+    json_file: Path | None,
 ) -> None:  # fmt: skip
     """Tell how a period went (by default the last week); as a table, a page, and facts in JSON."""
+    from lakehouse import maintenance as planned
     from lakehouse import slo
     from lakehouse.report.facts import facts
     from lakehouse.report.page import render
     from lakehouse.report.terminal import verdict_table
 
     wanted = slo.load(objectives or slo.SHIPPED)
+    windows = planned.load(maintenance) if maintenance else ()
     chosen = _chosen(week, start, end)
     spark, place = opened(lake, gold)
     tell("facts")
-    told = facts(spark, place, wanted, chosen(spark, place), cluster=cluster)
+    period = chosen(spark, place)
+    told = facts(spark, place, wanted, period, cluster=cluster, maintenance=windows)
     if html is not None:
         _write(html, render(told))
     if json_file is not None:
@@ -148,14 +124,6 @@ def _chosen(
 
         return last_week
     return lambda _spark, _lake: asked
-
-
-def _statement(one: Any) -> dict[str, Any]:
-    subject = dict(
-        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True)
-    )
-    named = {"cluster": one.subject.cluster, "objective": one.objective.name}
-    return {**named, **subject, **one.figures()}
 
 
 def _write(path: Path, text: str) -> None:

@@ -13,6 +13,7 @@ LakehouseError
 │   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
+├── MaintenanceFileError    a file of planned maintenance is wrong
 └── PeriodError             the period asked for makes no sense
 """
 
@@ -69,6 +70,10 @@ class ForeignEngineError(MaintenanceError):
 
 class ObjectiveError(LakehouseError):
     """An objective's file is wrong."""
+
+
+class MaintenanceFileError(LakehouseError):
+    """A file of planned maintenance is wrong."""
 
 
 class PeriodError(LakehouseError):

@@ -45,7 +45,8 @@ def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         ("group", _groups, told("group", counters=True)),
         ("source", _sources, True),
     ):
-        chosen = [objective for objective in objectives if objective.level == level]
+        # Events are counted where they are asked for: see ``occurrences``.
+        chosen = [one for one in objectives if one.kind == level and one.events is None]
         if level == "topic":
             # Of what nobody tells every topic would get a row that says nothing in each window.
             chosen = [o for o in chosen if bronze.survey.metrics & {*claims.told_as([o.metric])}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import lake as lakes
 from lakehouse import progress, sla, tables
 from lakehouse.errors import PeriodError
+from lakehouse.grains import WEEK
 from lakehouse.periods import Period, instant, micros, week_of
 from lakehouse.report.gather import Gold
 from lakehouse.report.sections import (
@@ -23,6 +25,7 @@ from lakehouse.report.sections import (
     tier_lag,
 )
 from lakehouse.report.timelines import timelines
+from lakehouse.weighted import by_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
+    from lakehouse.maintenance import Maintenance
     from lakehouse.progress import Progress
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
@@ -78,6 +82,7 @@ def facts(
     *,
     cluster: str | None = None,
     now: dt.datetime | None = None,
+    maintenance: tuple[Maintenance, ...] = (),
 ) -> dict[str, Any]:
     """The facts of a report over a period, which is widened to whole windows.
 
@@ -88,6 +93,7 @@ def facts(
         period: What the report is about.
         cluster: Which cluster; may be left out where the lake has one.
         now: Nothing is expected later than this; by default this instant.
+        maintenance: What was planned; of objectives the figures without it are told, too.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -100,7 +106,12 @@ def facts(
     subjects = sla.subjects(spark, lake)
     cluster = _cluster(lake, cluster, {one.cluster for one in subjects})
     known = [one for one in subjects if one.cluster == cluster]
-    stated = sla.read(spark, lake, objectives, period, micros(generated), known)
+    plain = sla.Manner(window_seconds=window_seconds)
+    asked = (period, micros(generated), known)
+    manner = replace(plain, own_windows=period.grain == WEEK, burns=True, maintenance=maintenance)
+    promised = sla.read(spark, lake, objectives, *asked, manner)
+    stated, others = sla.of_time(promised, objectives, period)
+    stated += sla.read(spark, lake, others, *asked, plain)
     gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
     seen = coverage(gold, known, micros(generated))
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
@@ -112,8 +123,9 @@ def facts(
         "to": iso(micros(period.end)),
         "generated_at": iso(micros(generated)),
         "window_seconds": window_seconds,
-        "verdicts": verdicts(objectives, stated),
-        "objectives": [_objective(one, stated) for one in objectives],
+        "verdicts": verdicts(objectives, promised),
+        "objectives": [_objective(one, promised) for one in objectives],
+        "maintenance": [one.told() for one in maintenance if one.overlaps(period)],
         "min_isr": min_isr(gold, known, stated),
         "throttling": throttling(gold, known, stated),
         "tier_lag": tier_lag(gold, known, stated),
@@ -162,7 +174,11 @@ def _objective(objective: Objective, stated: Sequence[Statement]) -> dict[str, A
         "description": objective.description,
         "target": objective.target,
         "level": objective.level,
-        "window": "1w",
+        "window": objective.window.name,
+        "method": objective.method,
+        "labels": {key: list(values) for key, values in objective.labels.items()},
+        **(mine[0].over() if mine else {}),
+        "weighted": next((one.told() for one in by_cluster(mine)), None),
         "subjects": [
             {
                 "topic": one.subject.topic,
@@ -172,6 +188,7 @@ def _objective(objective: Objective, stated: Sequence[Statement]) -> dict[str, A
                 "group": one.subject.group,
                 "source": one.subject.source,
                 **one.figures(),
+                **one.more(brief=True),
             }
             for one in mine
         ],

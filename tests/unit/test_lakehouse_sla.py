@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse import periods, sla, slo
+from lakehouse.asked import Asked, Living
 from lakehouse.existence import Subject, expected_us, with_ends
+from lakehouse.statements import statements
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -26,6 +28,12 @@ def end_of(subjects: list[Subject], topic: str) -> int | None:
 
 def statement(expected: int, good: int, bad: int, low: int, high: int) -> sla.Statement:
     return sla.Statement(OBJECTIVE, subject(), expected, sla.Times(good, bad, low, high))
+
+
+def stated(objective: slo.Objective, subjects: list[Subject], period: periods.Period) -> list:
+    asked = Asked((objective,), None, period)
+    living = [Living(one, [(one.first_us, HOUR)]) for one in subjects]
+    return statements([asked], living, {}, 300 * SECOND)
 
 
 def test_time_that_nobody_saw_is_neither_good_nor_bad():
@@ -114,7 +122,7 @@ def test_a_source_that_nobody_read_is_expected_all_the_time():
 
 def test_subjects_without_any_row_are_stated_with_no_data():
     period = periods.Period(periods.instant(0), periods.instant(HOUR))
-    (one,) = sla.statements([OBJECTIVE], [subject(topic="t")], {}, period, HOUR)
+    (one,) = stated(OBJECTIVE, [subject(topic="t")], period)
     assert (one.verdict, one.unknown_us) == ("no_data", HOUR)
 
 
@@ -122,7 +130,7 @@ def test_attributes_choose_whom_an_objective_concerns():
     tiered = slo.Objective("lag", "t", "d", "topic", "m", 0.0, 0.9, {"kafka.tiered": 1.0})
     period = periods.Period(periods.instant(0), periods.instant(HOUR))
     yes = subject(topic="yes", attributes={"kafka.tiered": 1.0})
-    found = sla.statements([tiered], [yes, subject(topic="no")], {}, period, HOUR)
+    found = stated(tiered, [yes, subject(topic="no")], period)
     assert [one.subject.topic for one in found] == ["yes"]
 
 

@@ -1,0 +1,90 @@
+"""``jmxlake sla``: whether objectives were met, and what is left of their budgets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
+from lakehouse.commands.period import FROM, TO, WEEK, chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.statement import Statement
+
+MAINTENANCE: Final = click.option(
+    "--maintenance", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML of planned maintenance: figures are told with it and without.",
+)  # fmt: skip
+LABELS: Final = click.option(
+    "--label", "labels", multiple=True, metavar="KEY[=VALUE]",
+    help="Only objectives that bear the label; may be given several times.",
+)  # fmt: skip
+
+
+@click.command()
+@LAKE
+@GOLD
+@OBJECTIVES
+@WEEK
+@FROM
+@TO
+@LABELS
+@MAINTENANCE
+@click.option("--json", "as_json", is_flag=True, help="Tell every statement as JSON.")
+def sla(  # noqa: PLR0913, PLR0917 - a click command
+    lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
+    end: str | None, labels: Sequence[str], maintenance: Path | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    """State attainment in gold/sla, by default of the last week.
+
+    Of a week, each objective is stated over the window of its own: a rolling one that ends with
+    the week, or the last of its calendar that ended in it (else the one under way). Of --from and
+    --to all are stated over just that.
+    """
+    from lakehouse import maintenance as planned
+    from lakehouse import partition_time, slo, weighted
+    from lakehouse import sla as slas
+    from lakehouse.report.facts import window_of
+
+    wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
+    windows = planned.load(maintenance) if maintenance else ()
+    asked = chosen(week, start, end)
+    spark, place = opened(lake, gold)
+    seconds = window_of(spark, place)
+    period = asked(spark, place).aligned(seconds)
+    tell("statements")
+    manner = slas.Manner(period.grain == "1w", as_json, windows, seconds)
+    found = slas.read(spark, place, wanted, period, slas.now_us(), manner=manner)
+    fresh = slas.publish(spark, place, found, period)
+    if as_json:
+        together = [
+            *weighted.by_cluster(found),
+            *partition_time.by_topic(spark, place, found, seconds * 1_000_000),
+        ]
+        told = {
+            "statements": [_statement(one) for one in found],
+            "weighted": [one.told() for one in together],
+            "new": len(fresh),
+        }
+        click.echo(json.dumps(told, indent=1))
+    else:
+        click.echo(f"{len(found)} statements, {len(fresh)} of them new or changed")
+
+
+def label(text: str) -> tuple[str, str]:
+    """A label and its value; an empty one stands for any."""
+    key, _, value = text.partition("=")
+    return key, value
+
+
+def _statement(one: Statement) -> dict[str, Any]:
+    subject = dict(
+        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True)
+    )
+    named = {"cluster": one.subject.cluster, "objective": one.objective.name}
+    return {**named, **subject, **one.figures(), **one.over(), **one.more()}

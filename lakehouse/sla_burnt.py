@@ -1,0 +1,87 @@
+"""Statements with how long budgets burnt, of the worst subjects of each objective."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tally
+from lakehouse.asked import WHOLE
+from lakehouse.burn import PAIRS
+from lakehouse.burnt import burnt_us, least_us
+from lakehouse.statements import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.asked import Asked, Living
+    from lakehouse.burn import Pair
+    from lakehouse.burnt import Bad
+    from lakehouse.lake import Lake
+    from lakehouse.slices import Span
+    from lakehouse.statement import Statement
+
+_LOOKED_AT: Final = 20
+"""Subjects of each objective: each brings as many rows as it was bad in."""
+
+
+def with_burnt(
+    spark: SparkSession,
+    lake: Lake,
+    stated: Sequence[Statement],
+    asked: Sequence[Asked],
+    living: Sequence[Living],
+    window_us: int,
+) -> list[Statement]:
+    """The same statements; whose budget could have burnt is looked at window by window.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        lake: Where the tables are.
+        stated: Statements with alerts.
+        asked: What was asked.
+        living: All of whom, and when they existed.
+        window_us: Finest grain of gold.
+    """
+    found = {key_of(one): one for one in stated}
+    for one in asked:
+        ranges = one.ranges(window_us)
+        pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= ranges.keys()]
+        worst = _worst(stated, one, pairs)
+        if not worst:
+            continue
+        keys = [key_of(own) for own in worst]
+        bad = tally.bad(spark, lake, one, living, window_us, keys)
+        for key, own in zip(keys, worst, strict=True):
+            looked_at = bad.get(key, [])
+            found[key] = _burnt(own, pairs, looked_at, one.size_us(window_us), ranges[WHOLE])
+    return list(found.values())
+
+
+def _worst(stated: Sequence[Statement], asked: Asked, pairs: Sequence[Pair]) -> list[Statement]:
+    """Those of each objective that were bad for longest, if it is enough for any pair to burn."""
+    found: list[Statement] = []
+    for objective in asked.objectives if pairs else ():
+        least = least_us(pairs, objective.target)
+        own = [
+            one
+            for one in stated
+            if one.objective.name == objective.name and one.times.bad_low_us >= least
+        ]
+        found += sorted(own, key=lambda one: -one.times.bad_low_us)[:_LOOKED_AT]
+    return found
+
+
+def _burnt(
+    own: Statement, pairs: Sequence[Pair], bad: Sequence[Bad], size_us: int, span: Span
+) -> Statement:
+    target = own.objective.target
+    alerts = (
+        replace(one, burnt_us=burnt_us(bad, size_us, span, one.pair, target))
+        if one.pair in pairs
+        else one
+        for one in own.alerts
+    )
+    return replace(own, alerts=tuple(alerts))

@@ -1,0 +1,212 @@
+"""Statements from gold: which objectives are asked together, and what is said beside figures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import burn, slices, tables, tally
+from lakehouse import lake as lakes
+from lakehouse.asked import WHOLE, Asked, Key, Living, Named
+from lakehouse.errors import ObjectiveError
+from lakehouse.existence import with_ends
+from lakehouse.lake import Lake
+from lakehouse.maintenance import Maintenance, without
+from lakehouse.occurrences import Counting
+from lakehouse.periods import Period, instant, micros
+from lakehouse.sla_burnt import with_burnt
+from lakehouse.statements import key_of, statement, statements
+from lakehouse.weighted import clusters_as_one
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.existence import Subject
+    from lakehouse.slo_objective import Objective, Slices
+    from lakehouse.statement import Statement
+    from lakehouse.tallied import Counts
+    from lakehouse.tally import Summed
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What is stated beside plain figures.
+
+    Attributes:
+        own_windows: Each objective is stated over the window of its own that ends with the period
+            (see ``TimeWindow.of``), and not over the period.
+        burns: Whether burn rates are.
+        maintenance: What was planned.
+        window_seconds: Finest grain of gold; by default what gold/progress says.
+    """
+
+    own_windows: bool = False
+    burns: bool = False
+    maintenance: tuple[Maintenance, ...] = ()
+    window_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Gold, asked in one manner; nothing is expected after ``until_us``."""
+
+    spark: SparkSession
+    lake: Lake
+    period: Period
+    until_us: int
+    window_us: int
+    manner: Manner
+
+    def statements(
+        self, objectives: Sequence[Objective], known: Sequence[Subject]
+    ) -> list[Statement]:
+        """All that is stated of some subjects.
+
+        Raises:
+            ObjectiveError: An objective's slices do not fit gold's windows.
+        """
+        living, ended = _living(known, self.until_us)
+        asked = self._asked(objectives)
+        found, counts = self._found(asked, living, ())
+        stated = statements(asked, living, found, self.window_us)
+        stated = [
+            replace(
+                one,
+                counts=counts.get(key_of(one)),
+                ahead_us=0 if _identity(one.subject) in ended else self._ahead_us(one),
+            )
+            for one in stated
+        ]
+        if self.manner.burns:
+            stated = with_burnt(self.spark, self.lake, stated, asked, living, self.window_us)
+        return clusters_as_one(self._with_maintenance(stated, asked, living))
+
+    def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
+        """Those together that can be summed up together: events are counted one by one."""
+        alike: defaultdict[tuple[Slices | None, Period, str], list[Objective]] = defaultdict(list)
+        for one in objectives:
+            self._see_that_it_fits(one)
+            alike[one.slices, self._period(one), one.name if one.events else ""].append(one)
+        lengths = burn.LENGTHS_US if self.manner.burns else {}
+        reached = self._reached_us() if lengths else 0
+        return [
+            Asked(tuple(own), cut, period, {} if name and cut is None else lengths, reached)
+            for (cut, period, name), own in alike.items()
+        ]
+
+    def _see_that_it_fits(self, one: Objective) -> None:
+        cut = one.slices
+        if cut is None:
+            return
+        if not slices.fits(cut, self.window_us) or (one.events and cut.length_us < self.window_us):
+            raise ObjectiveError(
+                f"objective {one.name}: slices of {cut.length_us // 1_000_000} s do not fit gold's "
+                f"windows of {self.window_us // 1_000_000} s; write a multiple"
+            )
+
+    def _period(self, objective: Objective) -> Period:
+        """What an objective is stated over: no more than has begun."""
+        if not self.manner.own_windows:
+            return self.period
+        own = objective.window.of(self._begun)
+        until = Period(own.start, min(own.end, self.period.end), own.grain)
+        return until.aligned(self.window_us // 1_000_000)
+
+    @property
+    def _begun(self) -> Period:
+        """The period up to now, in whole windows: a rolling window ends where we are."""
+        until = instant(-(-self.until_us // self.window_us) * self.window_us)
+        end = min(until, self.period.end)
+        return Period(self.period.start, end) if end > self.period.start else self.period
+
+    def _ahead_us(self, one: Statement) -> int:
+        """What of its window is yet to come, of a subject that goes on."""
+        if not self.manner.own_windows:
+            return 0
+        return max(0, micros(one.objective.window.of(self._begun).end) - self.until_us)
+
+    def _reached_us(self) -> int:
+        """End of the last window until the period's end that tells of anything."""
+        rows = lakes.read(self.spark, self.lake, tables.SLI)
+        rows = rows.where(F.col("window") < F.lit(self.period.end))
+        last = rows.agg(F.max(F.unix_micros("window"))).collect()[0][0]
+        end = micros(self.period.end)
+        return end if last is None else min(end, last + self.window_us)
+
+    def _found(
+        self, asked: Sequence[Asked], living: Sequence[Living], left_out: Sequence[Maintenance]
+    ) -> tuple[Summed, dict[Named, Counts]]:
+        """Times of all, those of events too, and the events."""
+        timed = [one for one in asked if one.slices or one.objectives[0].events is None]
+        found = tally.summed(self.spark, self.lake, timed, living, self.window_us, left_out)
+        counting = Counting(self.spark, self.lake, living, self.window_us, left_out)
+        spans = {(one.subject.cluster, one.subject.key): one.spans for one in living}
+        counts: dict[Named, Counts] = {}
+        for one in asked:
+            within = one.ranges(self.window_us)[WHOLE]
+            for objective in one.objectives:
+                if objective.events is None:
+                    continue
+                told = counting.counts(objective, objective.events, within)
+                counts |= told
+                if objective.slices is not None:
+                    continue
+                for (cluster, name, key), own in told.items():
+                    lived = spans.get((cluster, key), ())
+                    expected = one.expected_us(within, lived, self.window_us)
+                    found[cluster, name, key] = {WHOLE: own.times(expected)}
+        return found, counts
+
+    def _with_maintenance(
+        self, stated: list[Statement], asked: Sequence[Asked], living: Sequence[Living]
+    ) -> list[Statement]:
+        """The same; where maintenance was planned, with it and with the figures but for it."""
+        planned = [m for m in self.manner.maintenance if any(m.overlaps(a.period) for a in asked)]
+        touched = {}
+        for one in living:
+            own = [m.windows(self.window_us) for m in planned if m.concerns(one.subject)]
+            if own:
+                touched[_identity(one.subject)] = Living(one.subject, without(one.spans, own))
+        if not touched:
+            return stated
+        plain = [replace(one, lengths={}) for one in asked]
+        found, counts = self._found(plain, list(touched.values()), planned)
+        of = {objective.name: one for one in plain for objective in one.objectives}
+        told = []
+        for one in stated:
+            each, asked_as = touched.get(_identity(one.subject)), of[one.objective.name]
+            own_ = [m for m in planned if m.concerns(one.subject) and m.overlaps(asked_as.period)]
+            if each is None or not own_:
+                told.append(one)
+                continue
+            times = found.get(key_of(one), {})
+            other = statement(asked_as, one.objective, each, times, self.window_us)
+            other = replace(other, counts=counts.get(key_of(one)), ahead_us=one.ahead_us)
+            told.append(replace(one, maintenance=tuple(own_), without=other))
+        return told
+
+
+def _living(known: Sequence[Subject], until_us: int) -> tuple[list[Living], set[_Identity]]:
+    """When subjects existed, and which have come to their end."""
+    by_cluster: defaultdict[str, list[Subject]] = defaultdict(list)
+    for one in known:
+        by_cluster[one.cluster].append(one)
+    living, ended = [], set()
+    for own in by_cluster.values():
+        for one, end_us in with_ends(own):
+            last = until_us if end_us is None else min(until_us, end_us)
+            living.append(Living(one, [(one.first_us, last)] if one.first_us < last else []))
+            if end_us is not None:
+                ended.add(_identity(one))
+    return living, ended
+
+
+_Identity = tuple[str, str, Key]
+
+
+def _identity(one: Subject) -> _Identity:
+    return (one.cluster, one.kind, one.key)

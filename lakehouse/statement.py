@@ -1,0 +1,149 @@
+"""What is said of one subject and one objective, with the interval that is honest.
+
+Unknown time is neither good nor bad: the upper bound takes it as good, the lower as bad. An
+objective is met only if even the lower bound meets it, and missed only if even the upper one does
+not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.burn import Alert
+from lakehouse.existence import Subject
+from lakehouse.maintenance import Maintenance
+from lakehouse.periods import Period
+from lakehouse.slo_objective import Objective
+from lakehouse.tallied import Counts, Times
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
+"""Worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is said of one subject and one objective over a period; times in microseconds.
+
+    Attributes:
+        expected_us: Time in which the subject existed; of slices, all of theirs.
+        times: Good and bad time; of slices, each counts for its length.
+        period: What it is said of.
+        ahead_us: What of the objective's window is yet to come.
+        counts: Of Occurrences, the events.
+        alerts: How fast the budget burns.
+        maintenance: What was planned in the period and concerns the subject.
+        without: The same, but for the windows of that maintenance.
+    """
+
+    objective: Objective
+    subject: Subject
+    expected_us: int
+    times: Times
+    period: Period | None = None
+    ahead_us: int = 0
+    counts: Counts | None = None
+    alerts: tuple[Alert, ...] = ()
+    maintenance: tuple[Maintenance, ...] = ()
+    without: Statement | None = None
+
+    @property
+    def unknown_us(self) -> int:
+        """Time in which the subject existed and nobody saw it wholly."""
+        return max(0, self.expected_us - self.times.good_us - self.times.bad_us)
+
+    @property
+    def whole_us(self) -> int:
+        """Expected time; never less than what was seen."""
+        return max(self.expected_us, self.times.good_us + self.times.bad_us)
+
+    @property
+    def attainment(self) -> float | None:
+        """Share of the time seen that was good."""
+        seen = self.times.good_us + self.times.bad_us
+        return self.times.good_us / seen if seen else None
+
+    @property
+    def attainment_low(self) -> float | None:
+        """With unknown time bad, and bad time at its most."""
+        bad = self.times.bad_high_us + self.unknown_us
+        return self._share(self.whole_us - bad)
+
+    @property
+    def attainment_high(self) -> float | None:
+        """With unknown time good, and bad time at its least."""
+        return self._share(self.whole_us - self.times.bad_low_us)
+
+    @property
+    def budget_us(self) -> int:
+        """Time that may be bad, in all of the objective's window."""
+        return round((1 - self.objective.target) * (self.whole_us + self.ahead_us))
+
+    @property
+    def verdict(self) -> str:
+        """``met``, ``missed``, ``uncertain`` or ``no_data``."""
+        low, high = self.attainment_low, self.attainment_high
+        if self.attainment is None or low is None or high is None:
+            return "no_data"
+        if low >= self.objective.target:
+            return "met"
+        return "missed" if high < self.objective.target else "uncertain"
+
+    def _share(self, good_us: int) -> float | None:
+        if self.attainment is None:
+            return None
+        return min(1.0, max(0.0, good_us / self.whole_us))
+
+    def figures(self) -> dict[str, Any]:
+        """The figures under their column names."""
+        return {
+            "expected_us": self.whole_us,
+            **self.times._asdict(),
+            "unknown_us": self.unknown_us,
+            "attainment": self.attainment,
+            "attainment_low": self.attainment_low,
+            "attainment_high": self.attainment_high,
+            "budget_us": self.budget_us,
+            "budget_left_us": self.budget_us - self.times.bad_us,
+            "verdict": self.verdict,
+        }
+
+    def over(self) -> dict[str, Any]:
+        """What it is said of, and in which slices."""
+        cut = self.objective.slices
+        return {
+            "method": self.objective.method,
+            "from": _iso(self.period.start) if self.period else None,
+            "to": _iso(self.period.end) if self.period else None,
+            "slice_us": cut.length_us if cut else None,
+            "slice_target": cut.target if cut else None,
+        }
+
+    def more(self, *, brief: bool = False) -> dict[str, Any]:
+        """What gold/sla does not keep: bounds of the budget, burn rates, maintenance, events.
+
+        Args:
+            brief: Leave out burn rates of subjects of which no budget burns, and what there is
+                nothing to say of.
+        """
+        told: dict[str, Any] = {
+            "budget_left_low_us": self.budget_us - self.times.bad_high_us - self.unknown_us,
+            "budget_left_high_us": self.budget_us - self.times.bad_low_us,
+            "ahead_us": self.ahead_us,
+        }
+        alerts = [one for one in self.alerts if not brief or one.may_burn]
+        if alerts or not brief:
+            told["burn"] = [one.told() for one in alerts]
+        if self.maintenance or not brief:
+            told["maintenance"] = [one.told() for one in self.maintenance]
+            told["without_maintenance"] = self.without.figures() if self.without else None
+        if self.counts is not None:
+            told["events"] = self.counts.told()
+        return told
+
+
+def _iso(moment: dt.datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

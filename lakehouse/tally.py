@@ -1,0 +1,182 @@
+"""Sums of gold/sli per objective and subject: over a period, and over lengths before an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import lake as lakes
+from lakehouse import slices, tables
+from lakehouse.asked import SUBJECT, Living, Named
+from lakehouse.burnt import Bad
+from lakehouse.lake import Lake
+from lakehouse.left_out import rest
+from lakehouse.maintenance import Maintenance
+from lakehouse.occurrences import Counting
+from lakehouse.periods import instant, micros
+from lakehouse.pieces import quoted
+from lakehouse.tallied import Times
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakehouse.asked import Asked
+    from lakehouse.slices import Span
+
+Summed = dict[Named, dict[str, Times]]
+"""Times by cluster, objective and subject, and by the name of a range."""
+
+_KEYS: Final = ("cluster", "objective", *SUBJECT)
+_SUMS: Final = " sums"
+_AT: Final = "unix_micros(`window`)"
+
+
+def summed(
+    spark: SparkSession,
+    lake: Lake,
+    asked: Sequence[Asked],
+    living: Sequence[Living],
+    window_us: int,
+    left_out: Sequence[Maintenance] = (),
+) -> Summed:
+    """Times of all that gold tells of.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        lake: Where the tables are.
+        asked: What is asked, each objective once; of events those in slices.
+        living: Of which subjects.
+        window_us: Finest grain of gold.
+        left_out: Whose windows are left out of account.
+    """
+    if not asked or not living:
+        return {}
+    gold = _Gold(spark, lake, living, window_us, left_out)
+    parts = (_ranged(gold.judged(one), one, window_us) for one in asked)
+    every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    found: Summed = {}
+    for row in every.collect():
+        told = row.asDict()
+        key = tuple(told[name] for name in SUBJECT)
+        found[told["cluster"], told["objective"], key] = {
+            name.removesuffix(_SUMS): Times(*value)
+            for name, value in told.items()
+            if name.endswith(_SUMS) and value is not None and any(value)
+        }
+    return found
+
+
+def bad(
+    spark: SparkSession,
+    lake: Lake,
+    asked: Asked,
+    living: Sequence[Living],
+    window_us: int,
+    whom: Collection[Named],
+) -> dict[Named, list[Bad]]:
+    """Windows or slices of some that were surely bad for some time, in order.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        lake: Where the tables are.
+        asked: What is asked.
+        living: All of whom, and when they existed.
+        window_us: Finest grain of gold.
+        whom: Of whom; few, for each brings as many rows as it was bad in.
+    """
+    names = ", ".join(f"{name} string" for name in quoted(_KEYS))
+    wanted = [(cluster, name, *key) for cluster, name, key in whom]
+    few = spark.createDataFrame(wanted, names).alias("few")
+    rows = _Gold(spark, lake, living, window_us, ()).judged(asked).where("bad_low_us > 0")
+    same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"few.{name}")) for name in _KEYS]
+    rows = rows.alias("rows").join(few, same, "left_semi").orderBy("at")
+    found: dict[Named, list[Bad]] = {}
+    for row in rows.select(*quoted(_KEYS), "at", "bad_low_us").collect():
+        cluster, name, *key = tuple(row)[:-2]
+        found.setdefault((cluster, name, tuple(key)), []).append(Bad(*tuple(row)[-2:]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    spark: SparkSession
+    lake: Lake
+    living: Sequence[Living]
+    window_us: int
+    left_out: Sequence[Maintenance]
+
+    def judged(self, asked: Asked) -> DataFrame:
+        """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``."""
+        spans = asked.ranges(self.window_us).values()
+        span = (min(start for start, _ in spans), max(end for _, end in spans))
+        if asked.slices is None:
+            rows = self._indicators(asked, span)
+            return rows.select(*quoted(_KEYS), F.expr(_AT).alias("at"), *Times._fields)
+        size = asked.size_us(self.window_us)
+        slot = f"{_AT} - pmod({_AT} - {micros(asked.period.start)}L, {size}L)"
+        joined = self._with_expected(self._slots(asked, span, slot), asked, size)
+        judged = slices.judged(asked.slices, self.window_us)._asdict().items()
+        return joined.select(*quoted(_KEYS), "at", *(F.expr(sql).alias(n) for n, sql in judged))
+
+    def _slots(self, asked: Asked, span: Span, slot: str) -> DataFrame:
+        """Sums over slices, or over windows that hold several."""
+        (first, *_) = asked.objectives
+        if first.events is not None:
+            counting = Counting(self.spark, self.lake, self.living, self.window_us, self.left_out)
+            return counting.by_slot(first, first.events, span, slot)
+        sums = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
+        rows = self._indicators(asked, span)
+        return rows.groupBy(*quoted(_KEYS), F.expr(slot).alias("at")).agg(
+            *(F.sum(column).cast("bigint").alias(name) for name, column in sums)
+        )
+
+    def _indicators(self, asked: Asked, span: Span) -> DataFrame:
+        known = [one.subject for one in self.living]
+        rows = lakes.read(self.spark, self.lake, tables.SLI).where(
+            F.col("cluster").isin(*sorted({one.cluster for one in known}))
+            & F.col("objective").isin(*(one.name for one in asked.objectives))
+            & (F.col("window") >= F.lit(instant(span[0])))
+            & (F.col("window") < F.lit(instant(span[1])))
+        )
+        return rest(rows, self.left_out, known, self.window_us)
+
+    def _with_expected(self, slots: DataFrame, asked: Asked, size: int) -> DataFrame:
+        """Slices with how much of them the subject existed."""
+        levels = {one.kind for one in asked.objectives}
+        known = _spans(self.spark, [one for one in self.living if one.subject.kind in levels])
+        lived = (
+            "aggregate(spans, 0L, (total, one) -> total + "
+            f"greatest(0L, least(one.e, `at` + {size}L) - greatest(one.s, `at`)))"
+        )
+        same = [F.col(f"rows.{n}").eqNullSafe(F.col(f"known.{n}")) for n in ("cluster", *SUBJECT)]
+        joined = slots.alias("rows").join(known.alias("known"), same, "left")
+        return joined.select("rows.*", F.expr(f"coalesce({lived}, 0L)").alias("expected"))
+
+
+def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:
+    """When each subject existed."""
+    rows = [(one.subject.cluster, *one.subject.key, list(one.spans)) for one in living]
+    names = ", ".join(f"{name} string" for name in quoted(("cluster", *SUBJECT)))
+    schema = f"{names}, spans array<struct<s: bigint, e: bigint>>"
+    return spark.createDataFrame(rows, schema)
+
+
+def _ranged(rows: DataFrame, asked: Asked, window_us: int) -> DataFrame:
+    """Sums over each range, in a column of its own."""
+
+    def of(span: Span) -> Column:
+        inside = (F.col("at") >= span[0]) & (F.col("at") < span[1])
+        sums = (F.sum(F.when(inside, F.col(n)).otherwise(0)).cast("bigint") for n in Times._fields)
+        # A union by name goes by the names of fields, too.
+        return F.struct(*(one.alias(n) for one, n in zip(sums, Times._fields, strict=True)))
+
+    ranges = asked.ranges(window_us)
+    columns = (of(span).alias(f"{name}{_SUMS}") for name, span in ranges.items())
+    return rows.groupBy(*quoted(_KEYS)).agg(*columns)

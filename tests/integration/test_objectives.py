@@ -1,0 +1,470 @@
+"""Statements in slices, in events, over other windows and without maintenance, asked of Spark.
+
+Gold is written as it is, and not rolled up: what a rollup makes of bronze has tests of its own.
+What must come out is computed beside it in plain Python, row by row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from lakehouse import lake as lakes
+from lakehouse import partition_time, periods, progress, sla, tables, upkeep
+from lakehouse.burn import PAIRS
+from lakehouse.burnt import Bad, burnt_us
+from lakehouse.cli import main
+from lakehouse.errors import ObjectiveError
+from lakehouse.maintenance import Maintenance
+from lakehouse.progress import Progress
+from lakehouse.report.facts import facts
+from lakehouse.slo_objective import Events, Objective, Slices
+from lakehouse.slo_window import CALENDAR_MONTH, TimeWindow
+from lakehouse.units import Versions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.statement import Statement
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+WINDOW = 300 * SECOND
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+WEEK = periods.week("2026-W47")
+START, END = periods.micros(WEEK.start), periods.micros(WEEK.end)
+LATE = END + DAY
+"""Statements are made a day after the week."""
+
+METRIC = "kafka.partition.unavailable"
+ERRORS, REQUESTS = "kafka.topic.remote_fetch.errors", "kafka.topic.remote_fetch.requests"
+TOPICS = {"old": START - 30 * DAY, "young": START + 3 * DAY + 100 * SECOND, "silent": START - DAY}
+"""When each was seen first."""
+
+
+def objective(name: str, **more: Any) -> Objective:
+    return Objective(name, name, "", "topic", METRIC, 0.0, 0.99, **more)
+
+
+PLAIN = objective("plain")
+SLICED = [
+    objective("by-window", slices=Slices(WINDOW, 0.95)),
+    objective("by-hour", slices=Slices(HOUR, 0.95)),
+    objective("by-day", slices=Slices(DAY, 0.9)),
+    objective("by-minute", slices=Slices(60 * SECOND, 0.9)),
+    objective("mean-of-windows", slices=Slices(WINDOW)),
+    objective("mean-of-hours", slices=Slices(HOUR)),
+]
+ROLLING = objective("rolling", window=TimeWindow(28, "d", None))
+MONTH = objective("month", window=CALENDAR_MONTH)
+READS = Objective(
+    "reads",
+    "reads",
+    "",
+    "topic",
+    REQUESTS,
+    0.0,
+    0.99,
+    events=Events(ERRORS, are_good=False, total=REQUESTS),
+)
+READS_BY_HOUR = replace(READS, name="reads-by-hour", slices=Slices(HOUR, 0.975))
+MEAN_OF_READS = replace(READS, name="mean-of-reads", slices=Slices(HOUR))
+EVERY = [PLAIN, *SLICED, ROLLING, MONTH, READS, READS_BY_HOUR, MEAN_OF_READS]
+
+Row = tuple[int, int, int, int, int]
+"""Window, good, bad, at least, at most; microseconds."""
+
+
+def rows_of(topic: str) -> list[Row]:
+    """Windows of a topic: most are good, some are not told, some bad, some seen in part."""
+    if topic == "silent":
+        return []
+    chance = random.Random(topic)
+    rows = []
+    for window in range(START - 28 * DAY, END, WINDOW):
+        if window < TOPICS[topic] or chance.random() < 0.02:
+            continue
+        lived = min(WINDOW, window + WINDOW - TOPICS[topic])
+        bad = chance.choice([0] * 30 + [3, 15, 16, 60, 299]) * SECOND
+        seen = lived if chance.random() < 0.95 else chance.randrange(SECOND, lived)
+        bad = min(bad, seen)
+        edge = min(bad, 2 * SECOND)
+        rows.append((window, seen - bad, bad, bad - edge, bad + edge))
+    return rows
+
+
+ROWS = {topic: rows_of(topic) for topic in TOPICS}
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    place = lakes.at(str(tmp_path_factory.mktemp("objectives")))
+    for table in (tables.SLI, tables.SUBJECTS, tables.PROGRESS, tables.TOPICS, tables.SLA):
+        upkeep.prepare(spark, place, table)
+    _write_sli(spark, place)
+    attributes = {"kafka.topic.partitions": 3.0}
+    known = [
+        ("c", "topic", topic, None, None, None, None, periods.instant(first),
+         periods.instant(END), None, None, attributes)
+        for topic, first in TOPICS.items()
+    ]  # fmt: skip
+    _append(spark, place, tables.SUBJECTS, known)
+    _write_events(spark, place)
+    done = Progress(dt.datetime.now(dt.UTC), 300, Versions(1, 1, 1), 1)
+    progress.record(spark, place, done, None)
+    return place
+
+
+def _write_sli(spark: SparkSession, place: Lake) -> None:
+    rows = [
+        ("5m", f"{periods.instant(window):%Y-%m-%d}", "c", periods.instant(window), one.name,
+         topic, None, None, None, None, *times)
+        for topic, own in ROWS.items()
+        for window, *times in own
+        for one in EVERY
+        if one.events is None
+    ]  # fmt: skip
+    _append(spark, place, tables.SLI, rows)
+
+
+def _write_events(spark: SparkSession, place: Lake) -> None:
+    """Of the topic ``old`` two brokers count; in the last two days one of them is not seen.
+
+    Of a hundred requests two are errors, but on the first day none, and nobody reads on the second.
+    """
+    rows = []
+    for window in range(START, END, WINDOW):
+        brokers = 1 if window >= END - 2 * DAY else 2
+        errors = 0.0 if window < START + 2 * DAY else 1.0
+        requests = 0.0 if START + DAY <= window < START + 2 * DAY else 50.0
+        for metric, increase in ((REQUESTS, requests), (ERRORS, errors)):
+            row: dict[str, Any] = {
+                "grain": "5m", "period": f"{periods.instant(window):%Y-%m-%d}", "cluster": "c",
+                "window": periods.instant(window), "metric": metric, "topic": "old",
+                "observed_us": brokers * WINDOW, "increase": brokers * increase,
+            }  # fmt: skip
+            rows.append(tuple(row.get(name) for name in tables.TOPICS.column_names))
+    for window in range(START - HOUR, END, HOUR):
+        row = {
+            "grain": "1h", "period": f"{periods.instant(window):%Y-%m-%d}", "cluster": "c",
+            "window": periods.instant(window), "metric": METRIC, "topic": "old",
+            "observed_us": 2 * HOUR, "positive_us": 60 * SECOND, "positive_low_us": 50 * SECOND,
+            "positive_high_us": 70 * SECOND,
+        }  # fmt: skip
+        rows.append(tuple(row.get(name) for name in tables.TOPICS.column_names))
+    _append(spark, place, tables.TOPICS, rows)
+
+
+def _append(spark: SparkSession, place: Lake, table: tables.Table, rows: Sequence[Any]) -> None:
+    schema = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
+    lakes.append(place, table, spark.createDataFrame(rows, schema))
+
+
+def read(
+    spark: SparkSession, lake: Lake, objectives: Sequence[Objective], **manner: Any
+) -> dict[tuple[str, str | None], Statement]:
+    found = sla.read(spark, lake, objectives, WEEK, LATE, manner=sla.Manner(**manner))
+    return {(one.objective.name, one.subject.topic): one for one in found}
+
+
+@pytest.fixture(scope="module")
+def asked(spark: SparkSession, lake: Lake) -> dict[tuple[str, str | None], Statement]:
+    """All objectives over the week."""
+    return read(spark, lake, EVERY)
+
+
+def slices_of(topic: str, length: int) -> dict[int, list[Row]]:
+    found: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in ROWS[topic]:
+        if START <= row[0] < END:
+            found[START + (row[0] - START) // length * length].append(row)
+    return found
+
+
+@pytest.mark.parametrize("name", ["by-window", "by-hour", "by-day"])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_slices_are_counted_as_they_are_one_by_one(asked: Any, name: str, topic: str):
+    (cut,) = [one.slices for one in SLICED if one.name == name]
+    target = Fraction(str(cut.target))
+    told = {"good": 0, "bad": 0, "surely": 0, "possibly": 0}
+    for at, rows in slices_of(topic, cut.length_us).items():
+        good, bad, low, high = (sum(row[n] for row in rows) for n in range(1, 5))
+        lived = min(at + cut.length_us, END) - max(at, TOPICS[topic])
+        unknown = lived - good - bad
+        assert unknown >= 0
+        if good + bad:
+            is_good = Fraction(good, good + bad) >= target
+            told["good" if is_good else "bad"] += 1
+            told["surely"] += Fraction(lived - low, lived) < target
+            told["possibly"] += Fraction(lived - high - unknown, lived) < target
+    one = asked[name, topic]
+    first = (max(START, TOPICS[topic]) - START) // cut.length_us
+    assert one.expected_us == (7 * DAY // cut.length_us - first) * cut.length_us
+    assert [us // cut.length_us for us in one.times] == list(told.values())
+    assert all(us % cut.length_us == 0 for us in one.times)
+
+
+@pytest.mark.parametrize("name", ["mean-of-windows", "mean-of-hours"])
+def test_the_mean_of_slices_is_their_mean(asked: Any, name: str):
+    (cut,) = [one.slices for one in SLICED if one.name == name]
+    shares, low, high = [], Fraction(0), Fraction(0)
+    for rows in slices_of("old", cut.length_us).values():
+        good, bad, least, most = (sum(row[n] for row in rows) for n in range(1, 5))
+        if good + bad:
+            shares.append(Fraction(good, good + bad))
+            low += Fraction(least, cut.length_us)
+            high += min(Fraction(most + cut.length_us - good - bad, cut.length_us), Fraction(1))
+    one = asked[name, "old"]
+    whole = 7 * DAY // cut.length_us
+    assert one.attainment == pytest.approx(float(sum(shares) / len(shares)), abs=1e-6)
+    assert one.attainment_high == pytest.approx(float(1 - low / whole), abs=1e-6)
+    unseen = whole - len(shares)
+    assert one.attainment_low == pytest.approx(float(1 - (high + unseen) / whole), abs=1e-6)
+
+
+def test_slices_within_windows_have_bounds_that_hold_those_of_windows(asked: Any):
+    minute, window = asked["by-minute", "old"], asked["by-window", "old"]
+    assert minute.whole_us == window.whole_us == 7 * DAY
+    assert minute.times.good_us % (60 * SECOND) == 0
+    assert minute.attainment_low <= minute.attainment <= minute.attainment_high
+    bad = sum(row[2] for row in ROWS["old"] if row[0] >= START)
+    assert minute.times.bad_high_us >= bad - 7 * DAY // 10
+
+
+def test_a_topic_that_nobody_saw_is_no_data_in_any_method(asked: Any):
+    for one in (PLAIN, *SLICED):
+        told = asked[one.name, "silent"]
+        assert (told.verdict, told.unknown_us, told.whole_us) == ("no_data", 7 * DAY, 7 * DAY)
+
+
+def test_plain_seconds_are_as_ever(asked: Any):
+    for topic in ("old", "young"):
+        rows = [row for row in ROWS[topic] if row[0] >= START]
+        wanted = tuple(sum(row[n] for row in rows) for n in range(1, 5))
+        one = asked["plain", topic]
+        assert one.times == wanted
+        assert one.expected_us == END - max(START, TOPICS[topic])
+
+
+def test_events_are_a_share_of_the_time_in_which_all_were_counted(asked: Any):
+    one = asked["reads", "old"]
+    day = 288 * 50.0
+    total, bad = 2 * day + 3 * 2 * day + 2 * day, (3 * 2 * day + 2 * day) / 50
+    assert one.more()["events"] == {"good": total - bad, "bad": bad, "total": total}
+    assert one.attainment == pytest.approx(1 - bad / total)
+    assert one.unknown_us == DAY, "one of two brokers was not seen for two days"
+    assert one.verdict == "missed"
+    assert asked["reads", "young"].verdict == "no_data"
+
+
+def test_slices_of_events_are_judged_by_their_events(asked: Any):
+    one = asked["reads-by-hour", "old"]
+    hours = [us // HOUR for us in one.times]
+    assert hours == [7 * 24, 0, 0, 2 * 24], "half of each of the last hours was not seen"
+    assert one.unknown_us == 0
+    mean = asked["mean-of-reads", "old"]
+    assert mean.attainment == pytest.approx((2 + 5 * 0.98) / 7)
+    assert mean.attainment_high == pytest.approx((2 + 3 * 0.98 + 2 * 0.99) / 7)
+    assert mean.attainment_low == pytest.approx((2 + 3 * 0.98 + 2 * 0.49) / 7)
+
+
+def test_each_objective_is_told_over_its_own_window(spark: SparkSession, lake: Lake):
+    found = read(spark, lake, [PLAIN, ROLLING, MONTH], own_windows=True)
+    rolling = found["rolling", "old"]
+    assert rolling.period.grain == "28d"
+    own = [row for row in ROWS["old"] if row[0] >= END - 28 * DAY]
+    assert rolling.times.bad_us == sum(row[2] for row in own)
+    assert rolling.expected_us == 28 * DAY
+    month = found["month", "old"]
+    assert (month.period.start.day, month.period.end) == (1, WEEK.end), "under way"
+    assert month.expected_us == 22 * DAY
+    assert month.ahead_us == 8 * DAY
+    assert month.budget_us == round(0.01 * 30 * DAY)
+    assert found["plain", "old"].period == WEEK
+
+
+def test_statements_of_other_windows_are_published_once(spark: SparkSession, lake: Lake):
+    manner = sla.Manner(own_windows=True)
+    for wanted in (9, 0):
+        found = sla.read(spark, lake, [PLAIN, ROLLING, MONTH], WEEK, LATE, manner=manner)
+        assert len(sla.publish(spark, lake, found, WEEK)) == wanted
+    rows = lakes.read(spark, lake, tables.SLA).collect()
+    assert {row["grain"] for row in rows} == {"1w", "28d", "1M"}
+
+
+def burnt(topic: str, length: int) -> tuple[float, float, float]:
+    rows = [row for row in ROWS[topic] if row[0] >= END - length]
+    good, bad, low, high = (sum(row[n] for row in rows) for n in range(1, 5))
+    unknown = length - good - bad
+    return bad / (good + bad) / 0.01, low / length / 0.01, (high + unknown) / length / 0.01
+
+
+def test_burn_rates_are_those_of_the_last_hours(spark: SparkSession, lake: Lake):
+    found = read(spark, lake, [PLAIN, *SLICED], burns=True)
+    slow = found["plain", "old"].alerts[2]
+    for rate, length in ((slow.long, 72 * HOUR), (slow.short, 6 * HOUR)):
+        assert (rate.rate, rate.low, rate.high) == pytest.approx(burnt("old", length))
+    assert slow.at == "2026-11-23T00:00:00Z"
+    by_day = found["by-day", "old"].alerts
+    assert [one.verdict for one in by_day] == ["no_data"] * 3, "6 hours have no day"
+    assert by_day[2].long.rate is not None, "three days have"
+    assert {one.verdict for one in found["plain", "silent"].alerts} == {"no_data"}
+
+
+def test_how_long_a_budget_burnt_is_told_of_the_period(spark: SparkSession, lake: Lake):
+    found = read(spark, lake, [PLAIN, *SLICED], burns=True)
+    bad = [Bad(row[0], row[3]) for row in ROWS["old"] if row[0] >= START and row[3]]
+    told = [one.burnt_us for one in found["plain", "old"].alerts]
+    wanted = [burnt_us(bad, WINDOW, (START, END), pair, 0.99) for pair in PAIRS]
+    assert told == wanted
+    assert wanted[0] > 0, "something burns"
+    assert found["plain", "silent"].alerts[0].burnt_us is None
+    hourly = found["by-hour", "old"].alerts
+    assert [one.burnt_us is None for one in hourly] == [True, True, False], "no slice is so short"
+
+
+def test_maintenance_is_shown_and_its_windows_are_left_out_beside(spark: SparkSession, lake: Lake):
+    start, end = START + DAY + 100 * SECOND, START + DAY + 3 * HOUR + 100 * SECOND
+    planned = (
+        Maintenance(start, end, "disks", {"topic": ("o*",)}),
+        Maintenance(START - DAY, START - DAY + HOUR, "before"),
+    )
+    with_it = read(spark, lake, EVERY, maintenance=planned)
+    assert with_it["plain", "young"].without is None
+    one = with_it["plain", "old"]
+    assert [m.reason for m in one.maintenance] == ["disks"]
+    inside = (START + DAY + WINDOW, START + DAY + 3 * HOUR)
+    rows = [row for row in ROWS["old"] if row[0] >= START]
+    left = [row for row in rows if not inside[0] <= row[0] < inside[1]]
+    assert len(left) < len(rows)
+    assert one.times == tuple(sum(row[n] for row in rows) for n in range(1, 5))
+    assert one.without.times == tuple(sum(row[n] for row in left) for n in range(1, 5))
+    assert one.without.expected_us == 7 * DAY - (inside[1] - inside[0])
+    hourly = with_it["by-hour", "old"].without
+    assert hourly.expected_us == 7 * DAY - 2 * HOUR, "the first hour is judged by what is left"
+    events = with_it["reads", "old"]
+    assert events.without.expected_us == one.without.expected_us
+    assert events.without.counts.total == events.counts.total, "nobody read on that day"
+    assert events.without.counts.seen_us == events.counts.seen_us - 35 * WINDOW
+
+
+def test_patterns_choose_subjects(spark: SparkSession, lake: Lake):
+    some = objective("plain", match={"topic": ("*", "!y*"), "cluster": ("c",)})
+    assert {topic for _, topic in read(spark, lake, [some])} == {"old", "silent"}
+    assert read(spark, lake, [objective("plain", match={"cluster": ("d",)})]) == {}
+
+
+def test_a_cluster_is_its_topics_by_their_partitions(spark: SparkSession, lake: Lake, asked: Any):
+    whole = read(spark, lake, [replace(PLAIN, level="cluster")])["plain", None]
+    own = [asked["plain", topic] for topic in TOPICS]
+    assert whole.subject.kind == "cluster"
+    assert whole.times.bad_us == 3 * sum(one.times.bad_us for one in own)
+    assert whole.expected_us == 3 * sum(one.whole_us for one in own)
+
+
+def test_each_partition_for_itself_is_a_part_of_its_topic(
+    spark: SparkSession, lake: Lake, asked: Any
+):
+    stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
+    (one,) = partition_time.by_topic(spark, lake, stated, WINDOW)
+    assert (one.weight, one.subjects) == ("partition-time", 3)
+    told = one.told()
+    hours = 7 * 24
+    assert told["expected_us"] == 3 * 7 * DAY
+    assert (told["bad_low_us"], told["bad_us"], told["bad_high_us"]) == (
+        hours * 50 * SECOND, hours * 60 * SECOND, hours * 70 * SECOND,
+    )  # fmt: skip
+    assert told["unknown_us"] == 7 * DAY, "nobody told of one of three partitions"
+
+
+def test_slices_that_do_not_fit_windows_are_refused(spark: SparkSession, lake: Lake):
+    with pytest.raises(ObjectiveError, match="slices of 420 s do not fit gold's windows of 300 s"):
+        read(spark, lake, [objective("odd", slices=Slices(420 * SECOND, 0.9))])
+
+
+_FILE = """\
+apiVersion: openslo/v1
+kind: SLO
+metadata: {name: by-hour, labels: {team: payments}}
+spec:
+  service: kafka
+  indicator:
+    metadata: {name: by-hour}
+    spec:
+      thresholdMetric:
+        metricSource: {type: jmxlake, spec: {level: topic, metric: kafka.partition.unavailable}}
+  timeWindow:
+    - {duration: 28d, isRolling: true}
+  budgetingMethod: Timeslices
+  objectives:
+    - {op: lte, value: 0, target: 0.99, timeSliceTarget: 0.95, timeSliceWindow: 1h}
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("files")
+    (root / "objectives").mkdir()
+    (root / "objectives" / "a.yaml").write_text(_FILE, "utf-8")
+    (root / "maintenance.yaml").write_text(
+        "maintenance:\n  - {start: 2026-11-17T00:00:00Z, end: 2026-11-17T02:00:00Z, reason: x}\n",
+        "utf-8",
+    )
+    return root
+
+
+def test_the_command_tells_all_of_it(spark: SparkSession, lake: Lake, files: Path):
+    assert spark is not None
+    result = CliRunner().invoke(
+        main,
+        ["sla", lake.root, "--week", "2026-W47", "--objectives", str(files / "objectives"),
+         "--maintenance", str(files / "maintenance.yaml"), "--label", "team=payments", "--json"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)["statements"]
+    (old,) = [one for one in told if one["topic"] == "old"]
+    assert (old["method"], old["slice_us"], old["from"]) == (
+        "Timeslices", HOUR, "2026-10-26T00:00:00Z",
+    )  # fmt: skip
+    assert old["expected_us"] == 28 * DAY
+    assert old["without_maintenance"]["expected_us"] == 28 * DAY - 2 * HOUR
+    assert [one["long"] for one in old["burn"]] == ["1h", "6h", "3d"]
+
+
+def test_facts_tell_objectives_over_their_windows_and_questions_over_the_week(
+    spark: SparkSession, lake: Lake
+):
+    for table in tables.GOLD:
+        upkeep.prepare(spark, lake, table)
+    for table in tables.BRONZE:
+        if not lakes.exists(spark, lake, table):
+            lakes.create(spark, lake, table)
+    planned = (Maintenance(START, START + HOUR, "disks"),)
+    now = periods.instant(LATE)
+    told = facts(spark, lake, EVERY, WEEK, now=now, maintenance=planned)
+    by_name = {one["name"]: one for one in told["objectives"]}
+    rolling = by_name["rolling"]
+    assert (rolling["window"], rolling["from"]) == ("28d", "2026-10-26T00:00:00Z")
+    assert {one["expected_us"] for one in rolling["subjects"] if one["topic"] == "old"} == {
+        28 * DAY
+    }
+    assert by_name["by-hour"]["slice_us"] == HOUR
+    assert told["maintenance"][0]["reason"] == "disks"
+    assert all("without_maintenance" in one for one in by_name["plain"]["subjects"])
+    rows = {row["topic"]: row for row in told["min_isr"]["topics"]}
+    plain = sum(row[1] + row[2] for row in ROWS["old"] if row[0] >= START)
+    assert rows["old"]["unknown_us"] == 7 * DAY - plain

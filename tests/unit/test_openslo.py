@@ -1,0 +1,372 @@
+"""What jmxlake says of OpenSLO v1 files: the published examples, and files that are wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakehouse import maintenance, slo
+from lakehouse.cli import main
+from lakehouse.openslo.files import Found, read
+from lakehouse.openslo.nodes import MalformedError, documents, plain
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+EXAMPLES = Path(__file__).parents[1] / "openslo_examples"
+
+MINE = """\
+apiVersion: openslo/v1
+kind: SLO
+metadata:
+  name: mine
+  labels: {team: [payments, core], tier: "1"}
+spec:
+  service: kafka
+  indicator:
+    metadata: {name: mine}
+    spec:
+      thresholdMetric:
+        metricSource:
+          type: jmxlake
+          spec:
+            level: topic
+            metric: kafka.partition.unavailable
+            match: {topic: ["orders-*", "!*-test"]}
+  timeWindow:
+    - duration: 28d
+      isRolling: true
+  budgetingMethod: Timeslices
+  objectives:
+    - op: lte
+      value: 0
+      targetPercent: 99.9
+      timeSliceTarget: 0.95
+      timeSliceWindow: 5
+"""
+
+EVENTS = """\
+apiVersion: openslo/v1
+kind: SLO
+metadata: {name: reads}
+spec:
+  service: kafka
+  indicatorRef: remote-reads
+  budgetingMethod: Occurrences
+  objectives:
+    - {displayName: good, target: 0.99}
+    - {displayName: very good, target: 0.999}
+---
+- apiVersion: openslo/v1
+  kind: SLI
+  metadata: {name: remote-reads}
+  spec:
+    ratioMetric:
+      counter: true
+      bad: {metricSource: {metricSourceRef: lake, spec: {level: topic, metric: a.errors}}}
+      total: {metricSource: {metricSourceRef: lake, spec: {level: topic, metric: a.requests}}}
+- apiVersion: openslo/v1
+  kind: DataSource
+  metadata: {name: lake}
+  spec: {type: jmxlake}
+"""
+
+
+def found_in(tmp_path: Path, text: str) -> Found:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read([path])
+
+
+def said(tmp_path: Path, text: str) -> list[tuple[int, int, str, str]]:
+    """Line, column, kind and path of all but notes."""
+    found = found_in(tmp_path, text).findings
+    return [(f.line, f.column, f.kind, f.path) for f in found if f.kind != "note"]
+
+
+def changed(old: str, new: str, text: str = MINE) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["objectives", *words])
+
+
+_METRICS = "spec.indicator.spec.ratioMetric"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        (
+            "occurences-slo.yaml",
+            [
+                (17, 17, "spec.indicator.spec.thresholdMetric.metricSource.type"),
+                (23, 20, "spec.budgetingMethod"),
+                (26, 11, "spec.objectives[0].op"),
+            ],
+        ),
+        (
+            "ratio-timeslices.yaml",
+            [
+                (16, 9, _METRICS),
+                (18, 19, f"{_METRICS}.good.metricSource.type"),
+                (23, 19, f"{_METRICS}.total.metricSource.type"),
+                (33, 24, "spec.objectives[0].timeSliceWindow"),
+            ],
+        ),
+        (
+            "timeslices-slo.yaml",
+            [
+                (16, 9, _METRICS),
+                (18, 19, f"{_METRICS}.good.metricSource.type"),
+                (23, 19, f"{_METRICS}.total.metricSource.type"),
+                (27, 17, "spec.timeWindow[0].duration"),
+                (38, 24, "spec.objectives[0].timeSliceWindow"),
+                (42, 24, "spec.objectives[1].timeSliceWindow"),
+            ],
+        ),
+        (
+            "sdk_slos.yaml",
+            [
+                (23, 21, f"[0].{_METRICS}.good.metricSource.type"),
+                (28, 21, f"[0].{_METRICS}.total.metricSource.type"),
+                (43, 26, "[0].spec.objectives[0].timeSliceWindow"),
+            ],
+        ),
+    ],
+)
+def test_a_published_slo_is_valid_and_what_cannot_be_done_has_its_place(
+    name: str, wanted: list[tuple[int, int, str]]
+):
+    found = read([EXAMPLES / name])
+    assert [one.outcome for one in found.objects] == ["unsupported"]
+    told = [(f.line, f.column, f.path) for f in found.findings if f.kind == "unsupported"]
+    assert told == wanted
+    for one in (f for f in found.findings if f.path and f.kind != "invalid"):
+        text = (EXAMPLES / name).read_text("utf-8").splitlines()[one.line - 1]
+        assert text[one.column - 1] not in " #", "the column is that of a word"
+
+
+def test_every_published_object_is_valid():
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        found = read([path])
+        assert found.objects
+        assert all(one.outcome != "invalid" for one in found.objects), path.name
+
+
+def test_published_objects_that_change_nothing_say_so():
+    found = read([EXAMPLES / f"sdk_{kind}.yaml" for kind in ("slis", "services", "data_sources")])
+    assert {one.outcome for one in found.objects} == {"no effect"}
+    assert len(found.objects) == 8
+
+
+def test_a_minute_is_no_month():
+    (one,) = [f for f in read([EXAMPLES / "timeslices-slo.yaml"]).findings if "duration" in f.path]
+    assert "M is months" in one.message
+
+
+def test_an_objective_has_all_that_its_file_says(tmp_path: Path):
+    (one,) = found_in(tmp_path, MINE).objectives
+    assert (one.name, one.method, one.target) == ("mine", "Timeslices", 0.999)
+    assert one.slices is not None
+    assert (one.slices.length_us, one.slices.target) == (300_000_000, 0.95)
+    assert (one.window.name, one.window.is_rolling) == ("28d", True)
+    assert one.labels == {"team": ("payments", "core"), "tier": ("1",)}
+    assert one.has({"team": "core", "tier": ""})
+    assert not one.has({"team": "billing"})
+    names = dict.fromkeys(("cluster", "user", "client_id", "group", "source"))
+    assert one.matches({**names, "topic": "orders-eu"})
+    assert not one.matches({**names, "topic": "orders-test"})
+    assert not one.matches({**names, "topic": "payments"})
+
+
+def test_references_are_followed_and_each_objective_is_one(tmp_path: Path):
+    found = found_in(tmp_path, EVENTS)
+    assert [one.name for one in found.objectives] == ["reads.1", "reads.2"]
+    first = found.objectives[0]
+    assert first.events is not None
+    assert (first.method, first.events.counted, first.events.are_good, first.events.total) == (
+        "Occurrences", "a.errors", False, "a.requests",
+    )  # fmt: skip
+    assert [one.outcome for one in found.objects] == ["supported", "read", "no effect"]
+
+
+def test_events_can_be_in_slices_and_not_in_seconds(tmp_path: Path):
+    cut = "{displayName: good, target: 0.99, timeSliceTarget: 0.9, timeSliceWindow: 10m}"
+    text = changed("{displayName: good, target: 0.99}", cut, EVENTS)
+    text = changed("    - {displayName: very good, target: 0.999}\n", "", text)
+    (one,) = found_in(tmp_path, changed("Occurrences", "Timeslices", text)).objectives
+    assert (one.method, one.slices is None, one.events is None) == ("Timeslices", False, False)
+    assert said(tmp_path, changed("Occurrences", "GoodSeconds", text)) == [
+        (7, 20, "unsupported", "spec.budgetingMethod")
+    ]
+    short = changed("10m", "1m", changed("Occurrences", "RatioTimeslices", text))
+    ((line, _, kind, path),) = said(tmp_path, short)
+    assert (line, kind, path) == (9, "unsupported", "spec.objectives[0].timeSliceWindow")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("openslo/v1", "openslo/v2", (1, 13, "invalid", "apiVersion")),
+        ("kind: SLO", "kind: SLOO", (2, 7, "invalid", "kind")),
+        ("name: mine\n  labels", "name: My_SLO\n  labels", (4, 9, "invalid", "metadata.name")),
+        ("  service: kafka\n", "", (7, 3, "invalid", "spec")),
+        ("28d", "28D", (19, 17, "invalid", "spec.timeWindow[0].duration")),
+        ("28d", "1M", (19, 17, "unsupported", "spec.timeWindow[0].duration")),
+        ("28d", "400d", (19, 17, "unsupported", "spec.timeWindow[0].duration")),
+        ("isRolling: true", "isRolling: false", (19, 7, "invalid", "spec.timeWindow[0]")),
+        ("Timeslices", "Seconds", (21, 20, "invalid", "spec.budgetingMethod")),
+        ("Timeslices", "Occurrences", (21, 20, "unsupported", "spec.budgetingMethod")),
+        ("op: lte", "op: gt", (23, 11, "unsupported", "spec.objectives[0].op")),
+        ("value: 0", "value: -1", (24, 14, "unsupported", "spec.objectives[0].value")),
+        ("value: 0", "value: .nan", (24, 14, "invalid", "spec.objectives[0].value")),
+        ("value: 0", "value: 5", (24, 14, "unsupported", "spec.objectives[0].value")),
+        ("99.9", "100", (25, 22, "invalid", "spec.objectives[0].targetPercent")),
+        ("Percent: 99.9", ": 0", (25, 15, "unsupported", "spec.objectives[0].target")),
+        ("0.95", "1.5", (26, 24, "invalid", "spec.objectives[0].timeSliceTarget")),
+        ("      timeSliceTarget: 0.95\n", "", (23, 7, "invalid", "spec.objectives[0]")),
+        ("timeSliceWindow: 5", "timeSliceWindow: 2d",
+         (27, 24, "unsupported", "spec.objectives[0].timeSliceWindow")),
+        ("timeSliceWindow: 5", "timeSliceWindo: 5",
+         (27, 7, "unsupported", "spec.objectives[0].timeSliceWindo")),
+        ("level: topic", "level: shelf",
+         (15, 20, "unsupported",
+          "spec.indicator.spec.thresholdMetric.metricSource.spec.level")),
+        ("match: {topic:", "match: {shelf:",
+         (17, 21, "unsupported",
+          "spec.indicator.spec.thresholdMetric.metricSource.spec.match.shelf")),
+        ("op: lte", "{op: lte", (24, 12, "invalid", "")),
+        ("      value: 0\n", "      value: 0\n      value: 1\n",
+         (25, 7, "invalid", "spec.objectives[0].value")),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_has_its_line_and_column(
+    tmp_path: Path, old: str, new: str, wanted: tuple[int, int, str, str]
+):
+    assert wanted in said(tmp_path, changed(old, new))
+    with pytest.raises(slo.ObjectiveError, match=r"mine\.yaml:\d+:\d+: ") as caught:
+        slo.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_slos_of_one_name_are_told_apart_by_their_places(tmp_path: Path):
+    (one,) = said(tmp_path, f"{MINE}---\n{MINE}")
+    assert one == (32, 9, "unsupported", "metadata.name")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "&a [*a]",
+        "a: &a [1]\n"
+        + "\n".join(f"b{n}: &b{n} [*{'a' if not n else f'b{n - 1}'}]" * 1 for n in range(50)),
+        "[" * 5000,
+        "x: " * 3,
+        "a: &x [q, q, q, q, q, q, q, q, q]\n"
+        + "\n".join(
+            f"a{n}: &x{n} [{', '.join([f'*x{n - 1}' if n else '*x'] * 9)}]" for n in range(9)
+        ),
+        "\x00",
+    ],
+)
+def test_yaml_that_would_never_end_ends(tmp_path: Path, text: str):
+    found = found_in(tmp_path, text)
+    assert {one.outcome for one in found.objects} == {"invalid"}
+
+
+def test_bytes_that_are_no_text_are_told(tmp_path: Path):
+    (tmp_path / "a.yaml").write_bytes(b"\xff\xfe\x00")
+    assert [one.outcome for one in read([tmp_path]).objects] == ["invalid"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(MINE.splitlines()), max_size=30), _JSON)
+def test_whatever_a_file_holds_it_is_told_and_not_raised(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], value: object
+):
+    place = tmp_path_factory.mktemp("any")
+    for text in ("\n".join(lines), yaml.safe_dump(value), MINE + yaml.safe_dump({"spec": value})):
+        found_in(place, text)
+
+
+def test_values_are_those_of_yaml():
+    text = "{a: 1_000, b: yes, c: ~, d: 12:30, e: .inf, f: [x, 0.5], g: 2022-01-01 12:00:00}"
+    ((node, found),) = documents(text, "f")
+    assert not found
+    assert plain(node) == {
+        "a": 1000.0, "b": True, "c": None, "d": None, "e": None, "f": ["x", 0.5],
+        "g": "2022-01-01 12:00:00",
+    }  # fmt: skip
+
+
+def test_no_yaml_has_the_place_of_its_fault():
+    with pytest.raises(MalformedError) as caught:
+        documents("a: 1\nb: [1, 2\nc: 3\n", "f")
+    assert caught.value.finding.line == 3
+
+
+def test_check_says_by_its_exit_code_what_it_found(tmp_path: Path):
+    assert run("check").exit_code == 0, "those that are shipped"
+    assert run("check", str(EXAMPLES)).exit_code == 3
+    (tmp_path / "a.yml").write_text(changed("kind: SLO", "kind: SLA"), "utf-8")
+    told = run("check", str(tmp_path))
+    assert told.exit_code == 1
+    assert f"{tmp_path}/a.yml:2:7: invalid: kind: " in told.output
+    nowhere = run("check", str(tmp_path / "nowhere.yaml"))
+    assert nowhere.exit_code == 1
+    assert "No such file" in nowhere.output
+    (tmp_path / "empty").mkdir()
+    assert run("check", str(tmp_path / "empty")).exit_code == 1
+
+
+def test_check_tells_json(tmp_path: Path):
+    (tmp_path / "a.yaml").write_text(MINE, "utf-8")
+    told = json.loads(run("check", str(tmp_path / "a.yaml"), "--json").output)
+    (one,) = told["objects"]
+    assert (one["outcome"], one["objectives"], one["line"]) == ("supported", ["mine"], 1)
+
+
+def test_names_do_not_steer_the_terminal(tmp_path: Path):
+    text = changed("service: kafka", 'service: kafka\n  "\\e[2Jx\\u202e": 1')
+    (tmp_path / "a.yaml").write_text(text, "utf-8")
+    told = run("check", str(tmp_path)).output
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+    assert "\\x1b[2Jx\\u202e" in told
+
+
+def test_list_chooses_by_labels(tmp_path: Path):
+    (tmp_path / "a.yaml").write_text(MINE, "utf-8")
+    other = changed("name: mine\n  labels", "name: other\n  labels")
+    (tmp_path / "b.yaml").write_text(changed("payments, core", "billing", other), "utf-8")
+    folder = str(tmp_path)
+    assert run("list", folder, "--label", "team=core").output.startswith("mine: topic ")
+    assert len(json.loads(run("list", folder, "--label", "tier", "--json").output)) == 2
+    assert run("list", folder, "--label", "team=nobody").output == ""
+
+
+def test_what_the_docs_show_can_be_done(tmp_path: Path):
+    text = (Path(__file__).parents[2] / "docs" / "objectives.md").read_text("utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    slos = [block for block in blocks if "kind: SLO" in block]
+    assert [found_in(tmp_path, block).objects[0].outcome for block in slos] == ["supported"] * 2
+    (planned,) = [block for block in blocks if block.startswith("maintenance:")]
+    (tmp_path / "planned.yaml").write_text(planned, "utf-8")
+    assert len(maintenance.load(tmp_path / "planned.yaml")) == 1
