@@ -14,6 +14,7 @@ import click
 
 from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
+from lakehouse.commands.doctor import doctor
 from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.rollup import rollup, verify
 from lakehouse.errors import LakehouseError
@@ -57,6 +58,7 @@ def main() -> None:
 
 for _command in (rollup, verify, maintain, unit, completion):
     main.add_command(_command)
+main.add_command(doctor)
 
 
 @main.command()
