@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "info"]
 
+Check = Literal[
+    "agent_version", "capped", "catalogue", "clock_future", "clock_set", "clock_skew", "dropped",
+    "engine", "family", "files", "gap", "kafka_version", "log", "log_growth", "missing",
+    "protocol", "rejected", "restarts", "rollup", "schema", "silent", "spool", "uncheckpointed",
+    "unknown", "unread", "unwatched",
+]  # fmt: skip
+"""What a program goes by; docs/doctor.md says what each means."""
+
 ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 """From what loses data or makes figures wrong, over what will, to what is worth knowing."""
 
@@ -32,7 +40,7 @@ class Finding:
     """
 
     severity: Severity
-    check: str
+    check: Check
     where: str
     what: str
     todo: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.doctor.finding import Finding, Severity, counted, named, some
+from lakehouse.doctor.finding import Check, Finding, Severity, counted, named, some
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.maintain import state as states
 from lakehouse.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
@@ -231,7 +231,7 @@ def not_there(table: Table) -> Finding:
     return Finding(severity, "missing", table.path, "there is no such table", todo)
 
 
-def _over(check: str, where: str, number: int, most: int, what: str, todo: str) -> list[Finding]:
+def _over(check: Check, where: str, number: int, most: int, what: str, todo: str) -> list[Finding]:
     if number <= most:
         return []
     severity: Severity = "error" if number > _FAR_BEYOND * most else "warning"
