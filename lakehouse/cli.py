@@ -15,6 +15,7 @@ import click
 from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
 from lakehouse.commands.doctor import doctor
+from lakehouse.commands.export import export
 from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.rollup import rollup, verify
 from lakehouse.errors import LakehouseError
@@ -59,6 +60,7 @@ def main() -> None:
 for _command in (rollup, verify, maintain, unit, completion):
     main.add_command(_command)
 main.add_command(doctor)
+main.add_command(export)
 
 
 @main.command()
