@@ -28,7 +28,9 @@ _TYPES = {
 }
 
 
-def put(lake: Path, table: Table, *rows: dict[str, Any]) -> DeltaTable:
+def put(
+    lake: Path | str, table: Table, *rows: dict[str, Any], options: dict[str, str] | None = None
+) -> DeltaTable:
     """Append rows to a table of gold; it is made where it is missing. What a row lacks is null."""
     schema = pa.schema(
         [pa.field(one.name, _TYPES[one.type], one.nullable) for one in table.columns]
@@ -36,8 +38,9 @@ def put(lake: Path, table: Table, *rows: dict[str, Any]) -> DeltaTable:
     delta = DeltaTable.create(
         f"{lake}/{table.path}", schema=schema, mode="ignore", description=table.comment,
         partition_by=list(table.partition_by), configuration=table.properties,
+        storage_options=options,
     )  # fmt: skip
     if rows:
         whole = [{one: row.get(one) for one in table.column_names} for row in rows]
         write_deltalake(delta, pa.Table.from_pylist(whole, schema), mode="append")
-    return DeltaTable(f"{lake}/{table.path}")
+    return delta

@@ -31,8 +31,8 @@ _LOG_AGE: Final = dt.timedelta(days=31)
 # A few commits say little of a day.
 _LEAST_TIME: Final = dt.timedelta(hours=1)
 _MAINTAIN: Final = (
-    "run jmxlake maintain --every 1m as a service, on one host (docs/maintenance.md); its log says "
-    "why if it does"
+    "run jmxlake maintain --every 1m as a service, on one host (docs/maintenance.md); where it "
+    "runs, see its log"
 )
 _SERVE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "checkConstraints"})
 """Writer features that agents, maintenance and the rollup are known to get along with."""

@@ -9,11 +9,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from collector import arrow
 from collector.bronze_table import BronzeTable
+from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli import main
 from lakehouse.doctor import sources
@@ -25,6 +27,8 @@ from tests.lake_builder import BASE, CLUSTER, Batch, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from click.testing import Result
 
 HOUR = 3600.0
 SPAN = 6 * HOUR
@@ -299,3 +303,31 @@ def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Lake) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 4, ran.stderr
     assert json.loads(ran.stdout)["findings"]
+
+
+def test_a_lake_on_s3_is_looked_at_and_exported_and_no_secret_is_told(tmp_path: Path) -> None:
+    with S3Server.start(tmp_path / "s3") as server:
+        url, options = server.url("lake"), server.options
+        bronze_commits.make(url, options)
+        bronze_commits.commit_all(url, options, "a", range(1, 3))
+        row = {"grain": "5m", "period": "2026-11-16", "cluster": "c", "window": BASE}
+        row |= {"metric": "a.b", "topic": "t", "mean": 1.0}
+        gold_builder.put(url, tables.TOPICS, row, options=options)
+        right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"
+        right.write_text(yaml.safe_dump(options))
+        wrong.write_text(yaml.safe_dump({**options, "aws_secret_access_key": "not-this-one"}))
+
+        def ran(file: Path, *command: str) -> Result:
+            return CliRunner().invoke(main, [*command, "--options-file", str(file)])
+
+        seen = ran(right, "doctor", url, "--days", "400")
+        assert seen.exit_code == 4, seen.output
+        assert "[silent]" in seen.stdout
+        told = ran(right, "export", url, "topics", "--format", "csv")
+        assert '"a.b"' in told.stdout, told.output
+        for command in (("doctor", url), ("export", url, "topics", "--format", "csv")):
+            refused = ran(wrong, *command)
+            assert refused.exit_code == 1
+            assert len(refused.stderr.splitlines()) == 1
+            assert "not-this-one" not in refused.output
+            assert options["aws_secret_access_key"] not in refused.output

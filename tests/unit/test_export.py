@@ -7,14 +7,17 @@ import datetime as dt
 import io
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables
+from lakehouse.cli import main
 from lakehouse.errors import LakehouseError
 from lakehouse.export import comma_separated, openmetrics, target
 from lakehouse.export.selection import Selection
@@ -22,7 +25,6 @@ from lakehouse.periods import Period, micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 WINDOW = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
 END = int(WINDOW.timestamp()) + 300
@@ -230,3 +232,16 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(LakehouseError, match="choose a file that can be written"):
         target.write(["x"], tmp_path / "no" / "x.csv", "nothing")
+
+
+@pytest.mark.parametrize("command", ["doctor", "export"])
+def test_every_option_of_the_command_has_help_and_stands_in_its_page(command: str) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / f"{command}.md").read_text("utf-8")
+    made = main.commands[command]
+    assert made.help
+    for one in made.params:
+        if isinstance(one, click.Option):
+            assert one.help, one.name
+            assert all(f"`{name}" in docs for name in one.opts if name.startswith("--")), one.name
+    for name in openmetrics.FORMS if command == "export" else ():
+        assert f"`{name}`" in docs
