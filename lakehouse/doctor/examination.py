@@ -68,15 +68,14 @@ class _Examination:
         try:
             yield
         except TableNotFoundError:
-            missing = standing.not_there(table)
-            if missing not in self._found.findings:
-                self._tell(missing)
+            self._tell(standing.not_there(table))
         except LakehouseError as error:
             todo = "mend that, then look again: what was not looked at is not well"
             self._tell(Finding("warning", "unknown", table.path, str(error), todo))
 
     def _tell(self, *findings: Finding) -> None:
-        self._found.findings += findings
+        # A table that is away is met more than once.
+        self._found.findings += [one for one in findings if one not in self._found.findings]
 
     def _open(self, table: Table) -> DeltaTable:
         if table.name not in self._opened:
@@ -89,6 +88,7 @@ class _Examination:
         made = [
             dt.datetime.fromtimestamp(one["timestamp"] / 1000, dt.UTC)
             for one in self._history(table, _LEAST_COMMITS)
+            if one.get("timestamp")
         ]
         stands = standing.standing(table, delta, standing.commits_a_day(made))
         self._found.tables.append(stands)

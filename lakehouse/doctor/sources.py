@@ -62,8 +62,8 @@ def gaps(holes: Sequence[Hole], failures: Sequence[Failure], days: int) -> list[
         what = (
             f"not seen for {span(end - start)} from {when(start)}, "
             f"{span(worst.total)} in {counted(days, 'day')}: "
-            f"{counted(len(families), 'family').replace('familys', 'families')}, "
-            f"{named(worst.family)} the longest{_said(failures, source)}"
+            f"{len(families)} of its families, {named(worst.family)} the longest"
+            f"{_said(failures, source)}"
         )
         found.append(
             Finding(

@@ -139,7 +139,7 @@ def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
     assert found["silent"].startswith("cluster-a broker-4: no agent has told of it since 2026")
     assert "12:00:00 UTC, for 4 h 10 m; the last was agent agent-4" in found["silent"]
     assert "broker-5: not seen for 1 h 0 m from 2026-11-16 11:00:00 UTC" in found["gap"]
-    assert "1 h 0 m in 7 days: 2 families" in found["gap"]
+    assert "1 h 0 m in 7 days: 2 of its families" in found["gap"]
     assert "timeout for 20 m 0 s (no answer)" in found["gap"]
 
 

@@ -98,7 +98,7 @@ def test_long_gaps_are_told_with_what_agents_said_meanwhile() -> None:
     (found,) = sources.gaps([hole(40 * MINUTE), hole(11 * MINUTE, family="log")], [failure], 7)
     assert brief([found]) == [("warning", "gap")]
     assert "not seen for 40 m 0 s from 2026-11-17 12:00:00 UTC" in found.what
-    assert "2 families, min_isr the longest" in found.what
+    assert "2 of its families, min_isr the longest" in found.what
     assert "timeout for 20 m 0 s (no answer in 5 s)" in found.what
     (silence,) = sources.gaps([hole(40 * MINUTE)], [], 7)
     assert "no agent told anything of that time" in silence.what
