@@ -6,6 +6,7 @@ import os
 import time
 import uuid
 from contextlib import contextmanager
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import (
@@ -23,12 +24,11 @@ from collector.bronze_faults import explain, scrubbed
 from collector.bronze_options import secrets
 from collector.errors import LakeError, LakeSchemaError
 from collector.known_lake import ACCEPT
+from lakehouse import tables
 from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from lakehouse import tables
 
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -76,6 +76,7 @@ class BronzeTable:
         self.made = False
         self.expected: str | None = None
         self._writer = uuid.uuid4().hex
+        self._software = metadata.version("jmxlake")
         self._url = f"{lake}/{table.path}"
         self._folder = bronze_disk.folder_of(self._url)
         self._on_disk: int | None = None
@@ -148,7 +149,11 @@ class BronzeTable:
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
                 commit_properties=CommitProperties(
-                    custom_metadata={_WRITER: self._writer},
+                    custom_metadata={
+                        _WRITER: self._writer,
+                        tables.COMMIT_AGENT: agent,
+                        tables.COMMIT_VERSION: self._software,
+                    },
                     app_transactions=[Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),

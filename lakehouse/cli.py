@@ -14,6 +14,8 @@ import click
 
 from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
+from lakehouse.commands.doctor import doctor
+from lakehouse.commands.export import export
 from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.objectives import objectives as objectives_group
 from lakehouse.commands.rollup import rollup, verify
@@ -59,6 +61,8 @@ def main() -> None:
 
 for _command in (rollup, verify, sla, objectives_group, maintain, unit, completion):
     main.add_command(_command)
+main.add_command(doctor)
+main.add_command(export)
 
 
 @main.command()

@@ -33,13 +33,22 @@ _LONGEST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Root of a lake and the storage options of delta-rs for it."""
+    """Root of a lake and the storage options of delta-rs for it.
+
+    Attributes:
+        root: Path or URL.
+        options: Storage options of delta-rs.
+        gold: Folder or URL below which gold's tables lie; None: below the root.
+    """
 
     root: str
     options: dict[str, str] = field(default_factory=dict)
+    gold: str | None = None
 
     def url(self, table: Table) -> str:
         """Where a table lies."""
+        if table.layer == "gold" and self.gold is not None:
+            return f"{self.gold.rstrip('/')}/{table.name}"
         return f"{self.root}/{table.path}"
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
@@ -54,16 +63,22 @@ class Place:
                 return DeltaTable(self.url(table), version=version, storage_options=self.options)
             except NoDeltaTableError as error:
                 raise TableNotFoundError(
-                    f"{self.url(table)}: no such table; agents make it when they first deliver"
+                    f"{self.url(table)}: no such table; "
+                    + (
+                        "run jmxlake rollup first"
+                        if table.layer == "gold"
+                        else "agents make it when they first deliver"
+                    )
                 ) from error
 
 
-def at(root: str, options_file: Path | None) -> Place:
+def at(root: str, options_file: Path | None, gold: str | None = None) -> Place:
     """The lake at a path or URL.
 
     Args:
         root: Path or URL.
         options_file: YAML mapping of storage options, or None.
+        gold: Folder or URL below which gold's tables lie, if not below the root.
 
     Raises:
         LakeNotFoundError: It is a local path at which there is no lake.
@@ -71,11 +86,11 @@ def at(root: str, options_file: Path | None) -> Place:
     """
     options = {} if options_file is None else _options(options_file)
     if "://" in root:
-        return Place(root.rstrip("/"), options)
+        return Place(root.rstrip("/"), options, gold)
     folder = Path(root).resolve()
     if not (folder / tables.RUNS.path / "_delta_log").is_dir():
         raise LakeNotFoundError(f"{root}: no table bronze/runs there; has an agent delivered yet?")
-    return Place(str(folder), options)
+    return Place(str(folder), options, gold)
 
 
 @contextmanager

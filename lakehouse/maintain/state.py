@@ -105,7 +105,7 @@ def check_ours(table: Table, delta: DeltaTable, where: str) -> None:
             f"{where}: its property jmxlake.schema is {found or 'missing'}, not "
             f"{tables.BRONZE_VERSION}; it is no table of this version of jmxlake, nothing was done"
         )
-    columns = {field.name: _spelt(field.type) for field in delta.schema().fields}
+    columns = {field.name: spelt(field.type) for field in delta.schema().fields}
     declared = {column.name: column.type for column in table.columns}
     differing = sorted(
         name for name in columns.keys() | declared.keys() if columns.get(name) != declared.get(name)
@@ -213,13 +213,13 @@ def _instant(milliseconds: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
 
 
-def _spelt(type_: Any) -> str:
+def spelt(type_: Any) -> str:
     """A type of Delta as the declarations spell it."""
     if hasattr(type_, "element_type"):
-        return f"array<{_spelt(type_.element_type)}>"
+        return f"array<{spelt(type_.element_type)}>"
     if hasattr(type_, "key_type"):
-        return f"map<{_spelt(type_.key_type)},{_spelt(type_.value_type)}>"
+        return f"map<{spelt(type_.key_type)},{spelt(type_.value_type)}>"
     if hasattr(type_, "fields"):
-        return f"struct<{','.join(f'{one.name}:{_spelt(one.type)}' for one in type_.fields)}>"
+        return f"struct<{','.join(f'{one.name}:{spelt(one.type)}' for one in type_.fields)}>"
     name = str(type_.type)
     return _SPARK_NAMES.get(name, name)

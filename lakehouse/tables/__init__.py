@@ -9,6 +9,8 @@ observed as idle (NaN on the bean) is NULL, never NaN.
 from lakehouse.tables.bronze import (
     BRONZE,
     BRONZE_VERSION,
+    COMMIT_AGENT,
+    COMMIT_VERSION,
     DEFAULT_WINDOW_SECONDS,
     EVENTS,
     FLAG_DISTRIBUTION,
@@ -47,6 +49,8 @@ __all__ = [
     "BRONZE",
     "BRONZE_VERSION",
     "CLIENTS",
+    "COMMIT_AGENT",
+    "COMMIT_VERSION",
     "CONDENSED",
     "COVERAGE",
     "DEFAULT_WINDOW_SECONDS",

@@ -9,6 +9,12 @@ from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
 BRONZE_VERSION: Final = "1"
 """Version of the frozen bronze schema, kept in the table property ``jmxlake.schema``."""
 
+COMMIT_AGENT: Final = "jmxlake.agent"
+"""Key of a commit's metadata: id of the agent that made it; commits of old do not tell."""
+
+COMMIT_VERSION: Final = "jmxlake.version"
+"""Key of a commit's metadata: the version of jmxlake of that agent; commits of old do not tell."""
+
 FLAG_INCREASE: Final = "increase"
 """The row is a counter's: ``value`` is an increase that belongs to the window of ``start``."""
 

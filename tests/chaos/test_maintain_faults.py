@@ -50,7 +50,15 @@ class Lake:
 
     def maintained(self, *arguments: str) -> subprocess.Popen[bytes]:
         file = ("--options-file", str(self.options_file))
-        command = [sys.executable, "-m", "tests.maintain_alone", self.root, *file, *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.delta_rs_alone",
+            "maintain",
+            self.root,
+            *file,
+            *arguments,
+        ]
         return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
 
     def agent(self, name: str, commits: int) -> subprocess.Popen[bytes]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 from deltalake import DeltaTable
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables
+from lakehouse.cli import main
+from lakehouse.export import openmetrics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +55,44 @@ def test_duckdb_reads_the_rows_of_spark(
         for row in wanted[name]
     ]
     assert sorted(rows) == sorted(expected)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_holds_every_row_of_spark(
+    form: str, table: tables.Table, lake: Path, wanted: dict[str, list[dict[str, Any]]],
+    tmp_path: Path,
+):  # fmt: skip
+    file = tmp_path / f"{table.name}.{form}"
+    command = ["export", str(lake), table.name, "--format", form, "--out", str(file)]
+    ran = CliRunner().invoke(main, command)
+    assert ran.exit_code == 0, ran.output
+    read = duckdb.read_csv if form == "csv" else duckdb.read_parquet
+    found = read(str(file))
+    assert tuple(found.columns) == table.column_names
+    assert len(found.fetchall()) == len(wanted[table.name])
+
+
+@pytest.mark.parametrize("name", sorted(openmetrics.FORMS))
+def test_a_backfill_holds_every_figure_that_is_known(
+    name: str, lake: Path, wanted: dict[str, list[dict[str, Any]]]
+):
+    command = ["export", str(lake), name, "--format", "openmetrics"]
+    ran = CliRunner().invoke(main, command)
+    assert ran.exit_code == 0, ran.output
+    families = text_string_to_metric_families(ran.stdout)
+    figures = [one.name for one in openmetrics.figures(getattr(tables, name.upper()))]
+    known = sum(
+        row[figure] is not None
+        for row in wanted[name]
+        if row["grain"] == "5m"
+        for figure in figures
+    )
+    assert sum(len(family.samples) for family in families) == known
+
+
+def test_the_doctor_finds_nothing_wrong_with_gold_of_spark(lake: Path):
+    ran = CliRunner().invoke(main, ["doctor", str(lake), "--days", "400", "--json"])
+    told = json.loads(ran.stdout)
+    assert {one["table"] for one in told["tables"]} >= {table.path for table in tables.GOLD}
+    of_gold = {(one["check"], one["where"]) for one in told["findings"] if "gold/" in one["where"]}
+    assert of_gold == {("rejected", "gold/rejected")}

@@ -476,7 +476,16 @@ def test_a_table_that_cannot_be_read_is_one_line_and_the_others_are_done(lake: P
 
 def test_the_service_goes_on_until_it_is_told_to_end(lake: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    command = [sys.executable, "-m", "tests.maintain_alone", str(lake), "--every", "1s", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.delta_rs_alone",
+        "maintain",
+        str(lake),
+        "--every",
+        "1s",
+        "--json",
+    ]
     with log.open("w") as said:
         process = subprocess.Popen(command, stderr=said, env={**os.environ, "PYTHONPATH": "."})
     try:

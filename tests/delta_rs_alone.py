@@ -1,4 +1,4 @@
-"""``jmxlake maintain`` where Spark, pandas and pyarrow are not installed."""
+"""``jmxlake`` where Spark, pandas and pyarrow are not installed."""
 
 import sys
 
@@ -8,4 +8,4 @@ for name in ("pyspark", "pandas", "pyarrow", "structlog"):
 from lakehouse.cli import main  # noqa: E402 - after what is not there
 
 if __name__ == "__main__":
-    main(["maintain", *sys.argv[1:]])
+    main(sys.argv[1:])

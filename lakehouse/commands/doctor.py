@@ -1,0 +1,69 @@
+"""``jmxlake doctor``: what is wrong with a lake, and what to do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from lakehouse.commands.common import LAKE
+from lakehouse.errors import LakehouseError
+
+_FOUND: Final = 4
+_LATE_MINUTES: Final = 30
+
+
+@click.command()
+@LAKE
+@click.option("--json", "as_json", is_flag=True, help="Tell what was found as JSON.")
+@click.option(
+    "--days", type=click.IntRange(1, 400), default=7, show_default=True,
+    help="How far back to look at what agents told.",
+)  # fmt: skip
+@click.option(
+    "--late", type=click.IntRange(1), metavar="MINUTES", default=_LATE_MINUTES, show_default=True,
+    help="An agent that told nothing for so long is silent; more than its commit interval.",
+)  # fmt: skip
+@click.option(
+    "--options-file", type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML with storage options of delta-rs, the same as the agents'.",
+)  # fmt: skip
+@click.option(
+    "--gold", metavar="PATH",
+    help="Folder or URL of gold, if not LAKE/gold; 'none' where it cannot be read from here.",
+)  # fmt: skip
+def doctor(
+    lake: str, days: int, late: int, options_file: Path | None, gold: str | None, *, as_json: bool
+) -> None:
+    """Look at LAKE and say what is wrong with it, where, and what to do; nothing is changed.
+
+    Needs no Spark. Ends with 0 where all is well, with 1 where the lake could not be looked at,
+    with 4 where there is an error or a warning.
+    """
+    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
+    try:
+        from importlib.metadata import version
+
+        from lakehouse.doctor import display
+        from lakehouse.doctor.diagnosis import Question
+        from lakehouse.doctor.examination import examine
+        from lakehouse.maintain import place
+
+        where = place.at(lake, options_file, None if gold == "none" else gold)
+        now, patience = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
+        found = examine(
+            Question(where, now, days, patience, version("jmxlake"), with_gold=gold != "none")
+        )
+        told = json.dumps(display.as_json(found), indent=1) if as_json else display.shown(found)
+    except ModuleNotFoundError as error:
+        raise LakehouseError(
+            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
+        ) from error
+    click.echo(told, nl=as_json)
+    if not found.good:
+        sys.exit(_FOUND)

@@ -1,0 +1,144 @@
+"""``jmxlake export``: a table of gold as Parquet, CSV or OpenMetrics."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from lakehouse import tables
+from lakehouse.commands.common import LAKE, tell
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakehouse.export.selection import Selection
+    from lakehouse.maintain.place import Place
+    from lakehouse.periods import Period
+
+_USUAL_GRAIN: Final = "5m"  # as often as Prometheus looks back for a sample
+_TABLES: Final = {table.name: table for table in tables.GOLD}
+
+
+@click.command()
+@LAKE
+@click.argument("table", type=click.Choice(sorted(_TABLES)))
+@click.option(
+    "--format", "form", required=True, type=click.Choice(["parquet", "csv", "openmetrics"]),
+    help="What to write; openmetrics is a backfill for Prometheus.",
+)  # fmt: skip
+@click.option("--from", "start", metavar="INSTANT", help="Windows from then on, ISO 8601, UTC.")
+@click.option("--to", "end", metavar="INSTANT", help="Windows that start before then.")
+@click.option(
+    "--grain", metavar="LENGTH",
+    help="Rows of one grain, such as 5m, 1h, 1d or 1w; by default all, of openmetrics 5m.",
+)  # fmt: skip
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Rows of this metric.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it here, whole or not at all; by default to standard output.",
+)  # fmt: skip
+@click.option(
+    "--options-file", type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML with storage options of delta-rs, the same as the agents'.",
+)  # fmt: skip
+@click.option("--gold", metavar="PATH", help="Folder or URL of gold, if not LAKE/gold.")
+def export(  # noqa: PLR0913, PLR0917 - a click command
+    lake: str, table: str, form: str, start: str | None, end: str | None, grain: str | None,
+    metrics: Sequence[str], out: Path | None, options_file: Path | None, gold: str | None,
+) -> None:  # fmt: skip
+    """Write TABLE of LAKE's gold to a file that other tools read; needs no Spark.
+
+    Ends with 1 where it failed, or where there are no such rows: then nothing is written.
+    """
+    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
+    if form == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    try:
+        from lakehouse.export.selection import Selection
+        from lakehouse.maintain import place
+
+        wanted = _TABLES[table]
+        _check(wanted, form, grain, metrics, dated=start is not None or end is not None)
+        length = grain or (_USUAL_GRAIN if form == "openmetrics" else None)
+        chosen = Selection(wanted, _period(start, end), length, tuple(metrics))
+        count, noun = _write(form, place.at(lake, options_file, gold), chosen, out)
+    except ModuleNotFoundError as error:
+        raise LakehouseError(
+            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
+        ) from error
+    if out is not None:
+        tell(f"{count:,} {noun} in {out}")
+
+
+def _check(
+    table: tables.Table, form: str, grain: str | None, metrics: Sequence[str], *, dated: bool
+) -> None:
+    """What was asked for makes sense of that table.
+
+    Raises:
+        click.UsageError: It does not.
+    """
+    from lakehouse.export import openmetrics
+
+    if form == "openmetrics" and table.name not in openmetrics.FORMS:
+        told = ", ".join(sorted(openmetrics.FORMS))
+        raise click.UsageError(
+            f"{table.name} has no form in OpenMetrics; {told} have. Take parquet or csv"
+        )
+    for option, given, column in (
+        ("--from and --to", dated, "window"),
+        ("--grain", grain is not None, "grain"),
+        ("--metric", bool(metrics), "metric"),
+    ):
+        if given and column not in table.column_names:
+            raise click.UsageError(f"{table.name} has no column {column}: leave out {option}")
+    if grain is not None:
+        openmetrics.seconds(grain)
+    for one in metrics:
+        if not re.fullmatch(tables.METRIC_NAME, one):
+            raise click.UsageError(f"--metric {one!r} is no name of a metric")
+
+
+def _period(start: str | None, end: str | None) -> Period | None:
+    from lakehouse import periods
+
+    if (start is None) != (end is None):
+        raise click.UsageError("--from and --to go together")
+    return None if start is None or end is None else periods.span(start, end)
+
+
+def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tuple[int, str]:
+    from lakehouse.export import parquet_file, target
+
+    where = place.url(chosen.table)
+    delta = place.open(chosen.table)
+    columns = [field.name for field in delta.schema().fields]
+    nothing = f"{where}: there are no such rows; nothing was written"
+    if form == "parquet" and out is not None:
+        with target.whole(out) as beside:
+            count = parquet_file.write(delta, chosen.sql(columns), beside, where)
+            if not count:
+                raise LakehouseError(nothing)
+        return count, "rows"
+    return target.write(_lines(form, place, chosen), out, nothing), "lines"
+
+
+def _lines(form: str, place: Place, chosen: Selection) -> Iterator[str]:
+    from lakehouse import query
+    from lakehouse.export import comma_separated, openmetrics
+
+    where, delta = place.url(chosen.table), place.open(chosen.table)
+    if form == "csv":
+        columns = [field.name for field in delta.schema().fields]
+        yield from comma_separated.lines(columns, query.rows(delta, chosen.sql(columns), where))
+        return
+
+    def read(columns: tuple[str, ...], figure: str) -> Iterator[query.Row]:
+        return query.rows(delta, chosen.sql(columns, present=figure), where)
+
+    yield from openmetrics.lines(chosen.table, chosen.grain or _USUAL_GRAIN, read)

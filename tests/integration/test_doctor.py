@@ -1,0 +1,333 @@
+"""``jmxlake doctor`` on real tables: what is wrong is found; where nothing is, nothing is told."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from deltalake import DeltaTable
+
+from collector import arrow
+from collector.bronze_table import BronzeTable
+from demo.s3.server import S3Server
+from lakehouse import tables
+from lakehouse.cli import main
+from lakehouse.doctor import sources
+from lakehouse.doctor.diagnosis import Diagnosis, Question
+from lakehouse.doctor.examination import examine
+from lakehouse.maintain import place as places
+from tests import bronze_commits, gold_builder
+from tests.lake_builder import BASE, CLUSTER, Batch, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+HOUR = 3600.0
+SPAN = 6 * HOUR
+NOW = BASE + dt.timedelta(seconds=SPAN + 600)
+
+
+class Lake:
+    """A lake as three agents fill it, table by table, through the agents' own code."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._events: list[tuple[Any, ...]] = []
+        bronze_commits.make(str(root), {})
+
+    def deliver(self, agent: str, number: int, batch: Batch) -> None:
+        """A batch of an agent, with the clock of this host."""
+        for table, rows in (
+            (tables.RUNS, batch.runs), (tables.MEMBERS, batch.members),
+            (tables.SCRAPES, batch.scrapes),
+        ):  # fmt: skip
+            if rows:
+                told = [tuple(row[name] for name in table.column_names) for row in rows]
+                BronzeTable(str(self.root), table, {}).append(told, agent, number)
+
+    def event(self, kind: str, at: float, old: str | None = None, new: str | None = None) -> None:
+        row = dict.fromkeys(tables.EVENTS.column_names)
+        row.update(
+            date=micros(at) // 86_400_000_000, cluster=CLUSTER, source="broker-1", at=micros(at),
+            kind=kind, old=old, new=new, agent="agent-1", batch=1,
+        )  # fmt: skip
+        BronzeTable(str(self.root), tables.EVENTS, {}).append([tuple(row.values())], "agent-1", 1)
+
+    def rolled_up(self, at: dt.datetime = NOW) -> None:
+        """Every table of gold as the rollup leaves it, without rows; and where it came."""
+        versions = {table.name: self.delta(table).version() for table in tables.BRONZE}
+        told: dict[str, Any] = {f"{one}_version": versions[one] for one in versions}
+        told |= {"at": at, "window_seconds": 300, "hours": 1}
+        told |= {"runs_id": str(self.delta(tables.RUNS).metadata().id)}
+        for table in tables.GOLD:
+            gold_builder.put(self.root, table, *([told] if table is tables.PROGRESS else []))
+
+    def subjects(self, *names: str) -> None:
+        seen = {"first_seen": BASE, "last_seen": BASE + dt.timedelta(seconds=SPAN)}
+        rows = [{"cluster": CLUSTER, "kind": "source", "source": name, **seen} for name in names]
+        gold_builder.put(self.root, tables.SUBJECTS, *rows)
+
+    def delta(self, table: tables.Table) -> DeltaTable:
+        return DeltaTable(f"{self.root}/{table.path}")
+
+    def look(self, **changed: Any) -> Diagnosis:
+        place = places.at(str(self.root), None)
+        asked = {"now": NOW, "days": 7, "late": sources.LATE, "software": "0.1.0", **changed}
+        return examine(Question(place, **asked))
+
+    def found(self, **changed: Any) -> dict[str, str]:
+        return {one.check: f"{one.where}: {one.what}" for one in self.look(**changed).findings}
+
+
+def told(agent: str, source: str, start: float = 0.0, end: float = SPAN, **rest: Any) -> Batch:
+    batch = Batch(agent)
+    at = start
+    while at < end:
+        for family in ("min_isr", "topology"):
+            batch.scrape(family, at, min(at + 300.0, end), source=source, **rest)
+        batch.run("kafka.partition.under_min_isr", at, at + 300.0, 0.0, topic="t", partition=1)
+        at += 300.0
+    return batch
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Three brokers, each with its agent, all well."""
+    made = Lake(tmp_path / "lake")
+    for number in (1, 2, 3):
+        made.deliver(f"agent-{number}", 1, told(f"agent-{number}", f"broker-{number}"))
+    made.event("agent_start", 0.0)
+    made.rolled_up()
+    return made
+
+
+def test_of_a_lake_that_is_well_nothing_is_told(lake: Lake) -> None:
+    lake.subjects("broker-1", "broker-2", "broker-3", "controller-9")
+    seen = lake.look()
+    assert seen.findings == []
+    assert [one.agent for one in seen.agents] == ["agent-1", "agent-2", "agent-3"]
+    assert {one.software for one in seen.agents} == {"0.1.0"}, "commits tell it"
+    assert seen.agents[0].sources == (f"{CLUSTER}/broker-1",)
+    assert {one.table.name for one in seen.tables} == {
+        one.name for one in (*tables.BRONZE, *tables.GOLD)
+    }
+
+
+def test_nothing_is_changed_by_looking(lake: Lake) -> None:
+    before = {path: path.read_bytes() for path in lake.root.rglob("*") if path.is_file()}
+    lake.look()
+    after = {path: path.read_bytes() for path in lake.root.rglob("*") if path.is_file()}
+    assert before == after
+
+
+def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
+    lake.deliver("agent-4", 1, told("agent-4", "broker-4", 0.0, 2 * HOUR))
+    late = told("agent-5", "broker-5", 0.0, HOUR)
+    late.scrape("min_isr", HOUR, HOUR + 1200, "timeout", source="broker-5", error="no answer")
+    lake.deliver("agent-5", 1, late)
+    lake.deliver("agent-5", 2, told("agent-5", "broker-5", 2 * HOUR))
+    found = lake.found()
+    assert found.keys() == {"silent", "gap"}
+    assert found["silent"].startswith("cluster-a broker-4: no agent has told of it since 2026")
+    assert "12:00:00 UTC, for 4 h 10 m; the last was agent agent-4" in found["silent"]
+    assert "broker-5: not seen for 1 h 0 m from 2026-11-16 11:00:00 UTC" in found["gap"]
+    assert "1 h 0 m in 7 days: 2 of its families" in found["gap"]
+    assert "timeout for 20 m 0 s (no answer)" in found["gap"]
+
+
+def test_a_silence_is_no_gap_while_another_agent_sees_the_source(lake: Lake) -> None:
+    lake.deliver("other", 1, told("other", "broker-1", HOUR, 2 * HOUR))
+    lake.deliver("replaced", 1, told("replaced", "broker-2", -HOUR, 600.0))
+    assert lake.found() == {}
+
+
+def test_an_agent_that_reads_nothing(lake: Lake) -> None:
+    failing = {"outcome": "refused", "error": "connection refused"}
+    lake.deliver("agent-1", 2, told("agent-1", "broker-9", **failing))
+    found = lake.found()
+    assert found.keys() == {"unread"}
+    assert "in the time looked at: refused (connection refused)" in found["unread"]
+
+
+def test_what_was_dropped_and_what_befell_spools_and_clocks(lake: Lake) -> None:
+    gone = told("agent-1", "broker-1", SPAN, SPAN + 300.0, outcome="dropped")
+    lake.deliver("agent-1", 2, gone)
+    lake.event("batch_dropped", SPAN, "3..7")
+    lake.event("spool_restored", SPAN)
+    lake.event("clock_step", SPAN, "0", "-3600000000")
+    found = lake.found()
+    assert found.keys() == {"dropped", "spool", "clock_set"}
+    assert "batches 3..7" in found["dropped"]
+    assert "5 m 0 s are without runs" in found["dropped"]
+    assert "by -1 h 0 m" in found["clock_set"]
+
+
+def test_a_clock_that_is_ahead_by_its_rows(lake: Lake) -> None:
+    lake.deliver("agent-1", 2, told("agent-1", "broker-1", SPAN + 7200, SPAN + 9000))
+    found = lake.found()
+    assert "agent agent-1 tells of 2026-11-16 18:30:00 UTC" in found["clock_future"]
+    assert "silent" not in found
+
+
+def test_a_clock_that_is_ahead_by_the_order_of_commits(lake: Lake) -> None:
+    """The agents' own commits, of which one is told a later instant."""
+    lake.deliver("agent-1", 2, told("agent-1", "broker-1", SPAN, SPAN + 300))
+    log = lake.root / tables.SCRAPES.path / "_delta_log" / f"{1:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "commitInfo" in action:
+            assert action["commitInfo"][tables.COMMIT_AGENT] == "agent-1"
+            action["commitInfo"]["timestamp"] += 600_000
+    log.write_text("\n".join(json.dumps(action) for action in actions) + "\n")
+    found = lake.found()
+    assert found.keys() == {"clock_skew"}
+    assert found["clock_skew"].startswith("cluster-a/broker-1: its clock is ahead of that of")
+    assert "by 9 m" in found["clock_skew"] or "by 10 m" in found["clock_skew"]
+
+
+def test_a_table_that_was_never_maintained(lake: Lake) -> None:
+    for table in (tables.EVENTS, tables.RUNS):
+        bronze_commits.idle(lake.root, table, 250)
+    lake.rolled_up()
+    found = lake.found()
+    assert found.keys() == {"uncheckpointed"}
+    assert "commits without a checkpoint, more than 200" in found["uncheckpointed"]
+
+
+def test_another_engine_and_another_schema(lake: Lake, tmp_path: Path) -> None:
+    log = lake.root / tables.RUNS.path / "_delta_log"
+    info = {"timestamp": 1, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+    version = lake.delta(tables.RUNS).version() + 1
+    (log / f"{version:020}.json").write_text(json.dumps({"commitInfo": info}) + "\n")
+    (lake.root / tables.EVENTS.path).rename(tmp_path / "away")
+    other = tables.Table("bronze", "events", "", (tables.Column("x", "string", ""),))
+    DeltaTable.create(f"{lake.root}/{tables.EVENTS.path}", schema=arrow.schema(other))
+    found = lake.found()
+    assert f"version {version} was written by Apache-Spark/4.2.0" in found["engine"]
+    assert "its property jmxlake.schema is missing" in found["schema"]
+    assert "unknown" in found, "its rows cannot be read"
+
+
+def test_a_table_that_is_gone_is_told_once_and_the_rest_is_looked_at(
+    lake: Lake, tmp_path: Path
+) -> None:
+    (lake.root / tables.EVENTS.path).rename(tmp_path / "away")
+    assert [(one.check, one.where) for one in lake.look().findings] == [
+        ("missing", "bronze/events")
+    ]
+
+
+def test_a_damaged_log_is_unknown_and_not_good(lake: Lake) -> None:
+    (lake.root / tables.SLI.path / "_delta_log" / f"{0:020}.json").write_text("{")
+    seen = lake.look()
+    assert [(one.check, one.where) for one in seen.findings] == [("unknown", "gold/sli")]
+    assert not seen.good
+
+
+def test_a_rollup_that_is_behind(lake: Lake) -> None:
+    lake.deliver("agent-1", 2, told("agent-1", "broker-1", SPAN, SPAN + 300.0))
+    committed = dt.datetime.now(dt.UTC)
+    assert "rollup" not in lake.found(now=committed)
+    found = lake.found(now=committed + dt.timedelta(days=2))["rollup"]
+    assert found.startswith("gold/progress: 1 commit wait")
+    assert "the first for 2 d 0 h" in found
+
+
+def test_nothing_rolled_up_and_gold_that_cannot_be_read_from_here(tmp_path: Path) -> None:
+    bare = Lake(tmp_path / "lake")
+    assert bare.found().keys() == {"silent", "missing"}
+    assert bare.found(with_gold=False).keys() == {"silent", "unknown"}
+
+
+def test_gold_of_another_version_and_of_another_protocol(lake: Lake, tmp_path: Path) -> None:
+    (lake.root / tables.SLA.path).rename(tmp_path / "away")
+    fewer = tables.Table("gold", "sla", "", tables.SLA.columns[:-1])
+    DeltaTable.create(
+        f"{lake.root}/{tables.SLA.path}", schema=arrow.schema(fewer),
+        configuration={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    found = lake.found()
+    assert "gold/sla: verdict is missing, not string" in found["schema"]
+    assert "deletionVectors" in found["protocol"]
+
+
+def test_a_broker_that_no_agent_reads(lake: Lake) -> None:
+    lake.subjects("broker-1", "broker-7")
+    assert lake.found().keys() == {"unwatched"}
+
+
+def test_the_command_tells_a_pipe_and_a_program(lake: Lake) -> None:
+    """Two of the findings are of the clock of today: the lake's agents ended in 2026."""
+    run = CliRunner().invoke(main, ["doctor", str(lake.root), "--days", "400"])
+    assert run.exit_code == 4, run.output
+    assert run.stdout.startswith(f"{lake.root}: ")
+    assert "[silent]" in run.stdout
+    told = json.loads(
+        CliRunner().invoke(main, ["doctor", str(lake.root), "--days", "400", "--json"]).stdout
+    )
+    assert not told["good"]
+    assert {one["check"] for one in told["findings"]} >= {"silent"}
+    assert len(told["agents"]) == 3
+
+
+def test_the_command_ends_with_0_where_all_is_well(tmp_path: Path) -> None:
+    fresh = Lake(tmp_path / "lake")
+    start = dt.datetime.now(dt.UTC).timestamp() - BASE.timestamp() - HOUR
+    for number in (1, 2):
+        batch = told(f"agent-{number}", f"broker-{number}", start, start + HOUR - 300)
+        fresh.deliver(f"agent-{number}", 1, batch)
+    fresh.event("agent_start", start)
+    fresh.rolled_up(dt.datetime.now(dt.UTC))
+    run = CliRunner().invoke(main, ["doctor", str(fresh.root)])
+    assert (run.exit_code, run.stdout.count("\n")) == (0, 1), run.output
+    assert ": all well. 2 agents in 7 days" in run.stdout
+
+
+def test_the_command_fails_with_one_line(tmp_path: Path) -> None:
+    run = CliRunner().invoke(main, ["doctor", str(tmp_path)])
+    assert run.exit_code == 1
+    assert len(run.stderr.splitlines()) == 1
+    assert CliRunner().invoke(main, ["doctor", str(tmp_path), "--days", "0"]).exit_code == 2
+
+
+def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Lake) -> None:
+    command = [sys.executable, "-m", "tests.delta_rs_alone", "doctor", str(lake.root), "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 4, ran.stderr
+    assert json.loads(ran.stdout)["findings"]
+
+
+def test_a_lake_on_s3_is_looked_at_and_exported_and_no_secret_is_told(tmp_path: Path) -> None:
+    with S3Server.start(tmp_path / "s3") as server:
+        url, options = server.url("lake"), server.options
+        bronze_commits.make(url, options)
+        bronze_commits.commit_all(url, options, "a", range(1, 3))
+        row = {"grain": "5m", "period": "2026-11-16", "cluster": "c", "window": BASE}
+        row |= {"metric": "a.b", "topic": "t", "mean": 1.0}
+        gold_builder.put(url, tables.TOPICS, row, options=options)
+        right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"
+        right.write_text(yaml.safe_dump(options))
+        wrong.write_text(yaml.safe_dump({**options, "aws_secret_access_key": "not-this-one"}))
+
+        def ran(file: Path, *command: str) -> Result:
+            return CliRunner().invoke(main, [*command, "--options-file", str(file)])
+
+        seen = ran(right, "doctor", url, "--days", "400")
+        assert seen.exit_code == 4, seen.output
+        assert "[silent]" in seen.stdout
+        told = ran(right, "export", url, "topics", "--format", "csv")
+        assert '"a.b"' in told.stdout, told.output
+        for command in (("doctor", url), ("export", url, "topics", "--format", "csv")):
+            refused = ran(wrong, *command)
+            assert refused.exit_code == 1
+            assert len(refused.stderr.splitlines()) == 1
+            assert "not-this-one" not in refused.output
+            assert options["aws_secret_access_key"] not in refused.output

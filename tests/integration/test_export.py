@@ -1,0 +1,174 @@
+"""``jmxlake export`` of real tables of gold, read back by the tools it is for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from lakehouse import tables
+from lakehouse.cli import main
+from tests import bronze_commits, gold_builder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+START = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
+ISR, LAG = "kafka.partition.under_min_isr", "kafka.topic.remote_copy_lag.bytes"
+ODD = 'cli"ent\\\n,\t\r\u2028\u202e=1+1'
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two hours of two metrics, every five minutes, out of order, and a client with an odd name."""
+    root = tmp_path_factory.mktemp("export") / "la ke"
+    bronze_commits.make(str(root), {})
+    for grain, step in (("5m", 300), ("1h", 3600)):
+        rows = []
+        for number in reversed(range(7200 // step)):
+            at = START + dt.timedelta(seconds=number * step)
+            usual = {"grain": grain, "period": "2026-11-16", "cluster": "c", "window": at}
+            for metric in (LAG, ISR):
+                known = {"mean": number / 4, "positive_us": number, "known_wrong": False}
+                rows += [
+                    {**usual, "metric": metric, "topic": topic, **(known if number else {})}
+                    for topic in ("t2", "t1")
+                ]
+            client = {"metric": "kafka.client.produce.throttle_time", "client_id": ODD}
+            gold_builder.put(root, tables.CLIENTS, {**usual, **client, "max": 1.5})
+        gold_builder.put(root, tables.TOPICS, *rows)
+    subject = {"cluster": "c", "kind": "topic", "topic": "t1", "first_seen": START}
+    attributes = [("kafka.topic.partitions", 3.0)]
+    gold_builder.put(
+        root, tables.SUBJECTS, {**subject, "last_seen": START, "attributes": attributes}
+    )
+    return root
+
+
+def export(lake: Path, *arguments: Any) -> Result:
+    return CliRunner().invoke(main, ["export", str(lake), *map(str, arguments)])
+
+
+def test_parquet_is_read_by_other_tools_and_holds_every_row(lake: Path, tmp_path: Path) -> None:
+    file = tmp_path / "top*ics [1]?.parquet"
+    run = export(lake, "topics", "--format", "parquet", "--out", file)
+    assert run.exit_code == 0, run.output
+    assert f"jmxlake: 104 rows in {file}" in run.stderr
+    assert run.stdout == ""
+    assert list(tmp_path.iterdir()) == [file]
+    plain = tmp_path / "plain.parquet"
+    file.rename(plain)
+    schema = pq.read_schema(plain)
+    assert tuple(schema.names) == tables.TOPICS.column_names
+    assert str(schema.field("window").type) == "timestamp[us, tz=UTC]"
+    told = duckdb.read_parquet(str(plain)).aggregate(
+        "grain, metric, count(*), count(mean), sum(mean)", "grain, metric"
+    )
+    assert sorted(told.fetchall()) == [
+        ("1h", ISR, 4, 2, 0.5), ("1h", LAG, 4, 2, 0.5),
+        ("5m", ISR, 48, 46, 138.0), ("5m", LAG, 48, 46, 138.0),
+    ]  # fmt: skip
+
+
+def test_csv_goes_to_a_pipe_in_order(lake: Path) -> None:
+    span = ("--from", "2026-11-16T10:30:00Z", "--to", "2026-11-16T11:00")
+    run = export(lake, "topics", "--format", "csv", "--grain", "5m", "--metric", ISR, *span)
+    assert run.exit_code == 0, run.output
+    header, *lines = run.stdout.splitlines()
+    assert header.replace('"', "").split(",") == list(tables.TOPICS.column_names)
+    assert len(lines) == 12
+    assert lines[0].startswith(
+        f'"5m","2026-11-16","c",2026-11-16T10:30:00Z,"{ISR}","t1",,,1.5,,,6,,,,,false,'
+    )
+    assert [line.split(",")[5] for line in lines] == ['"t1"'] * 6 + ['"t2"'] * 6
+
+
+def test_csv_of_a_map_and_a_table_without_windows(lake: Path) -> None:
+    run = export(lake, "subjects", "--format", "csv")
+    assert run.stdout.splitlines()[1].endswith('"{""kafka.topic.partitions"": 3.0}"')
+
+
+def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> None:
+    run = export(lake, "topics", "--format", "openmetrics")
+    assert run.exit_code == 0, run.output
+    families = {one.name: one for one in text_string_to_metric_families(run.stdout)}
+    stems = {name.split(":")[1] for name in families}
+    assert stems == {"kafka_partition_under_min_isr", "kafka_topic_remote_copy_lag_bytes"}
+    mean = families["topic:kafka_partition_under_min_isr:mean"].samples
+    assert len(mean) == 2 * 23, "the first window is not known"
+    first = mean[0]
+    assert (first.labels, first.value) == ({"cluster": "c", "topic": "t1"}, 0.25)
+    assert float(first.timestamp) == START.timestamp() + 600
+    seconds = families["topic:kafka_partition_under_min_isr:positive_seconds"].samples
+    assert seconds[0].value == 1e-06
+
+
+def test_openmetrics_keeps_odd_names(lake: Path) -> None:
+    run = export(lake, "clients", "--format", "openmetrics", "--grain", "1h")
+    (family,) = text_string_to_metric_families(run.stdout)
+    assert [one.labels for one in family.samples] == [
+        {"cluster": "c", "client_id": ODD, "subject": "client_id"}
+    ] * 2
+    assert [float(one.timestamp) - START.timestamp() for one in family.samples] == [3600, 7200]
+
+
+def test_gold_may_lie_elsewhere(lake: Path, tmp_path: Path) -> None:
+    run = export(lake, "topics", "--format", "csv", "--gold", lake / "gold")
+    assert len(run.stdout.splitlines()) == 105
+    nowhere = export(lake, "topics", "--format", "csv", "--gold", tmp_path)
+    assert nowhere.exit_code == 1
+    assert "no such table; run jmxlake rollup first" in nowhere.stderr
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "openmetrics"])
+def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, form: str) -> None:
+    span = ("--from", "2025-11-16T10:00:00Z", "--to", "2025-11-17")
+    run = export(lake, "topics", "--format", form, "--out", tmp_path / "x", *span)
+    assert run.exit_code == 1
+    assert "there are no such rows; nothing was written" in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("topics", "--format", "parquet"), "needs --out FILE"),
+        (("topics", "--format", "csv", "--from", "2026-11-16"), "go together"),
+        (("sla", "--format", "openmetrics"), "sla has no form in OpenMetrics"),
+        (("subjects", "--format", "csv", "--grain", "1h"), "has no column grain"),
+        (("coverage", "--format", "csv", "--metric", "a.b"), "has no column metric"),
+        (("topics", "--format", "csv", "--metric", "a'b"), "is no name of a metric"),
+        (("runs", "--format", "csv"), "'runs' is not one of"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(lake: Path, arguments: tuple[str, ...], told: str) -> None:
+    run = export(lake, *arguments)
+    assert run.exit_code == 2, run.output
+    assert told in " ".join(run.stderr.split())
+
+
+def test_a_table_that_breaks_off_leaves_the_file_that_was_there(lake: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("before")
+    run = export(lake, "progress", "--format", "csv", "--out", file)
+    assert run.exit_code == 1
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_it_needs_neither_spark_nor_pandas_nor_pyarrow(lake: Path, tmp_path: Path) -> None:
+    for form in ("parquet", "openmetrics", "csv"):
+        command = [sys.executable, "-m", "tests.delta_rs_alone", "export", str(lake), "topics"]
+        command += ["--format", form, "--out", str(tmp_path / form)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert ran.returncode == 0, ran.stderr
+    assert {one.name for one in tmp_path.iterdir()} == {"parquet", "openmetrics", "csv"}

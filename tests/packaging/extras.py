@@ -1,0 +1,131 @@
+"""Each extra alone, in a clean environment: what it is for works, and it brings nothing heavy."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse import tables
+from tests import bronze_commits, gold_builder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.packaging.conftest import Environment
+
+    Make = Callable[[str | None], Environment]
+
+HEAVY = {"pyspark", "py4j", "delta-spark", "pandas", "pyarrow", "numpy"}
+OF_TESTS = {"pytest", "duckdb", "polars", "hypothesis", "mypy", "ruff", "confluent-kafka"}
+_INSTALLED = """
+from importlib.metadata import distributions
+print("\\n".join(sorted(one.metadata["Name"].lower() for one in distributions())))
+"""
+_IMPORT = """
+import importlib, pkgutil
+package = importlib.import_module({name!r})
+names = [one.name for one in pkgutil.walk_packages(package.__path__, {name!r} + ".")]
+for one in names:
+    importlib.import_module(one)
+print(len(names))
+"""
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("lake")
+    bronze_commits.make(str(root), {})
+    bronze_commits.commit_all(str(root), {}, "a", range(1, 3))
+    for table in tables.GOLD:
+        gold_builder.put(root, table)
+    return root
+
+
+def installed(environment: Environment) -> set[str]:
+    return set(environment.python(_INSTALLED).split())
+
+
+def imported(environment: Environment, package: str) -> int:
+    return int(environment.python(_IMPORT.format(name=package)))
+
+
+@pytest.mark.parametrize("extra", [None, "agent", "jmxquery", "maintain", "lakehouse", "connect"])
+def test_both_programs_say_what_they_can_do(environment: Make, extra: str | None) -> None:
+    made = environment(extra)
+    for program in ("jmxlake", "jmxlake-agent"):
+        for option in ("--help", "--version"):
+            ran = made.run(program, option)
+            assert ran.returncode == 0, ran.stderr
+    assert not installed(made) & OF_TESTS
+
+
+@pytest.mark.parametrize("extra", [None, "agent", "jmxquery", "maintain"])
+def test_what_runs_beside_brokers_brings_no_spark(environment: Make, extra: str | None) -> None:
+    assert not installed(environment(extra)) & HEAVY
+
+
+def test_the_agent_works(environment: Make, tmp_path: Path) -> None:
+    made = environment("agent")
+    assert imported(made, "collector") > 100
+    beans = made.run("jmxlake-agent", "beans", "--json")
+    assert beans.returncode == 0, beans.stderr
+    assert len(beans.stdout.splitlines()) > 50
+    for what in ("config", "unit"):
+        assert made.run("jmxlake-agent", what).stdout
+    wrong = tmp_path / "agent.yaml"
+    wrong.write_text("{}")
+    ran = made.run("jmxlake-agent", "check", "--config", str(wrong))
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_maintenance_the_doctor_and_exports_work(
+    environment: Make, lake: Path, tmp_path: Path
+) -> None:
+    made = environment("maintain")
+    for package in ("maintain", "doctor", "export"):
+        assert imported(made, f"lakehouse.{package}") >= 5
+    plans = made.run("jmxlake", "maintain", str(lake), "--dry-run", "--json")
+    assert len(json.loads(plans.stdout)["tables"]) == 4, plans.stderr
+    told = made.run("jmxlake", "doctor", str(lake), "--days", "400", "--json")
+    assert told.returncode == 4, told.stderr
+    assert json.loads(told.stdout)["agents"]
+    file = str(tmp_path / "x.parquet")
+    ran = made.run("jmxlake", "export", str(lake), "topics", "--format", "parquet", "--out", file)
+    assert (ran.returncode, "no such rows" in ran.stderr) == (1, True), ran.stderr
+
+
+def test_the_lakehouse_is_whole(environment: Make, lake: Path) -> None:
+    made = environment("lakehouse")
+    assert imported(made, "lakehouse") > 80
+    assert made.run("jmxlake", "doctor", str(lake)).returncode == 4
+    assert installed(made) >= {"pyspark", "delta-spark"}
+    assert not installed(made) & {"pandas", "pyarrow", "jpype1", "apscheduler"}
+
+
+def test_over_connect_there_is_a_client(environment: Make) -> None:
+    made = environment("connect")
+    assert made.python("import pyspark.sql.connect.session as s; print(s.SparkSession.__name__)")
+
+
+@pytest.mark.parametrize(
+    ("extra", "command", "needed"),
+    [
+        (None, ("jmxlake-agent", "beans"), "jmxlake[agent]"),
+        (None, ("jmxlake", "maintain", "/nowhere"), "jmxlake[maintain]"),
+        (None, ("jmxlake", "doctor", "/nowhere"), "jmxlake[maintain]"),
+        (None, ("jmxlake", "export", "/nowhere", "topics", "--format", "csv"), "jmxlake[maintain]"),
+        ("maintain", ("jmxlake", "rollup", "/nowhere"), "jmxlake[lakehouse]"),
+        ("lakehouse", ("jmxlake-agent", "beans"), "jmxlake[agent]"),
+    ],
+)
+def test_what_is_not_installed_is_one_line_that_says_what_to_install(
+    environment: Make, extra: str | None, command: tuple[str, ...], needed: str
+) -> None:
+    ran = environment(extra).run(*command)
+    assert ran.returncode == 1
+    assert ran.stderr.count("\n") == 1, ran.stderr
+    assert needed in ran.stderr

@@ -1,0 +1,377 @@
+"""What the doctor concludes: plain facts go in, findings come out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakehouse import tables
+from lakehouse.doctor import clocks, display, happenings, rolled_up, sources, standing, versions
+from lakehouse.doctor.accounts import Account, Failure, Hole, Source
+from lakehouse.doctor.clocks import Commit, Skew
+from lakehouse.doctor.diagnosis import Agent, Diagnosis, Question
+from lakehouse.doctor.finding import Check, Finding
+from lakehouse.doctor.happenings import Happening
+from lakehouse.doctor.rolled_up import Progress, Reach
+from lakehouse.doctor.standing import Standing
+from lakehouse.maintain.place import Place
+from lakehouse.maintain.plan import day_of
+
+NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
+MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
+BROKER = Source("cluster-a", "broker-1")
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def account(**changed: Any) -> Account:
+    told = {"source": BROKER, "family": "min_isr", "agent": "a", "told": NOW, "seen": NOW}
+    return Account(**{**told, **changed})
+
+
+def silent(*accounts: Account) -> list[Finding]:
+    return sources.silent(accounts, NOW, sources.LATE)
+
+
+def brief(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(one.severity, one.check) for one in findings]
+
+
+def test_who_tells_and_sees_is_well() -> None:
+    assert silent(account(), account(family="topology", told=NOW - 29 * MINUTE)) == []
+
+
+def test_a_source_of_which_nobody_tells_is_silent_since() -> None:
+    (found,) = silent(
+        account(agent="old", told=NOW - 5 * HOUR, seen=NOW - 5 * HOUR),
+        account(agent="new", told=NOW - 3 * HOUR, seen=NOW - 4 * HOUR),
+    )
+    assert brief([found]) == [("error", "silent")]
+    assert found.where == "cluster-a broker-1"
+    assert "since 2026-11-18 09:00:00 UTC, for 3 h 0 m" in found.what
+    assert "agent new" in found.what
+
+
+def test_of_two_agents_one_that_works_is_enough() -> None:
+    assert silent(account(agent="old", told=NOW - 5 * HOUR, seen=NOW - 5 * HOUR), account()) == []
+
+
+def test_an_agent_that_reads_nothing_is_another_thing_than_a_silent_one() -> None:
+    failing = {"outcome": "refused", "error": "connection refused by broker-1"}
+    (found,) = silent(account(seen=NOW - 3 * HOUR, **failing))
+    assert brief([found]) == [("error", "unread")]
+    assert "refused (connection refused by broker-1)" in found.what
+    (never,) = silent(account(seen=None, **failing))
+    assert brief([never]) == [("error", "unread")]
+
+
+def test_one_family_of_a_source_that_is_read_is_a_warning() -> None:
+    failing = account(family="offsets", seen=NOW - 3 * HOUR, outcome="timeout", error="no answer")
+    assert brief(silent(account(), failing)) == [("warning", "family")]
+    taken_out = account(family="offsets", seen=NOW - 3 * HOUR, told=NOW - 3 * HOUR)
+    assert silent(account(), taken_out) == [], "nobody tries it any more"
+    history = account(family="metadata_log", seen=NOW - HOUR)
+    assert silent(account(), history) == [], "a history is told late"
+
+
+def test_who_tells_of_the_future_alone_is_a_matter_of_clocks() -> None:
+    odd = account(told=None, seen=None, ahead=NOW + 2 * DAY)
+    assert silent(odd) == []
+    (found,) = clocks.future([odd, account()], NOW)
+    assert brief([found]) == [("error", "clock_future")]
+    assert "2 d 0 h from now" in found.what
+
+
+def hole(length: dt.timedelta, **changed: Any) -> Hole:
+    told = {"source": BROKER, "family": "min_isr", "number": 1, "total": length}
+    return Hole(**{**told, "longest": (NOW - DAY, NOW - DAY + length), **changed})
+
+
+def test_long_gaps_are_told_with_what_agents_said_meanwhile() -> None:
+    failure = Failure(BROKER, "timeout", 20 * MINUTE, "no answer in 5 s")
+    (found,) = sources.gaps([hole(40 * MINUTE), hole(11 * MINUTE, family="log")], [failure], 7)
+    assert brief([found]) == [("warning", "gap")]
+    assert "not seen for 40 m 0 s from 2026-11-17 12:00:00 UTC" in found.what
+    assert "2 of its families, min_isr the longest" in found.what
+    assert "timeout for 20 m 0 s (no answer in 5 s)" in found.what
+    (silence,) = sources.gaps([hole(40 * MINUTE)], [], 7)
+    assert "no agent told anything of that time" in silence.what
+
+
+def test_short_gaps_are_everyday_life() -> None:
+    assert sources.gaps([hole(9 * MINUTE, number=40, total=6 * HOUR)], [], 7) == []
+
+
+def test_a_broker_that_nobody_reads_is_found_while_it_exists() -> None:
+    known = [(BROKER, NOW), (Source("cluster-a", "broker-2"), NOW - HOUR)]
+    known += [(Source("cluster-a", "broker-3"), NOW - 8 * DAY)]
+    known += [(Source("cluster-a", "controller-9"), NOW)]
+    found = sources.unwatched(known, [account()], NOW, 7 * DAY)
+    assert [one.where for one in found] == ["cluster-a broker-2"]
+
+
+def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
+    over = [account(dropped_series=7), account(family="log", dropped_series=1_200), account()]
+    (found,) = sources.capped(over)
+    assert found.what.startswith("up to 1,200 series beyond the cap")
+    assert found.what.endswith("log, min_isr")
+
+
+def test_dropped_batches_are_told_of_events_and_accounts_together() -> None:
+    event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93")
+    lost = Failure(BROKER, "dropped", 6 * HOUR, "the spool was full: spool.max_size")
+    other = Failure(Source("cluster-a", "broker-2"), "dropped", HOUR, None)
+    found = happenings.dropped([event], [lost, other])
+    assert brief(found) == [("error", "dropped")] * 2
+    assert "batches 17..93, the last at 2026-11-18 11:00:00 UTC; 6 h 0 m" in found[0].what
+    assert "1 h 0 m are without runs" in found[1].what
+
+
+@pytest.mark.parametrize("kind", ["spool_damaged", "spool_tail_lost", "spool_restored"])
+def test_what_befell_a_spool_is_told(kind: str) -> None:
+    assert brief(happenings.disturbed([Happening(BROKER, kind, 1, NOW)], 7)) == [
+        ("warning", "spool")
+    ]
+
+
+def test_a_clock_that_was_set_and_an_agent_that_restarts_are_told() -> None:
+    step = Happening(BROKER, "clock_step", 3, NOW, "1000000", "91000000")
+    starts = Happening(BROKER, "agent_start", 36, NOW)
+    found = happenings.disturbed([step, starts], 7)
+    assert brief(found) == [("warning", "restarts"), ("warning", "clock_set")]
+    assert "3 times in 7 days, the last time by +1 m 30 s" in found[1].what
+    odd = Happening(BROKER, "clock_step", 1, NOW, None, "soon")
+    assert "the last time by" not in happenings.disturbed([odd], 7)[0].what
+    few = [Happening(BROKER, "agent_start", 35, NOW), Happening(BROKER, "leader_change", 999, NOW)]
+    assert happenings.disturbed(few, 7) == []
+
+
+def commit(agent: str, seconds: float, *, at_once: bool = True, software: str = "1") -> Commit:
+    return Commit(agent, NOW + dt.timedelta(seconds=seconds), software, at_once)
+
+
+def test_a_log_whose_instants_go_back_tells_whose_clock_is_ahead() -> None:
+    made = [commit("a", 300), commit("b", 10), commit("a", 600), commit("c", 330)]
+    assert clocks.skews(made) == [
+        Skew("a", "b", dt.timedelta(seconds=290)),
+        Skew("a", "c", dt.timedelta(seconds=270)),
+    ]
+    (found,) = clocks.differing(clocks.skews(made), 3, {"a": ["c/broker-1"]})
+    assert found.where == "c/broker-1"
+    assert "is ahead of that of agent b" in found.what
+    assert "by 4 m 50 s or more; 2 agents of 2 others contradict it" in found.what
+
+
+def test_the_one_that_is_behind_is_named_where_it_is_alone() -> None:
+    made = [commit("a", 0), commit("b", 1), commit("c", 2), commit("d", -900)]
+    (found,) = clocks.differing(clocks.skews(made), 4, {})
+    assert found.where == "agent d"
+    assert "is behind that of" in found.what
+    assert "3 agents of 3 others" in found.what
+
+
+def test_of_two_nobody_knows_who_is_right() -> None:
+    (found,) = clocks.differing(clocks.skews([commit("a", 300), commit("b", 0)]), 2, {})
+    assert "either of the two may be wrong" in found.what
+
+
+def test_a_commit_that_was_tried_again_says_nothing_of_when_it_landed() -> None:
+    assert clocks.skews([commit("a", 300), commit("b", 0, at_once=False)]) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 200), st.floats(0, 20)), max_size=40),
+    st.fixed_dictionaries({one: st.floats(-400, 400) for one in "abcd"}),
+)
+def test_no_skew_is_told_that_is_not_there(
+    made: list[tuple[str, float, float]], skew: dict[str, float]
+) -> None:
+    """Commits land one after the other, each up to 20 s after its instant was taken."""
+    landed, told = 0.0, []
+    for agent, pause, delay in made:
+        landed += pause
+        told.append(commit(agent, landed + skew[agent] - delay))
+    for one in clocks.skews(told):
+        true = skew[one.ahead] - skew[one.behind]
+        assert one.least.total_seconds() <= true + 20 + 1e-3
+    for (first, *_), (second, pause, _) in pairwise(made):
+        sure = skew[first] - skew[second] - pause - 20
+        if first != second and sure > clocks.LEAST.total_seconds():
+            assert any((one.ahead, one.behind) == (first, second) for one in clocks.skews(told))
+
+
+def test_commits_that_do_not_say_whose_they_are_do_not_count() -> None:
+    info = {"timestamp": 1_000, "operationMetrics": {"num_retries": 0}}
+    ours = {**info, tables.COMMIT_AGENT: "a", tables.COMMIT_VERSION: "0.2"}
+    retried = {**ours, "timestamp": 2_000, "operationMetrics": {"num_retries": 1}}
+    assert clocks.commits([retried, info, ours]) == [
+        Commit("a", dt.datetime.fromtimestamp(1, dt.UTC), "0.2", at_once=True),
+        Commit("a", dt.datetime.fromtimestamp(2, dt.UTC), "0.2", at_once=False),
+    ]
+
+
+def test_agents_of_several_versions_are_named() -> None:
+    software = versions.newest([commit("a", 0, software="0.9.0"), commit("b", 1, software="0.10")])
+    read = {"a": ["c/broker-1"], "b": ["c/broker-2"], "x": ["c/broker-3"]}
+    found = versions.of_agents(software, ["a", "b", "x"], "0.9.0", read)
+    assert brief(found) == [
+        ("info", "agent_version"), ("warning", "agent_version"), ("info", "agent_version"),
+    ]  # fmt: skip
+    assert "0.9.0: c/broker-1; 0.10: c/broker-2" in found[0].what, "by number, not by letter"
+    assert "version 0.10, this command is of 0.9.0" in found[1].what
+    assert "1 agent did not tell of what version: x" in found[2].what
+    assert versions.of_agents(software, ["a"], "0.9.0", read) == []
+
+
+def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:
+    other = Source("cluster-a", "broker-2")
+    new = account(kafka_version="4.3.1", catalogue="x", told=NOW)
+    old = account(kafka_version="4.2.0", catalogue="y", told=NOW - HOUR)
+    assert versions.of_clusters([new, old]) == [], "it was upgraded"
+    beside = account(source=other, kafka_version="4.2.0", catalogue="y")
+    assert brief(versions.of_clusters([new, beside])) == [
+        ("info", "kafka_version"), ("info", "catalogue"),
+    ]  # fmt: skip
+    silent_on_it = account(source=other)
+    assert versions.of_clusters([new, silent_on_it]) == []
+
+
+def stands(**changed: Any) -> Standing:
+    told = {"table": tables.RUNS, "version": 1000, "files": 100, "size": 1, "protocol": (1, 4)}
+    return Standing(**{**told, "checked": 900, "cleaned": day_of(NOW), **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, []),
+        ({"files": 3_000}, []),
+        ({"files": 3_001}, [("warning", "files")]),
+        ({"files": 30_001}, [("error", "files")]),
+        ({"checked": 800}, []),
+        ({"checked": 799}, [("warning", "uncheckpointed")]),
+        ({"checked": -1, "version": 2_001}, [("error", "uncheckpointed")]),
+        ({"cleaned": day_of(NOW) - 3}, []),
+        ({"cleaned": day_of(NOW) - 4}, [("warning", "log")]),
+        ({"cleaned": -1}, [("warning", "log")]),
+    ],
+)
+def test_a_table_beyond_its_budget_is_told(changed: dict[str, Any], expected: list[Any]) -> None:
+    assert brief(standing.kept(stands(**changed), NOW, 90 * DAY, None)) == expected
+
+
+def test_a_young_table_needs_no_cleaning_and_the_reason_is_told_of_an_old_one() -> None:
+    assert standing.kept(stands(cleaned=-1), NOW, 30 * DAY, None) == []
+    (found,) = standing.kept(stands(cleaned=-1), NOW, 90 * DAY, "no rollup has been recorded")
+    assert found.what.endswith("were never cleaned up, and grow: no rollup has been recorded")
+
+
+def test_commits_a_day_are_told_where_enough_are_known() -> None:
+    hours = [NOW + HOUR * number for number in range(13)]
+    assert standing.commits_a_day(hours) == 24
+    assert standing.commits_a_day(hours[::-1]) == 24
+    assert standing.commits_a_day([NOW, NOW + MINUTE]) is None
+    assert standing.commits_a_day([]) is None
+    assert brief(standing.growth(stands(commits_a_day=10_001))) == [("warning", "log_growth")]
+    assert standing.growth(stands(commits_a_day=10_000)) == []
+    assert standing.growth(stands()) == []
+
+
+def reached(version: int, since: dt.timedelta | None, **changed: Any) -> Reach:
+    told = {"at": NOW - HOUR, "runs_version": 90, "runs_id": "i", "late_rows": 0}
+    unread = None if since is None else NOW - since
+    return Reach(Progress(**{**told, **changed}), version, "i", unread)
+
+
+@pytest.mark.parametrize(
+    ("reach", "expected"),
+    [
+        (Reach(None, 5, "i"), ["warning"]),
+        (reached(90, None), []),
+        (reached(90, None, runs_id=None), []),
+        (reached(90, None, runs_id="other"), ["error"]),
+        (reached(89, None), ["error"]),
+        (reached(99, HOUR), []),
+        (reached(99, 3 * HOUR), ["info"]),
+        (reached(99, 27 * HOUR), ["warning"]),
+        (reached(99, 26 * DAY), ["error"]),
+        (reached(99, None), ["error"]),
+    ],
+)
+def test_a_rollup_that_is_behind_is_told_by_what_waits(reach: Reach, expected: list[str]) -> None:
+    assert [one.severity for one in rolled_up.behind(reach, NOW)] == expected
+
+
+def test_rows_that_were_not_used_are_told() -> None:
+    assert "of the last 7 days could not be used: it ends" in (
+        rolled_up.unused([("it ends before it starts", 3)], 7)[0].what
+    )
+    assert rolled_up.late(None, 7) == []
+    assert rolled_up.late(reached(90, None).progress, 7) == []
+    assert brief(rolled_up.late(reached(90, None, late_rows=2).progress, 7)) == [
+        ("warning", "rollup")
+    ]
+
+
+def diagnosis(*findings: Finding) -> Diagnosis:
+    question = Question(Place("/lake"), NOW, 7, sources.LATE, "0.1.0")
+    agents = [Agent("a", ("c/broker-1",), NOW - 5 * MINUTE, "0.1.0")]
+    return Diagnosis(question, [stands(commits_a_day=288)], agents, list(findings))
+
+
+WORST = Finding("error", "silent", "c broker-1", "nobody told", "look there")
+LEAST = Finding("info", "catalogue", "c", "two catalogues", "make them one")
+
+
+def test_a_pipe_gets_a_whole_line_a_finding_the_worst_first() -> None:
+    text = display.shown(diagnosis(LEAST, WORST), terminal=False)
+    assert text.splitlines() == [
+        "/lake: 1 error. 1 agent in 7 days, told until 2026-11-18 11:55:00 UTC (5 m 0 s ago)",
+        "error c broker-1: nobody told. Look there. [silent]",
+        "info c: two catalogues. Make them one. [catalogue]",
+    ]
+
+
+def test_a_terminal_gets_the_tables_too() -> None:
+    text = display.shown(diagnosis(WORST), terminal=True)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert plain != text, "it has colours"
+    assert re.search(r"bronze/runs +1,000 +100 +1.B +100 +288 +1/4", plain)
+    assert "Nobody told." in plain
+
+
+@pytest.mark.parametrize("on", ["terminal", "pipe"])
+def test_names_of_others_change_nothing_but_themselves(on: str) -> None:
+    odd = "[red]\x1b[2J\u202e\n" + "y" * 32_000
+    (found,) = silent(account(source=Source("c", odd), told=NOW - DAY, seen=None, agent=odd))
+    text = display.shown(diagnosis(found), terminal=on == "terminal")
+    assert "\x1b[2J" not in text
+    assert "\u202e" not in text
+    assert "\\u001b[2J" in text
+    assert "[red]" in text
+    assert len(text) < 3_000
+    if on == "pipe":
+        assert len(text.splitlines()) == 2
+
+
+def test_only_what_somebody_must_do_is_not_good() -> None:
+    assert diagnosis().good
+    assert diagnosis(LEAST).good
+    assert not diagnosis(LEAST, WORST).good
+    assert "all well" in display.shown(diagnosis(LEAST), terminal=False)
+
+
+def test_every_check_and_key_of_the_json_stands_in_the_docs() -> None:
+    docs = (DOCS / "doctor.md").read_text()
+    for check in get_args(Check):
+        assert f"| `{check}` |" in docs
+    told = display.as_json(diagnosis(WORST))
+    for keys in (told, told["findings"][0], told["tables"][0], told["agents"][0]):
+        for key in keys:
+            assert f"`{key}`" in docs
