@@ -13,7 +13,8 @@ LakehouseError
 │   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
-└── PeriodError             the period asked for makes no sense
+├── PeriodError             the period asked for makes no sense
+└── SubjectError            nobody, or more than one, has the name asked for
 """
 
 from __future__ import annotations
@@ -73,3 +74,7 @@ class ObjectiveError(LakehouseError):
 
 class PeriodError(LakehouseError):
     """The period asked for makes no sense."""
+
+
+class SubjectError(LakehouseError):
+    """Nobody in the lake has the name asked for, or more than one has."""

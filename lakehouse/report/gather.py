@@ -80,6 +80,10 @@ class Gold:
         """Rows of a table at the coarsest grain of whose windows the period is made."""
         return self._rows(table, self.whole_grain)
 
+    def finest(self, table: Table) -> DataFrame:
+        """Rows of a table at the finest grain."""
+        return self._rows(table, grains.name(self.window_seconds))
+
     def _rows(self, table: Table, grain: str) -> DataFrame:
         rows = lakes.read(self.spark, self.lake, table)
         rows = sla.in_period(rows, self.period)
@@ -168,7 +172,7 @@ class Gold:
         undated = F.col("reason").isin(*_UNDATED)
         every = lakes.read(self.spark, self.lake, tables.REJECTED)
         every = every.where((F.col("cluster") == self.cluster) & undated)
-        within = self._rows(tables.REJECTED, grains.name(self.window_seconds)).where(~undated)
+        within = self.finest(tables.REJECTED).where(~undated)
         rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 

@@ -1,0 +1,231 @@
+"""What a story is made of, read from the lake: of bronze no more than the subject's own rows.
+
+Spark puts runs together that touch, so that no more rows come here than there were incidents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import tables
+from lakehouse import lake as lakes
+from lakehouse.errors import TableNotFoundError
+from lakehouse.explain.intervals import Stretch
+from lakehouse.explain.silence import Attempt
+from lakehouse.metrics import flagged, is_counter
+from lakehouse.sla import Times
+from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakehouse.explain.subject import Asked
+    from lakehouse.explain.watched import Watched
+    from lakehouse.report.gather import Gold
+
+Row = dict[str, Any]
+
+MOST: Final = 50_000
+"""Rows of one kind that a story takes; it says where it ends for want of more."""
+
+OF_SOURCES: Final = (
+    "agent_start", "source_restart", "version_change", "clock_step", "batch_dropped",
+    "spool_damaged", "spool_tail_lost", "spool_restored",
+)  # fmt: skip
+"""Events of whoever tells of a subject; all others are of a subject itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that a story is made of; instants in microseconds.
+
+    Attributes:
+        stretches: When the subject was bad.
+        totals: By metric, windows with the greatest total of all brokers.
+        attempts: What became of attempts to read whoever may tell of it.
+        events: What was noticed of it and of its sources, oldest first.
+        times: By objective, the windows with good and bad time.
+        until: Where the story ends, for there is too much to tell; None: it is whole.
+    """
+
+    stretches: list[Stretch]
+    totals: dict[str, list[tuple[int, int, float]]]
+    attempts: list[Attempt]
+    events: list[Row]
+    times: dict[str, dict[int, Times]]
+    until: int | None = None
+
+
+def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
+    """The evidence of a subject in the period of ``gold``.
+
+    Raises:
+        TableNotFoundError: The lake lacks gold.
+    """
+    runs = bad_runs(gold, asked, watched).orderBy("s").limit(MOST + 1).collect()
+    until = runs[MOST]["s"] if len(runs) > MOST else None
+    stretches = [
+        Stretch(r["metric"], r["part"], r["source"], r["lane"], r["s"], r["e"], r["worst"],
+                r["total"])
+        for r in runs[:MOST]
+    ]  # fmt: skip
+    return Evidence(
+        stretches,
+        _totals(gold, asked, watched),
+        _attempts(gold, asked, watched),
+        _events(gold, asked),
+        _times(gold, asked),
+        until,
+    )
+
+
+def bad_runs(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> DataFrame:
+    """The subject's runs above zero, as stretches (``s`` to ``e``) of each lane and series."""
+    metrics = sorted({metric for one in watched for metric in one.told_as})
+    rows = gold.bronze(tables.RUNS).where(
+        F.col("metric").isin(*metrics) & of_subject(asked) & (F.col("value") > 0)
+    )
+    start, end = F.unix_micros("start"), F.unix_micros("end")
+    tail = F.when(flagged(FLAG_NEXT_POSITIVE), 0).otherwise(F.col("tail_us"))
+    lead = F.when(flagged(FLAG_PREVIOUS_POSITIVE), 0).otherwise(F.col("lead_us"))
+    lanes = F.array(
+        _lane("seen", start, end),
+        F.when(~is_counter(), _lane("sure", start, F.greatest(start, end - tail))),
+        F.when(~is_counter(), _lane("may", start - lead, end)),
+    )
+    keys = ("metric", "part", "source", "lane")
+    pieces = rows.select("metric", _part(asked), "source", "value", F.explode(lanes).alias("x"))
+    pieces = pieces.select("*", "x.*").drop("x").where("s < e")
+    return stretches(pieces, keys, worst=F.max("value"), total=F.sum("value"))
+
+
+def stretches(pieces: DataFrame, keys: tuple[str, ...], **figures: Column) -> DataFrame:
+    """Pieces from ``s`` to ``e`` of the same keys that touch, as one.
+
+    Args:
+        pieces: With the keys, ``s`` and ``e``.
+        keys: What tells series apart.
+        figures: What is told of all pieces of a stretch, by name.
+    """
+    order = Window.partitionBy(*keys).orderBy("s", "e")
+    before = F.max("e").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    is_new = F.when(before.isNull() | (F.col("s") > before), 1).otherwise(0)
+    marked = pieces.withColumn("is_new", is_new)
+    numbered = marked.withColumn(
+        "number", F.sum("is_new").over(order.rowsBetween(Window.unboundedPreceding, 0))
+    )
+    named = [column.alias(name) for name, column in figures.items()]
+    return numbered.groupBy(*keys, "number").agg(
+        F.min("s").alias("s"), F.max("e").alias("e"), *named
+    )
+
+
+def of_subject(asked: Asked) -> Column:
+    """Whether a row of bronze is of the subject; pushed down to the files."""
+    names = ("topic", "user", "client_id", "group", "source")
+    if asked.kind == "client":
+        chosen = [F.col(name).eqNullSafe(getattr(asked.subject, name)) for name in names[1:3]]
+        return chosen[0] & chosen[1] & F.col("topic").isNull()
+    value = {name: getattr(asked.subject, name) for name in names}
+    name = "topic" if asked.kind == "partition" else asked.kind
+    found = F.col(f"`{name}`") == value[name]
+    return found & (F.col("partition") == asked.partition) if asked.kind == "partition" else found
+
+
+def _lane(name: str, start: Column, end: Column) -> Column:
+    return F.struct(F.lit(name).alias("lane"), start.alias("s"), end.alias("e"))
+
+
+def _part(asked: Asked) -> Column:
+    of = {
+        "topic": F.col("partition").cast("string"),
+        "partition": F.col("partition").cast("string"),
+        "group": F.concat_ws("/", "topic", "partition"),
+    }
+    return of.get(asked.kind, F.lit(None).cast("string")).alias("part")
+
+
+def _totals(
+    gold: Gold, asked: Asked, watched: Sequence[Watched]
+) -> dict[str, list[tuple[int, int, float]]]:
+    metrics = [one.metric for one in watched if one.worst == "total"]
+    if not metrics:
+        return {}
+    size = gold.window_seconds * 1_000_000
+    rows = gold.finest(tables.TOPICS).where(
+        F.col("metric").isin(*metrics) & of_subject(asked) & (F.col("max_total") > 0)
+    )
+    found: dict[str, list[tuple[int, int, float]]] = {}
+    for row in rows.select("metric", F.unix_micros("window").alias("at"), "max_total").collect():
+        found.setdefault(row["metric"], []).append((row["at"], row["at"] + size, row["max_total"]))
+    return found
+
+
+def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Attempt]:
+    """Of all sources, for each may have had something to tell of the subject; of a source its own.
+
+    Readings that went well are put together; what failed is told as it is.
+    """
+    rows = gold.bronze(tables.SCRAPES).withColumns(
+        {"s": F.unix_micros("start"), "e": F.unix_micros("end")}
+    )
+    if asked.kind == "source":
+        rows = rows.where(of_subject(asked))
+    elif all(one.families for one in watched):
+        families = sorted({family for one in watched for family in one.families})
+        rows = rows.where(F.col("family").isin(*families))
+    good = stretches(rows.where("outcome = 'ok'"), ("source", "family"))
+    good = good.select("source", "family", "s", "e", F.lit("ok").alias("outcome"),
+                       F.lit(None).cast("string").alias("error"))  # fmt: skip
+    bad = rows.where("outcome NOT IN ('ok', 'skipped')").select(*good.columns)
+    return [Attempt(*row) for row in good.unionByName(bad).collect()]
+
+
+def _events(gold: Gold, asked: Asked) -> list[Row]:
+    """What was noticed of the subject, and of the sources that may tell of it."""
+    try:
+        rows = lakes.read(gold.spark, gold.lake, tables.EVENTS)
+    except TableNotFoundError:
+        return []
+    first, last = gold.period.start, gold.period.end
+    of_sources = F.col("kind").isin(*OF_SOURCES)
+    if asked.kind == "source":
+        mine = F.col("source") == asked.subject.source
+    elif asked.kind == "client":
+        # A quota of all users or clients is this client's as well.
+        mine = (F.col("kind") == "quota_change") & F.col("topic").isNull()
+        for name in ("user", "client_id"):
+            value = getattr(asked.subject, name)
+            mine &= F.col(name).isNull() | F.col(name).eqNullSafe(value)
+    elif asked.kind == "partition":
+        of_it = F.col("partition").isNull() | (F.col("partition") == asked.partition)
+        mine = (F.col("topic") == asked.subject.topic) & of_it
+    else:
+        mine = of_subject(asked)
+    found = rows.where(
+        F.col("date").between(F.lit(first.date()), F.lit(last.date()))
+        & (F.col("cluster") == gold.cluster)
+        & (F.col("at") >= F.lit(first))
+        & (F.col("at") < F.lit(last))
+        & (mine if asked.kind == "source" else mine | of_sources)
+    ).withColumn("at", F.unix_micros("at"))
+    kept = found.drop("date", "cluster", "agent", "batch").orderBy("at", "source").limit(MOST)
+    return [row.asDict() for row in kept.collect()]
+
+
+def _times(gold: Gold, asked: Asked) -> dict[str, dict[int, Times]]:
+    """Good and bad time per objective and window; of a partition, its topic's."""
+    rows = gold.finest(tables.SLI)
+    for name in ("topic", "user", "client_id", "group", "source"):
+        rows = rows.where(F.col(f"`{name}`").eqNullSafe(getattr(asked.subject, name)))
+    rows = rows.select("objective", F.unix_micros("window").alias("at"), *Times._fields)
+    found: dict[str, dict[int, Times]] = {}
+    for row in rows.collect():
+        found.setdefault(row["objective"], {})[row["at"]] = Times(*row[2:])
+    return found
