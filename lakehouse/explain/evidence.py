@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import tables
 from lakehouse import lake as lakes
+from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.intervals import Stretch
 from lakehouse.explain.silence import Attempt
@@ -180,9 +180,12 @@ def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Atte
     elif all(one.families for one in watched):
         families = sorted({family for one in watched for family in one.families})
         rows = rows.where(F.col("family").isin(*families))
-    good = stretches(rows.where("outcome = 'ok'"), ("source", "family"))
-    good = good.select("source", "family", "s", "e", F.lit("ok").alias("outcome"),
-                       F.lit(None).cast("string").alias("error"))  # fmt: skip
+    good = stretches(
+        rows.where("outcome = 'ok'"), ("source", "family"), interval_us=F.max("interval_us")
+    )
+    none = F.lit(None).cast("string").alias("error")
+    good = good.select("source", "family", "s", "e", F.lit("ok").alias("outcome"), none,
+                       "interval_us")  # fmt: skip
     bad = rows.where("outcome NOT IN ('ok', 'skipped')").select(*good.columns)
     return [Attempt(*row) for row in good.unionByName(bad).collect()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
 from lakehouse.explain.watched import Watched
 
@@ -15,8 +15,24 @@ if TYPE_CHECKING:
 Lane = Literal["seen", "sure", "may"]
 Span = tuple[int, int]
 
+
+class Spanned(Protocol):
+    """Whatever lasts from an instant to another, microseconds."""
+
+    @property
+    def start(self) -> int:
+        """First instant."""
+
+    @property
+    def end(self) -> int:
+        """First instant after it."""
+
+
 LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")
 """As it was seen; less what may have ended earlier; with what may have begun earlier."""
+
+
+T = TypeVar("T", bound=Spanned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +102,8 @@ def intervals(
     """
     mine = [one for one in stretches if one.metric in watched.told_as]
     spans = union((one.start, one.end) for one in mine if one.lane == "seen")
-    seen, sure, may = (_shared(spans, [s for s in mine if s.lane == lane]) for lane in LANES)
-    peaks = _shared(spans, [Stretch("", None, "", "seen", *total) for total in totals])
+    seen, sure, may = (shared(spans, [s for s in mine if s.lane == lane]) for lane in LANES)
+    peaks = shared(spans, [Stretch("", None, "", "seen", *total) for total in totals])
     found: list[Interval] = []
     reached = 0
     for at, (start, end) in enumerate(spans):
@@ -109,16 +125,16 @@ def intervals(
     return found
 
 
-def _shared(spans: Sequence[Span], stretches: Iterable[Stretch]) -> list[list[Stretch]]:
-    """The stretches that overlap each of some spans, which are in order and do not touch."""
-    shared: list[list[Stretch]] = [[] for _ in spans]
+def shared(spans: Sequence[Span], things: Iterable[T]) -> list[list[T]]:
+    """What overlaps each of some spans, whose starts and ends are in order."""
+    found: list[list[T]] = [[] for _ in spans]
     ends = [end for _, end in spans]
-    for one in stretches:
+    for one in things:
         at = bisect_right(ends, one.start)
         while at < len(spans) and spans[at][0] < one.end:
-            shared[at].append(one)
+            found[at].append(one)
             at += 1
-    return shared
+    return found
 
 
 def union(spans: Iterable[Span]) -> list[Span]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.explain.intervals import Span, overlap, without
 
@@ -24,6 +24,7 @@ class Attempt(NamedTuple):
     end: int
     outcome: str
     error: str | None = None
+    interval_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +101,11 @@ def unknown(life: Span, window_us: int, known: Mapping[int, int]) -> list[tuple[
     """
     found: list[tuple[int, int, int]] = []
     for window in range(life[0] // window_us * window_us, life[1], window_us):
-        common = overlap((window, window + window_us), life)
-        if common is None:
-            continue
-        left = max(0, common[1] - common[0] - known.get(window, 0))
-        if not left:
-            continue
-        if found and found[-1][1] == common[0]:
-            start, _, before = found.pop()
-            found.append((start, common[1], before + left))
-        else:
-            found.append((*common, left))
+        start, end = max(window, life[0]), min(window + window_us, life[1])
+        left = max(0, end - start - known.get(window, 0))
+        if left and found and found[-1][1] == start:
+            first, _, before = found.pop()
+            found.append((first, end, before + left))
+        elif left:
+            found.append((start, end, left))
     return found
-
-
-def as_json(one: Silence, iso: Any) -> dict[str, Any]:
-    """As docs/explain.md describes it; ``iso`` writes instants."""
-    return {
-        "source": one.source,
-        "family": one.family,
-        "start": iso(one.start),
-        "end": iso(one.end),
-        "outcome": one.outcome,
-        "error": one.error,
-    }
