@@ -1,4 +1,4 @@
-"""The command ``jmxlake``: roll up, verify, state, report, maintain.
+"""The command ``jmxlake``: roll up, verify, state, report, explain, maintain.
 
 Spark is imported only when a command needs it, so that help is there at once.
 """
@@ -14,6 +14,7 @@ import click
 
 from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
+from lakehouse.commands.explain import explain
 from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.rollup import rollup, verify
 from lakehouse.errors import LakehouseError
@@ -55,7 +56,7 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-for _command in (rollup, verify, maintain, unit, completion):
+for _command in (rollup, verify, explain, maintain, unit, completion):
     main.add_command(_command)
 
 

@@ -69,6 +69,7 @@ class Interval:
         start: First instant at which anybody saw it.
         end: Instant until which somebody vouches for it.
         lead_us: Time before start in which it may already have been bad.
+        tail_us: Time before end in which it may have been over already.
         sure_us: Time that was bad for certain.
         worst: Greatest value, least and most; the same where it is known.
         parts: The parts that were bad in it.
@@ -79,6 +80,7 @@ class Interval:
     start: int
     end: int
     lead_us: int
+    tail_us: int
     sure_us: int
     worst: tuple[float, float]
     parts: tuple[str, ...]
@@ -115,6 +117,7 @@ def intervals(
                 start,
                 end,
                 max(0, start - earliest),
+                end - max((one.end for one in sure[at]), default=start),
                 length((one.start, one.end) for one in sure[at]),
                 _worst(watched, seen[at], [one.worst for one in peaks[at]]),
                 tuple(sorted({one.part for one in seen[at] if one.part is not None}, key=_natural)),

@@ -100,7 +100,9 @@ def _intervals(setting: Setting, evidence: Evidence, quiet: Sequence[Silence]) -
     ]
     if _unseen(setting):
         spans = union((one.start, one.end) for one in quiet)
-        found += [Interval(UNSEEN, *span, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
+        found += [
+            Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans
+        ]
     return sorted(found, key=lambda one: (one.start, one.end, one.watched.metric))
 
 
@@ -114,6 +116,7 @@ def _objective(one: Statement, setting: Setting, evidence: Evidence) -> Row:
         "title": one.objective.title,
         "metric": one.objective.metric,
         "level": one.objective.level,
+        "above": one.objective.above,
         "target": one.objective.target,
         **one.figures(),
         "bad": [
@@ -195,7 +198,8 @@ def _interval(one: Interval) -> Row:
         "title": one.watched.title,
         "start": iso(one.start),
         "end": iso(one.end),
-        "lead_us": one.lead_us,
+        "lead_us": None if one.watched.is_counter else one.lead_us,
+        "tail_us": None if one.watched.is_counter else one.tail_us,
         **_lasted(one.watched, (one.end - one.start, one.sure_us, one.most_us)),
         **_worst(one.watched, [one]),
         "parts": list(one.parts),

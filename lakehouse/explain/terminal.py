@@ -16,7 +16,7 @@ from lakehouse.explain.wording import length, lines, listed, span
 from lakehouse.report import figures, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -33,10 +33,12 @@ _MARKS: Final = {
     "uncertain": ("? uncertain", "yellow"),
     "no_data": ("- no data", "dim"),
 }
+_NOBODY_LOOKED: Final = "Nothing bad was seen, and nothing good either: nobody looked."
 _PLAIN_WIDTH: Final = 100
 _MOST_WIDTH: Final = 120
 _NARROW: Final = 72
 _INDENT: Final = 3
+_FEW: Final = 4
 
 
 def view(
@@ -98,6 +100,19 @@ def _objectives(story: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text.assemble(
             (mark, style), f"  {words.line(one['title'])}{whose}: {good}; promised {target}"
         )
+        if one["above"]:
+            # What is bad above another value than zero is told by windows, as gold has it.
+            yield from _bad_windows(one["bad"])
+
+
+def _bad_windows(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    shown = sorted(rows, key=lambda row: row["bad_high_us"], reverse=True)[:_FEW]
+    for row in (row for row in rows if row in shown):
+        start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
+        bad = figures.time({**row, "unknown_us": 0}, "bad").text
+        yield Padding(Text(f"between {start} and {end} bad for {bad}"), (0, 0, 0, _INDENT))
+    if left := len(rows) - len(shown):
+        yield Padding(Text(f"{words.plural(left, 'time')} more: see --json"), (0, 0, 0, _INDENT))
 
 
 def _picture(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
@@ -138,7 +153,7 @@ def _intervals(story: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text()
     if not rows:
         seen = any(one["attainment"] is not None for one in story["objectives"])
-        yield Text("Nothing bad was seen." if seen else "Nothing bad was seen, nor anything good.")
+        yield Text("Nothing bad was seen." if seen else _NOBODY_LOOKED)
         return
     longest = sorted(rows, key=length, reverse=True)[:MOST]
     shown = [row for row in rows if row in longest]
@@ -165,7 +180,8 @@ def _remarks(story: Mapping[str, Any]) -> Iterator[RenderableType]:
             title, time = words.line(one["title"]), words.duration(lost, "up")
             yield Text(f"{title}: {time} are lost to what nobody saw.")
     if story["until"]:
-        yield Text(f"There is more: this tells of the time until {story['until']}.", "yellow")
+        until = words.day_and_time(story["until"])
+        yield Text(f"There is more: this tells of the time until {until}.", "yellow")
     if floor := story["detection_floor_us"]:
         time = words.duration(floor, "up")
         yield Text(f"What lasted less than {time} may never have been seen.", "dim")

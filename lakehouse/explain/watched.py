@@ -93,20 +93,20 @@ WATCHED: Final[dict[str, tuple[Watched, ...]]] = {
     "source": (
         _watched(
             "kafka.broker.under_min_isr_partitions",
-            "Leads partitions under their min ISR",
+            "Leads what is under min ISR",
             "min_isr",
             "partitions",
         ),
         _watched(
             "kafka.broker.produce_errors.not_enough_replicas",
-            "Refused writes for want of replicas",
+            "Refused writes, too few replicas",
             "min_isr",
             "{request}",
             "sum",
         ),
         _watched(
             "kafka.controller.offline_partitions",
-            "Counts partitions without a leader",
+            "Counts leaderless partitions",
             "controller",
             "partitions",
         ),

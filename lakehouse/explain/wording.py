@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.explain.intervals import Span
 from lakehouse.periods import micros
 from lakehouse.report import figures, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from lakehouse.explain.intervals import Span
+
 Row = dict[str, Any]
 
 _OUTCOMES: Final = {"timeout": "no answer in time", None: "no agent told of it"}
+_UNITS: Final = {"{offset}": "offsets", "{request}": "requests"}
 _NAMES: Final = 8
 _FEW: Final = 4
 
@@ -50,7 +52,12 @@ def length(row: Mapping[str, Any]) -> int:
 
 def _how_long(row: Row) -> str:
     lasted = "" if row["lasted_us"] is None else f"lasted {figures.time(_exactly(row), 'x').text}"
-    return "; ".join(part for part in (lasted, _worst(row), _of_parts(row)) if part)
+    edges = [
+        f"{what} up to {words.duration(row[key], 'up')} earlier"
+        for what, key in (("began", "lead_us"), ("ended", "tail_us"))
+        if row[key]
+    ]
+    return "; ".join(part for part in (lasted, *edges, _worst(row), _of_parts(row)) if part)
 
 
 def _exactly(row: Row) -> Row:
@@ -59,7 +66,7 @@ def _exactly(row: Row) -> Row:
 
 
 def _worst(row: Row) -> str:
-    low, high, unit = row["worst_low"], row["worst_high"], row["unit"]
+    low, high, unit = row["worst_low"], row["worst_high"], _UNITS.get(row["unit"], row["unit"])
     if high is None or (unit == "partitions" and len(row["parts"]) == 1 and high == 1):
         return ""
     if unit == "ms":

@@ -14,8 +14,6 @@ from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import QUICK, quick
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
