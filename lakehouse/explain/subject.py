@@ -20,7 +20,9 @@ KINDS: Final = ("topic", "client", "group", "source")
 
 _PARTITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>[0-9]{1,9})")
 _NUMBERED: Final = re.compile(r"(broker|controller)-([0-9]+)")
+_PREFIX: Final = re.compile(r"^(topic|partition|client|user|group|source|broker):")
 _SHOWN: Final = 4
+_ALIKE: Final = 0.6
 _MOST_CLOSE: Final = 3
 _LONGEST: Final = 2 * words.NAME_LIMIT
 
@@ -115,21 +117,25 @@ def _client_forms(user: str | None, client_id: str | None) -> Iterator[str]:
 
 
 def _meant(text: str, told: Iterable[Subject]) -> str:
-    """What may have been meant: names that are alike."""
-    names = {words.visible(name(Asked(one)))[:_LONGEST].casefold(): one for one in told}
-    plain = text.casefold()[:_LONGEST]
-    prefixes = () if ":" in plain else (*KINDS, "user")
-    of_all = [plain, *(f"{prefix}:{plain}" for prefix in prefixes)]
-    if split := _PARTITION.fullmatch(plain):
-        of_all.append(f"topic:{split['topic'].removeprefix('topic:')}")
+    """What may have been meant: names that are alike, whatever kind they are of."""
+    names: dict[str, list[Subject]] = {}
+    for one in told:
+        names.setdefault(_plain(next(_forms(one))), []).append(one)
+    bare = _PREFIX.sub("", text, count=1)
+    split = _PARTITION.fullmatch(bare)
     close: dict[str, float] = {}
-    for one in of_all:
-        for match in difflib.get_close_matches(one, names, _MOST_CLOSE, 0.7):
-            ratio = difflib.SequenceMatcher(None, one, match).ratio()
+    for wanted in {_plain(bare), _plain(split["topic"]) if split else _plain(bare)}:
+        for match in difflib.get_close_matches(wanted, names, _MOST_CLOSE, _ALIKE):
+            ratio = difflib.SequenceMatcher(None, wanted, match).ratio()
             close[match] = max(ratio, close.get(match, 0.0))
-    best = sorted(close, key=lambda match: -close[match])[:_MOST_CLOSE]
-    alike = [words.line(name(Asked(names[match])), words.NAME_LIMIT) for match in best]
-    return f"; did you mean {' or '.join(alike)}?" if alike else ""
+    best = sorted(close, key=lambda match: (-close[match], match))[:_MOST_CLOSE]
+    alike = [name(Asked(one)) for match in best for one in names[match]][:_MOST_CLOSE]
+    shown = [words.line(one, words.NAME_LIMIT) for one in alike]
+    return f"; did you mean {' or '.join(shown)}?" if shown else ""
+
+
+def _plain(text: str) -> str:
+    return words.visible(text[:_LONGEST])[:_LONGEST].casefold()
 
 
 def _several(found: Sequence[Asked]) -> str:

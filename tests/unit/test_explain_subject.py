@@ -75,6 +75,7 @@ def test_the_name_that_is_told_means_it_again(subject: Subject) -> None:
         ("group:nightli", "group:nightly"),
         ("alice/biling", "alice/billing"),
         ("broker-11", "broker-1"),
+        ("group:orders", "topic:orders"),
     ],
 )
 def test_a_name_that_is_nobody_s_is_one_line_with_those_that_are_alike(
@@ -92,6 +93,12 @@ def test_where_nothing_is_alike_nothing_is_suggested() -> None:
     assert "did you mean" not in str(told.value)
     with pytest.raises(SubjectError):
         find("quota-only", KNOWN, LAKE)
+
+
+def test_what_is_most_alike_is_suggested_alone() -> None:
+    known = [one("topic", topic="other"), one("topic", topic="t"), one("group", group="g")]
+    with pytest.raises(SubjectError, match=r"did you mean topic:other\?$"):
+        find("othr", known, LAKE)
 
 
 def test_a_name_of_several_asks_which_one() -> None:

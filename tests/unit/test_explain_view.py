@@ -161,6 +161,20 @@ def test_the_view_is_the_golden_one(name: str) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
+def test_the_documentation_shows_the_view_as_it_is() -> None:
+    docs = (GOLDEN.parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    assert f"```\n{view(topic(), terminal=False)}```" in docs
+
+
+def test_the_documentation_names_every_key_of_the_facts() -> None:
+    docs = (GOLDEN.parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    made = topic()
+    known = set(made) | set(made["subject"]) | set(made["sums"][0])
+    known |= {key for row in made["intervals"] for key in row}
+    known |= {key for row in made["silences"] for key in row}
+    assert not {key for key in known if f'"{key}"' not in docs}
+
+
 def test_the_facts_are_the_golden_ones() -> None:
     wanted = json.loads((GOLDEN / "explain-topic.json").read_text(encoding="utf-8"))
     assert json.loads(json.dumps(topic())) == wanted
