@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lakehouse.existence import Subject
     from lakehouse.explain.evidence import Evidence
-    from lakehouse.explain.intervals import Span
+    from lakehouse.explain.spans import Span
     from lakehouse.explain.subject import Asked
     from lakehouse.lake import Lake
     from lakehouse.periods import Period

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.explain.intervals import Interval, Span, intervals, overlap, shared, union
+from lakehouse.explain.intervals import Interval, intervals
 from lakehouse.explain.silence import ANY_FAMILY, Silence, silences, unknown
+from lakehouse.explain.spans import Span, overlap, shared, union
 from lakehouse.explain.subject import Asked
 from lakehouse.explain.watched import UNSEEN, Watched
 from lakehouse.periods import Period, instant, micros

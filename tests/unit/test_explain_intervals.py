@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.explain.intervals import Stretch, intervals, length, shared, union, without
+from lakehouse.explain.intervals import Stretch, intervals
+from lakehouse.explain.spans import length, shared, union, without
 from lakehouse.explain.watched import WATCHED, watched
 from lakehouse.metrics import UNDER_MIN_ISR
 from lakehouse.slo import Objective
