@@ -1,29 +1,22 @@
-"""What a story is made of, read from the lake: of bronze no more than the subject's own rows.
-
-Spark puts runs together that touch, so that no more rows come here than there were incidents.
-"""
+"""What a story is made of, read from the lake: of bronze no more than the subject's own rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.intervals import Stretch
+from lakehouse.explain.runs import bad_runs, of_subject, stretches
 from lakehouse.explain.silence import Attempt
-from lakehouse.metrics import flagged, is_counter
 from lakehouse.sla import Times
-from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pyspark.sql import Column, DataFrame
 
     from lakehouse.explain.subject import Asked
     from lakehouse.explain.watched import Watched
@@ -70,85 +63,19 @@ def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
     """
     runs = bad_runs(gold, asked, watched).orderBy("s").limit(MOST + 1).collect()
     until = runs[MOST]["s"] if len(runs) > MOST else None
-    stretches = [
+    told = [
         Stretch(r["metric"], r["part"], r["source"], r["lane"], r["s"], r["e"], r["worst"],
                 r["total"])
         for r in runs[:MOST]
     ]  # fmt: skip
     return Evidence(
-        stretches,
+        told,
         _totals(gold, asked, watched),
         _attempts(gold, asked, watched),
         _events(gold, asked),
         _times(gold, asked),
         until,
     )
-
-
-def bad_runs(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> DataFrame:
-    """The subject's runs above zero, as stretches (``s`` to ``e``) of each lane and series."""
-    metrics = sorted({metric for one in watched for metric in one.told_as})
-    rows = gold.bronze(tables.RUNS).where(
-        F.col("metric").isin(*metrics) & of_subject(asked) & (F.col("value") > 0)
-    )
-    start, end = F.unix_micros("start"), F.unix_micros("end")
-    tail = F.when(flagged(FLAG_NEXT_POSITIVE), 0).otherwise(F.col("tail_us"))
-    lead = F.when(flagged(FLAG_PREVIOUS_POSITIVE), 0).otherwise(F.col("lead_us"))
-    lanes = F.array(
-        _lane("seen", start, end),
-        F.when(~is_counter(), _lane("sure", start, F.greatest(start, end - tail))),
-        F.when(~is_counter(), _lane("may", start - lead, end)),
-    )
-    keys = ("metric", "part", "source", "lane")
-    pieces = rows.select("metric", _part(asked), "source", "value", F.explode(lanes).alias("x"))
-    pieces = pieces.select("*", "x.*").drop("x").where("s < e")
-    return stretches(pieces, keys, worst=F.max("value"), total=F.sum("value"))
-
-
-def stretches(pieces: DataFrame, keys: tuple[str, ...], **figures: Column) -> DataFrame:
-    """Pieces from ``s`` to ``e`` of the same keys that touch, as one.
-
-    Args:
-        pieces: With the keys, ``s`` and ``e``.
-        keys: What tells series apart.
-        figures: What is told of all pieces of a stretch, by name.
-    """
-    order = Window.partitionBy(*keys).orderBy("s", "e")
-    before = F.max("e").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    is_new = F.when(before.isNull() | (F.col("s") > before), 1).otherwise(0)
-    marked = pieces.withColumn("is_new", is_new)
-    numbered = marked.withColumn(
-        "number", F.sum("is_new").over(order.rowsBetween(Window.unboundedPreceding, 0))
-    )
-    named = [column.alias(name) for name, column in figures.items()]
-    return numbered.groupBy(*keys, "number").agg(
-        F.min("s").alias("s"), F.max("e").alias("e"), *named
-    )
-
-
-def of_subject(asked: Asked) -> Column:
-    """Whether a row of bronze is of the subject; pushed down to the files."""
-    names = ("topic", "user", "client_id", "group", "source")
-    if asked.kind == "client":
-        chosen = [F.col(name).eqNullSafe(getattr(asked.subject, name)) for name in names[1:3]]
-        return chosen[0] & chosen[1] & F.col("topic").isNull()
-    value = {name: getattr(asked.subject, name) for name in names}
-    name = "topic" if asked.kind == "partition" else asked.kind
-    found = F.col(f"`{name}`") == value[name]
-    return found & (F.col("partition") == asked.partition) if asked.kind == "partition" else found
-
-
-def _lane(name: str, start: Column, end: Column) -> Column:
-    return F.struct(F.lit(name).alias("lane"), start.alias("s"), end.alias("e"))
-
-
-def _part(asked: Asked) -> Column:
-    of = {
-        "topic": F.col("partition").cast("string"),
-        "partition": F.col("partition").cast("string"),
-        "group": F.concat_ws("/", "topic", "partition"),
-    }
-    return of.get(asked.kind, F.lit(None).cast("string")).alias("part")
 
 
 def _totals(
@@ -168,10 +95,7 @@ def _totals(
 
 
 def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Attempt]:
-    """Of all sources, for each may have had something to tell of the subject; of a source its own.
-
-    Readings that went well are put together; what failed is told as it is.
-    """
+    """Of all sources, for each may have had something to tell of the subject; of a source its own."""
     rows = gold.bronze(tables.SCRAPES).withColumns(
         {"s": F.unix_micros("start"), "e": F.unix_micros("end")}
     )
@@ -180,14 +104,14 @@ def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Atte
     elif all(one.families for one in watched):
         families = sorted({family for one in watched for family in one.families})
         rows = rows.where(F.col("family").isin(*families))
-    good = stretches(
-        rows.where("outcome = 'ok'"), ("source", "family"), interval_us=F.max("interval_us")
+    told = stretches(
+        rows.where("outcome <> 'skipped'"),
+        ("source", "family", "outcome"),
+        error=F.min_by("error", "s"),
+        interval_us=F.max("interval_us"),
     )
-    none = F.lit(None).cast("string").alias("error")
-    good = good.select("source", "family", "s", "e", F.lit("ok").alias("outcome"), none,
-                       "interval_us")  # fmt: skip
-    bad = rows.where("outcome NOT IN ('ok', 'skipped')").select(*good.columns)
-    return [Attempt(*row) for row in good.unionByName(bad).collect()]
+    ordered = told.select("source", "family", "s", "e", "outcome", "error", "interval_us")
+    return [Attempt(*row) for row in ordered.collect()]
 
 
 def _events(gold: Gold, asked: Asked) -> list[Row]:

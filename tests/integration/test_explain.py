@@ -14,8 +14,8 @@ from lakehouse import lake as lakes
 from lakehouse import periods, sla, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import SubjectError
-from lakehouse.explain.evidence import bad_runs
 from lakehouse.explain.facts import explain
+from lakehouse.explain.runs import bad_runs
 from lakehouse.explain.subject import find
 from lakehouse.explain.watched import watched
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
