@@ -42,6 +42,7 @@ class Evidence:
         stretches: When the subject was bad.
         totals: By metric, windows with the greatest total of all brokers.
         attempts: What became of attempts to read whoever may tell of it.
+        read: Sources of which anything was read, be it of no use here.
         events: What was noticed of it and of its sources, oldest first.
         times: By objective, the windows with good and bad time.
         until: Where the story ends, for there is too much to tell; None: it is whole.
@@ -50,6 +51,7 @@ class Evidence:
     stretches: list[Stretch]
     totals: dict[str, list[tuple[int, int, float]]]
     attempts: list[Attempt]
+    read: frozenset[str]
     events: list[Row]
     times: dict[str, dict[int, Times]]
     until: int | None = None
@@ -72,6 +74,7 @@ def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
         told,
         _totals(gold, asked, watched),
         _attempts(gold, asked, watched),
+        frozenset(row["source"] for row in gold.sums(tables.COVERAGE, ("source",))),
         _events(gold, asked),
         _times(gold, asked),
         until,
@@ -95,7 +98,7 @@ def _totals(
 
 
 def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Attempt]:
-    """Of all sources, for each may have had something to tell of the subject; of a source its own."""
+    """Of every source, for each may have had something to tell; of a source its own alone."""
     rows = gold.bronze(tables.SCRAPES).withColumns(
         {"s": F.unix_micros("start"), "e": F.unix_micros("end")}
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lakehouse.explain.spans import Span, overlap, without
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 ANY_FAMILY: Final = "any"
 """Stands for the families of a source that was not read in the period."""
@@ -51,17 +51,20 @@ class Silence:
         return Silence(self.source, self.family, *common, self.outcome, self.error)
 
 
-def silences(lives: Mapping[str, Span], attempts: Iterable[Attempt]) -> list[Silence]:
+def silences(
+    lives: Mapping[str, Span], attempts: Iterable[Attempt], otherwise_read: Collection[str] = ()
+) -> list[Silence]:
     """All time in which sources should have been read and were not, oldest first.
 
     Args:
         lives: From when to when each source was to be read, within the period.
         attempts: What the agents tell; those of one family that went well do not overlap.
+        otherwise_read: Sources that have other families, so that these are not missed of them.
     """
     told: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for one in attempts:
         told[(one.source, one.family)].append(one)
-    read = {source for source, _ in told}
+    read = {source for source, _ in told} | set(otherwise_read)
     found = [Silence(s, ANY_FAMILY, *life) for s, life in lives.items() if s not in read]
     for (source, family), made in told.items():
         if source in lives:

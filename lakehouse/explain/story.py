@@ -57,7 +57,7 @@ class _Event(NamedTuple):
 
 def story(setting: Setting, evidence: Evidence) -> Row:
     """The facts of a story."""
-    quiet = silences(setting.lives, evidence.attempts)
+    quiet = silences(setting.lives, evidence.attempts, evidence.read)
     found = _intervals(setting, evidence, quiet)
     floors = [one.interval_us for one in evidence.attempts if one.outcome == "ok"]
     first, last = setting.life or (None, None)

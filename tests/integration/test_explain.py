@@ -49,6 +49,7 @@ def bronze() -> Batch:
         batch.run("kafka.cluster.node.fenced", start, end, 0.0, labels=[("node", "broker-9")])
         for family in ("min_isr", "leaders", "tiered", "quotas", "offsets"):
             batch.scrape(family, start, end)
+        batch.scrape("controller", start, end, source="controller-3000")
         batch.zeros(UNDER_MIN_ISR, start, end, "other", [0, 1])
         batch.zeros(UNDER_MIN_ISR, start, end, "t", [2])
     isr = {"metric": UNDER_MIN_ISR, "value": 1.0, "topic": "t"}
@@ -59,7 +60,8 @@ def bronze() -> Batch:
     batch.run(start=270, end=300, partition=0, lead=5, **isr)
     batch.run(start=300, end=340, partition=0, tail=10, **isr)
     batch.run(start=310, end=400, partition=1, source="broker-2", lead=5, tail=20, **isr)
-    batch.zeros(UNDER_MIN_ISR, 340, 900, "t", [0])
+    batch.zeros(UNDER_MIN_ISR, 340, 600, "t", [0])
+    batch.zeros(UNDER_MIN_ISR, 600, 900, "t", [0])
     batch.run(LEADERLESS, 640, 700, 1.0, topic="t", partition=1, lead=10, tail=10)
     for start in (0.0, 300.0):
         batch.run(LAG, start, start + 300, 500.0, topic="t")
@@ -73,7 +75,8 @@ def bronze() -> Batch:
         batch.counter(f"{LOST}.{name}", 0, 300, 1.0, group="h", topic="t", partition=0)
     batch.run("kafka.broker.under_min_isr_partitions", 310, 400, 1.0, source="broker-2")
     for family in ("min_isr", "tiered"):
-        batch.scrape(family, 0, 350, source="broker-2")
+        batch.scrape(family, 0, 300, source="broker-2")
+        batch.scrape(family, 300, 350, source="broker-2")
         batch.scrape(family, 350, 500, "refused", source="broker-2", error="connection refused")
         batch.scrape(family, 600, 900, source="broker-2")
     return batch

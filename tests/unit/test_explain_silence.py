@@ -36,6 +36,12 @@ def test_a_source_that_was_never_read_was_silent_all_its_life() -> None:
     assert silences(LIFE, []) == [Silence("broker-1", ANY_FAMILY, 0, 100)]
 
 
+def test_a_source_of_other_families_is_not_missed() -> None:
+    lives = {**LIFE, "controller-3000": (0, 100), "broker-9": (0, 100)}
+    found = silences(lives, [ok(0, 100)], ["broker-1", "controller-3000"])
+    assert found == [Silence("broker-9", ANY_FAMILY, 0, 100)]
+
+
 def test_who_did_not_exist_is_not_waited_for() -> None:
     assert silences({}, [ok(0, 10)]) == []
     assert silences({"broker-1": (30, 60)}, [ok(0, 40)]) == [Silence("broker-1", "f", 40, 60)]

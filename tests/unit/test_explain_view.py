@@ -37,6 +37,7 @@ DAY = 86_400 * SECOND
 OBJECTIVES = {one.name: one for one in slo.load()}
 LAG = "kafka.topic.remote_copy_lag.bytes"
 LOST = "kafka.group.non_consumed"
+READ = frozenset({"broker-1", "broker-2", "broker-3"})
 NOBODY = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
 
 
@@ -117,7 +118,9 @@ def topic() -> dict[str, Any]:
         event(at(3, 12), "config_change", "broker-1", topic="orders",
               old="retention.ms=1", new="retention.ms=2"),
     ]  # fmt: skip
-    evidence = Evidence(stretches, {LAG: [(at(4, 5), at(4, 6), 40e6)]}, attempts, events, times)
+    evidence = Evidence(
+        stretches, {LAG: [(at(4, 5), at(4, 6), 40e6)]}, attempts, READ, events, times
+    )
     return story(setting(Asked(orders), *stated), evidence)
 
 
@@ -132,7 +135,9 @@ def group() -> dict[str, Any]:
     ]
     attempts = [read_well(f"broker-{number}", "offsets") for number in (1, 2, 3)]
     life = (at(2, 12), END)
-    return story(setting(Asked(nightly), life=life), Evidence(stretches, {}, attempts, [], {}))
+    return story(
+        setting(Asked(nightly), life=life), Evidence(stretches, {}, attempts, READ, [], {})
+    )
 
 
 def broker() -> dict[str, Any]:
@@ -142,7 +147,9 @@ def broker() -> dict[str, Any]:
     stretches = [Stretch(errors, None, "broker-3", "seen", at(3, 8), at(3, 8, 5), 17.0, 17.0)]
     attempts = [read_well("broker-3", "min_isr", at(3, 6))]
     lives = {"broker-3": (START, END)}
-    return story(setting(Asked(source), lives=lives), Evidence(stretches, {}, attempts, [], {}))
+    return story(
+        setting(Asked(source), lives=lives), Evidence(stretches, {}, attempts, READ, [], {})
+    )
 
 
 VIEWS = {
@@ -206,7 +213,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     bad = Times(0, WINDOW // 2, WINDOW // 4, WINDOW)
     windows = {at(2, 0): bad, at(2, 0, 5): bad, at(2, 1): bad, at(3, 0): Times(WINDOW)}
     sums = Times(WINDOW, 3 * bad.bad_us, 3 * bad.bad_low_us, 3 * bad.bad_high_us)
-    evidence = Evidence([], {}, [], [], {"copy-lag": windows})
+    evidence = Evidence([], {}, [], READ, [], {"copy-lag": windows})
     made = story(setting(Asked(orders), Statement(lag, orders, 7 * DAY, sums)), evidence)
     text = " ".join(view(made, terminal=False).split())
     assert (
@@ -217,7 +224,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
 
 def test_where_nobody_looked_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
-    silent = story(setting(Asked(orders)), Evidence([], {}, [], [], {}))
+    silent = story(setting(Asked(orders)), Evidence([], {}, [], frozenset(), [], {}))
     text = view(silent, terminal=False)
     assert "Nothing bad was seen, and nothing good either: nobody looked." in text
     assert picture.GOOD not in text.replace(picture.LEGEND, "")
@@ -226,7 +233,7 @@ def test_where_nobody_looked_nothing_is_called_good() -> None:
 
 def test_a_story_that_is_too_long_says_where_it_ends() -> None:
     orders = subject("topic", topic="orders")
-    cut = Evidence([], {}, [], [], {}, until=at(2, 0))
+    cut = Evidence([], {}, [], frozenset(), [], {}, until=at(2, 0))
     text = view(story(setting(Asked(orders)), cut), terminal=False)
     assert "There is more: this tells of the time until Wed 18 Nov 00:00:00." in text
 
@@ -240,7 +247,9 @@ def test_of_many_intervals_the_longest_are_shown_and_the_rest_counted() -> None:
         )
     ]
     orders = subject("topic", topic="orders")
-    text = view(story(setting(Asked(orders)), Evidence(stretches, {}, [], [], {})), terminal=False)
+    text = view(
+        story(setting(Asked(orders)), Evidence(stretches, {}, [], READ, [], {})), terminal=False
+    )
     assert text.count("lasted ") == 20
     assert "lasted 40 s" in text
     assert "lasted 11 s" not in text
@@ -255,7 +264,7 @@ def test_hostile_names_are_spelt_out_and_nothing_breaks(*, terminal: bool, width
         stretches = told(UNDER_MIN_ISR, at(1, 1), at(1, 2), evil, evil)
         events = [event(at(1, 1), evil, evil, topic="x", old=evil, new=evil, partition=3)]
         attempts = [Attempt("broker-1", evil, START, END, evil, evil)]
-        made = story(setting(Asked(hostile)), Evidence(stretches, {}, attempts, events, {}))
+        made = story(setting(Asked(hostile)), Evidence(stretches, {}, attempts, READ, events, {}))
         text = view(made, terminal=terminal, width=width)
         plain = re.sub(r"\x1b\[[\d;]*m", "", text)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", plain)
