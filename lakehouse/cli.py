@@ -1,4 +1,4 @@
-"""The command ``jmxlake``: roll up, verify, state, report, maintain.
+"""The command ``jmxlake``: roll up, verify, state, report, explain, maintain.
 
 Spark is imported only when a command needs it, so that help is there at once.
 """
@@ -16,6 +16,7 @@ from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
 from lakehouse.commands.doctor import doctor
 from lakehouse.commands.export import export
+from lakehouse.commands.explain import explain
 from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.objectives import objectives as objectives_group
 from lakehouse.commands.rollup import rollup, verify
@@ -59,10 +60,10 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-for _command in (rollup, verify, sla, objectives_group, maintain, unit, completion):
+for _command in (
+    rollup, verify, sla, explain, objectives_group, export, doctor, maintain, unit, completion,
+):  # fmt: skip
     main.add_command(_command)
-main.add_command(doctor)
-main.add_command(export)
 
 
 @main.command()

@@ -14,7 +14,8 @@ LakehouseError
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
 ├── MaintenanceFileError    a file of planned maintenance is wrong
-└── PeriodError             the period asked for makes no sense
+├── PeriodError             the period asked for makes no sense
+└── SubjectError            nobody, or more than one, has the name asked for
 """
 
 from __future__ import annotations
@@ -78,3 +79,7 @@ class MaintenanceFileError(LakehouseError):
 
 class PeriodError(LakehouseError):
     """The period asked for makes no sense."""
+
+
+class SubjectError(LakehouseError):
+    """Nobody in the lake has the name asked for, or more than one has."""

@@ -39,6 +39,21 @@ def topic(name: str, **given: Any) -> Facts:
     return nothing | given
 
 
+def indexes(source: str, basis: str, trips: Any, at_once: Any, saved: Any) -> Facts:
+    """A broker's fetches of indexes, each round trip of which takes half a second."""
+
+    def times(figure: Any) -> Any:
+        return tuple(None if one is None else one / 2 for one in figure)
+
+    row: Facts = {"source": source, "basis": basis}
+    for name, figure in (
+        ("fetches", trips), ("round_trips", trips), ("seconds", times(trips)),
+        ("at_once", at_once), ("saved", saved), ("saved_seconds", times(saved)),
+    ):  # fmt: skip
+        row |= dict(zip((name, f"{name}_low", f"{name}_high"), figure, strict=True))
+    return row
+
+
 def client(client_id: str | None, user: str | None, kind: str, **given: Any) -> Facts:
     return {
         "user": user,
@@ -422,6 +437,10 @@ def demo() -> Facts:
         "brokers": [
             {"source": "broker-1", "reads": 201, "read_ms_mean": 6.2},
             {"source": "broker-3", "reads": 117, "read_ms_mean": None},
+        ],
+        "indexes": [
+            indexes("broker-1", "measured", (12, 12, 12), (None, 4, 6), (None, 6, 8)),
+            indexes("broker-3", "modelled", (9, 0, 351), (3, 0, 117), (6, 0, 234)),
         ],
     }
     error = "connection refused by 127.0.0.1:9102; is the broker running?"

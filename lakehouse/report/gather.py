@@ -64,7 +64,7 @@ class Gold:
         """
         asked = (table.name, *keys, *metrics)
         if asked not in self._told:
-            rows = _of(self._rows(table, self.whole_grain), metrics)
+            rows = _of(self.whole(table), metrics)
             self._told[asked] = _rows(_summed(rows, table, keys))
         return list(self._told[asked])
 
@@ -75,6 +75,14 @@ class Gold:
         rows = _of(self._rows(table, grain), metrics)
         rows = rows.withColumn("window", F.unix_micros("window"))
         return _rows(_summed(rows, table, ("window", *keys)))
+
+    def whole(self, table: Table) -> DataFrame:
+        """Rows of a table at the coarsest grain of whose windows the period is made."""
+        return self._rows(table, self.whole_grain)
+
+    def finest(self, table: Table) -> DataFrame:
+        """Rows of a table at the finest grain."""
+        return self._rows(table, grains.name(self.window_seconds))
 
     def _rows(self, table: Table, grain: str) -> DataFrame:
         rows = lakes.read(self.spark, self.lake, table)
@@ -101,7 +109,7 @@ class Gold:
 
     def bad_runs(self) -> list[Row]:
         """Runs of partitions that were under min ISR or had no leader; instants in microseconds."""
-        rows = self._bronze(tables.RUNS).where(
+        rows = self.bronze(tables.RUNS).where(
             F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("value") > 0)
         )
         rows = rows.dropna(subset=["topic", "partition"])
@@ -122,7 +130,7 @@ class Gold:
     def last_lags(self) -> dict[tuple[str, str], float]:
         """Lag at the end of the period, bytes, per metric and topic: the sum over its brokers."""
         tail = instant(micros(self.period.end) - 2 * self.window_seconds * 1_000_000)
-        rows = self._bronze(tables.RUNS).where(
+        rows = self.bronze(tables.RUNS).where(
             F.col("metric").isin(COPY_LAG, DELETE_LAG) & (F.col("end") > F.lit(tail))
         )
         last = rows.groupBy("metric", "topic", "source").agg(
@@ -138,7 +146,7 @@ class Gold:
 
     def failures(self) -> list[Row]:
         """The agents' account of what was not seen; instants in microseconds."""
-        rows = self._bronze(tables.SCRAPES).where("outcome NOT IN ('ok', 'skipped')")
+        rows = self.bronze(tables.SCRAPES).where("outcome NOT IN ('ok', 'skipped')")
         return _rows(
             _in_micros(rows).select("source", "family", "start", "end", "outcome", "error")
         )
@@ -164,12 +172,12 @@ class Gold:
         undated = F.col("reason").isin(*_UNDATED)
         every = lakes.read(self.spark, self.lake, tables.REJECTED)
         every = every.where((F.col("cluster") == self.cluster) & undated)
-        within = self._rows(tables.REJECTED, grains.name(self.window_seconds)).where(~undated)
+        within = self.finest(tables.REJECTED).where(~undated)
         rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 
-    def _bronze(self, table: Table) -> DataFrame:
-        """Usable rows of the period."""
+    def bronze(self, table: Table) -> DataFrame:
+        """Usable rows of a table of bronze that begin in the period, with ``window``."""
         window = grains.start(F.col("start"), grains.name(self.window_seconds))
         rows = lakes.read(self.spark, self.lake, table).withColumn("window", window)
         first, last = self.period.start, self.period.end

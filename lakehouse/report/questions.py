@@ -207,7 +207,8 @@ def _remote(facts: Mapping[str, Any]) -> Question:
         "remote-reads",
         "What was read back from the remote store?",
         "KIP-1002",
-        "A consumer that is far behind reads from the remote store, which costs round trips.",
+        "A consumer that is far behind reads from the remote store, which costs round trips: for "
+        "the records, and for the indexes of each segment, one after another.",
         findings.found(
             facts,
             frozenset({"remote_reads"}),
@@ -220,6 +221,7 @@ def _remote(facts: Mapping[str, Any]) -> Question:
         (
             tables.REMOTE_TOPICS.of(topics),
             tables.REMOTE_BROKERS.of(findings.rows(facts, "remote_reads", "brokers")),
+            tables.REMOTE_INDEXES.of(findings.rows(facts, "remote_reads", "indexes")),
         ),
         {"remote_fetch_bytes": "Read from the remote store"},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse import tables
+from lakehouse import remote_index, tables
 from lakehouse.existence import expected_us, with_ends
 from lakehouse.metrics import LEADERLESS, PARTITIONS_TOLD, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import instant
@@ -230,7 +230,13 @@ def remote_reads(gold: Gold) -> Row:
             for source, found in sorted(brokers.items())
             if found[f"{reader}.fetches"]
         ],
+        "indexes": _indexes(gold),
     }
+
+
+def _indexes(gold: Gold) -> list[Row]:
+    rows = remote_index.counted(gold.whole(tables.BROKERS)).collect()
+    return [one.as_json() for one in remote_index.costs(row.asDict() for row in rows)]
 
 
 def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:

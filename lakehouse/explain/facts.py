@@ -1,0 +1,142 @@
+"""A story from the lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakehouse import lake as lakes
+from lakehouse import progress, sla, tables
+from lakehouse.errors import PeriodError, SubjectError
+from lakehouse.existence import with_ends
+from lakehouse.explain.evidence import gather
+from lakehouse.explain.story import Setting, clipped, story
+from lakehouse.explain.subject import find
+from lakehouse.explain.watched import watched
+from lakehouse.report import words
+from lakehouse.report.gather import Gold
+from lakehouse.sla import Times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.existence import Subject
+    from lakehouse.explain.evidence import Evidence
+    from lakehouse.explain.spans import Span
+    from lakehouse.explain.subject import Asked
+    from lakehouse.lake import Lake
+    from lakehouse.periods import Period
+    from lakehouse.sla import Statement
+    from lakehouse.slo import Objective
+
+
+def explain(
+    spark: SparkSession,
+    lake: Lake,
+    objectives: Sequence[Objective],
+    subject: str,
+    period: Period,
+    *,
+    cluster: str | None = None,
+    now_us: int | None = None,
+) -> dict[str, Any]:
+    """The facts of a subject's story, as docs/explain.md describes them.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        lake: Where the tables are.
+        objectives: What is asked for.
+        subject: Its name, as ``find`` reads it.
+        period: What the story is about; it is widened to whole windows.
+        cluster: Which cluster; may be left out where one only has such a subject.
+        now_us: Nothing is expected later than this; by default this instant.
+
+    Raises:
+        TableNotFoundError: There is no gold yet.
+        PeriodError: Nothing is rolled up yet.
+        SubjectError: There is no such subject, or more than one.
+    """
+    lakes.read(spark, lake, tables.PROGRESS)  # where there is none, it says so
+    reached = progress.last(spark, lake).row
+    if reached is None:
+        raise PeriodError(f"{lake.root}: nothing is rolled up there; run jmxlake rollup first")
+    known = _known(sla.subjects(spark, lake), lake, cluster)
+    asked = find(subject, known, lake.root)
+    of_cluster = [one for one in known if one.cluster == asked.subject.cluster]
+    period = period.aligned(reached.window_seconds)
+    gold = Gold(
+        spark, lake, asked.subject.cluster, period, reached.window_seconds, reached.committed
+    )
+    looked_for = watched(asked.kind, objectives)
+    evidence = gather(gold, asked, looked_for)
+    now = sla.now_us() if now_us is None else now_us
+    lives = _lives(of_cluster, period, now)
+    return story(
+        Setting(
+            asked,
+            period,
+            reached.window_seconds * 1_000_000,
+            now,
+            looked_for,
+            lives.get(_identity(asked.subject)),
+            _sources(asked, lives),
+            _statements(asked, objectives, of_cluster, evidence, period, now),
+        ),
+        evidence,
+    )
+
+
+def _known(every: Sequence[Subject], lake: Lake, cluster: str | None) -> list[Subject]:
+    clusters = sorted({one.cluster for one in every})
+    if cluster is not None and cluster not in clusters:
+        names = ", ".join(words.line(one) for one in clusters) or "none"
+        raise SubjectError(
+            f"{words.line(cluster)}: {lake.root} has no such cluster; it has {names}"
+        )
+    return [one for one in every if cluster in (None, one.cluster)]
+
+
+def _identity(one: Subject) -> tuple[str | None, ...]:
+    return (one.kind, *one.key)
+
+
+def _lives(
+    known: Sequence[Subject], period: Period, now_us: int
+) -> dict[tuple[str | None, ...], Span]:
+    """When the subjects of a cluster existed within the period."""
+    spans = (
+        (_identity(one), clipped(one.first_us, end_us, period, now_us))
+        for one, end_us in with_ends(known)
+    )
+    return {identity: span for identity, span in spans if span is not None}
+
+
+def _sources(asked: Asked, lives: dict[tuple[str | None, ...], Span]) -> dict[str, Span]:
+    """Whoever may tell of the subject: of a source itself, else every source."""
+    mine = _identity(asked.subject)
+    return {
+        str(identity[-1]): span
+        for identity, span in lives.items()
+        if identity[0] == "source" and (asked.kind != "source" or identity == mine)
+    }
+
+
+def _statements(
+    asked: Asked,
+    objectives: Sequence[Objective],
+    known: Sequence[Subject],
+    evidence: Evidence,
+    period: Period,
+    now_us: int,
+) -> list[Statement]:
+    """What is said of the subject; of a partition its topic's."""
+    subject = asked.subject
+    times = {
+        (subject.cluster, name, subject.key): Times(
+            *map(sum, zip(*of_windows.values(), strict=True))
+        )
+        for name, of_windows in evidence.times.items()
+    }
+    stated = sla.statements(objectives, known, times, period, now_us)
+    return [one for one in stated if _identity(one.subject) == _identity(subject)]

@@ -1,0 +1,169 @@
+"""Bad intervals of a subject: what its parts and sources told, put together, with bounds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from lakehouse.explain.spans import Span, length, shared, union
+from lakehouse.explain.watched import Watched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Lane = Literal["seen", "sure", "may"]
+
+
+LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")
+"""As it was seen; less what may have ended earlier; with what may have begun earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Time in which one source told without a break that one part was bad; microseconds.
+
+    Attributes:
+        metric: As bronze has it.
+        part: A partition, or of a group a topic and partition; None: the subject as a whole.
+        source: Who told it.
+        lane: Whether it is the time seen, that of it which is sure, or that which may be.
+        start: First instant.
+        end: First instant after it.
+        worst: Greatest value.
+        total: Sum of the values of its runs: what a counter rose by.
+    """
+
+    metric: str
+    part: str | None
+    source: str
+    lane: Lane
+    start: int
+    end: int
+    worst: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Time in which a subject was bad; microseconds.
+
+    Attributes:
+        watched: In what way.
+        start: First instant at which anybody saw it.
+        end: Instant until which somebody vouches for it.
+        lead_us: Time before start in which it may already have been bad.
+        tail_us: Time before end in which it may have been over already.
+        sure_us: Time that was bad for certain.
+        worst: Greatest value, least and most; the same where it is known.
+        parts: The parts that were bad in it.
+        told_by: The sources that reported it.
+    """
+
+    watched: Watched
+    start: int
+    end: int
+    lead_us: int
+    tail_us: int
+    sure_us: int
+    worst: tuple[float, float]
+    parts: tuple[str, ...]
+    told_by: tuple[str, ...]
+
+    @property
+    def most_us(self) -> int:
+        """How long it was at most."""
+        return self.end - self.start + self.lead_us
+
+
+def intervals(
+    watched: Watched, stretches: Iterable[Stretch], totals: Sequence[tuple[int, int, float]] = ()
+) -> list[Interval]:
+    """The bad intervals of one metric, oldest first.
+
+    Args:
+        watched: The metric.
+        stretches: Of its metrics; stretches of one series and lane do not touch.
+        totals: Windows (start, end) with the greatest total of all sources at one instant.
+    """
+    mine = [one for one in stretches if one.metric in watched.told_as]
+    spans = union((one.start, one.end) for one in mine if one.lane == "seen")
+    seen, sure, may = (shared(spans, [s for s in mine if s.lane == lane]) for lane in LANES)
+    peaks = shared(spans, [Stretch("", None, "", "seen", *total) for total in totals])
+    found: list[Interval] = []
+    reached = 0
+    for at, (start, end) in enumerate(spans):
+        # What lies before the interval before is that one's: told there, and not twice.
+        earliest = max(reached, min((one.start for one in may[at]), default=start))
+        found.append(
+            Interval(
+                watched,
+                start,
+                end,
+                max(0, start - earliest),
+                end - max((one.end for one in sure[at]), default=start),
+                length((one.start, one.end) for one in sure[at]),
+                _worst(watched, seen[at], [one.worst for one in peaks[at]]),
+                tuple(sorted({one.part for one in seen[at] if one.part is not None}, key=_natural)),
+                tuple(sorted({one.source for one in seen[at]}, key=_natural)),
+            )
+        )
+        reached = end
+    return found
+
+
+def _worst(
+    watched: Watched, seen: Sequence[Stretch], totals: Sequence[float]
+) -> tuple[float, float]:
+    if watched.worst == "parts":
+        most = float(_most_at_once(seen))
+        return most, most
+    greatest = max(one.worst for one in seen)
+    if watched.worst == "most":
+        return greatest, greatest
+    if watched.worst == "sum":
+        rose = sum(one.total for one in seen)
+        return rose, rose
+    if watched.worst == "between":
+        low, high = (sum(s.total for s in seen if s.metric == name) for name in watched.told_as)
+        return low, high
+    peaks: dict[tuple[str | None, str], float] = {}
+    for one in seen:
+        key = (one.part, one.source)
+        peaks[key] = max(one.worst, peaks.get(key, 0.0))
+    # Peaks of several brokers need not have been at one instant; a window may hold more than this.
+    most = sum(peaks.values())
+    return greatest, max(greatest, min(most, max(totals, default=most)))
+
+
+def _most_at_once(seen: Sequence[Stretch]) -> int:
+    """How many parts were bad at one instant, whoever told it."""
+    parts: defaultdict[str | None, list[Span]] = defaultdict(list)
+    for one in seen:
+        parts[one.part].append((one.start, one.end))
+    steps = [
+        step
+        for spans in parts.values()
+        for start, end in union(spans)
+        for step in ((start, 1), (end, -1))
+    ]
+    most = now = 0
+    for _, step in sorted(steps):
+        now += step
+        most = max(most, now)
+    return most
+
+
+def _natural(name: str | None) -> tuple[tuple[int, int, str], ...]:
+    """Numbers in names by their size: broker-2 before broker-10."""
+    pieces: list[tuple[int, int, str]] = []
+    digits = ""
+    for character in f"{name}\0":
+        if "0" <= character <= "9":
+            digits += character
+            continue
+        if digits:
+            pieces.append((0, int(digits[:18]), digits))
+            digits = ""
+        pieces.append((1, ord(character), ""))
+    return tuple(pieces)

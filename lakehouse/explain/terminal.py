@@ -1,0 +1,187 @@
+"""A story for a terminal, or as plain text for a pipe or file."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.text import Text
+
+from lakehouse.claims import told_as
+from lakehouse.explain import picture
+from lakehouse.explain.wording import length, lines, listed, span
+from lakehouse.report import figures, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from lakehouse.explain.spans import Span
+
+Row = dict[str, Any]
+
+MOST: Final = 20
+"""Intervals that are shown, the longest; the JSON has all."""
+
+_MARKS: Final = {
+    "met": ("✓ met", "green"),
+    "missed": ("✗ missed", "red"),
+    "uncertain": ("? uncertain", "yellow"),
+    "no_data": ("- no data", "dim"),
+}
+_NOBODY_LOOKED: Final = "Nothing bad was seen, and nothing good either: nobody looked."
+_PLAIN_WIDTH: Final = 100
+_MOST_WIDTH: Final = 120
+_NARROW: Final = 72
+_INDENT: Final = 3
+_FEW: Final = 4
+
+
+def view(
+    story: Mapping[str, Any], *, terminal: bool | None = None, width: int | None = None
+) -> str:
+    """The story with colour for a terminal, plain for anything else.
+
+    Args:
+        story: The facts, as docs/explain.md describes them.
+        terminal: Whether a terminal reads it; None looks at standard output.
+        width: Columns; None: those of the terminal, or 100 where there is none.
+    """
+    is_terminal = sys.stdout.isatty() if terminal is None else terminal
+    target = StringIO()
+    console = Console(
+        file=target,
+        force_terminal=is_terminal,
+        no_color=not is_terminal,
+        width=width if is_terminal or width else _PLAIN_WIDTH,
+        highlight=False,
+    )
+    console.print(Group(*_parts(story, min(console.width, _MOST_WIDTH))))
+    text = target.getvalue().replace("\u00a0", " ")
+    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
+
+
+def _parts(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
+    yield Text(_title(story), "bold")
+    yield Text(f"{words.period(story['from'], story['to'])}, {_life(story)}", "dim")
+    yield from _objectives(story)
+    yield Text()
+    yield from _picture(story, width)
+    yield from _intervals(story)
+    yield from _remarks(story)
+
+
+def _title(story: Mapping[str, Any]) -> str:
+    names = figures.subject(story["subject"])
+    what = ", ".join(f"{one.label} {one.text}" for one in names)
+    cluster = figures.name(story["cluster"]).text
+    return f"{what[:1].upper()}{what[1:]} of cluster {cluster}"
+
+
+def _life(story: Mapping[str, Any]) -> str:
+    exists = story["exists"]
+    if exists is None:
+        return "in which it did not exist"
+    whole = exists["from"] == story["from"] and exists["to"] == story["to"]
+    first, last = (words.day_and_time(exists[end]) for end in ("from", "to"))
+    return "all of which it existed" if whole else f"of which it existed {first} to {last}"
+
+
+def _objectives(story: Mapping[str, Any]) -> Iterator[RenderableType]:
+    for one in story["objectives"]:
+        mark, style = _MARKS[one["verdict"]]
+        whose = " (of its topic)" if story["subject"]["kind"] == "partition" else ""
+        good = f"good {figures.attainment(one).text}"
+        target = words.percent(one["target"])
+        yield Text.assemble(
+            (mark, style), f"  {words.line(one['title'])}{whose}: {good}; promised {target}"
+        )
+        if one["above"]:
+            # What is bad above another value than zero is told by windows, as gold has it.
+            yield from _bad_windows(one["bad"])
+
+
+def _bad_windows(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    shown = sorted(rows, key=lambda row: row["bad_high_us"], reverse=True)[:_FEW]
+    for row in (row for row in rows if row in shown):
+        start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
+        bad = figures.time({**row, "unknown_us": 0}, "bad").text
+        yield Padding(Text(f"between {start} and {end} bad for {bad}"), (0, 0, 0, _INDENT))
+    if left := len(rows) - len(shown):
+        yield Padding(Text(f"{words.plural(left, 'time')} more: see --json"), (0, 0, 0, _INDENT))
+
+
+def _picture(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
+    """A line for each metric, its name before it or, where it is narrow, above it."""
+    sums = story["sums"]
+    narrow = width < _NARROW
+    label = 0 if narrow else min(width // 3, max(len(words.line(s["title"])) for s in sums)) + 2
+    within = span(story, "from", "to")
+    drawn = picture.cells(within, max(7, width - label))
+    life = span(story["exists"], "from", "to") if story["exists"] else None
+    for one in sums:
+        title = words.line(one["title"], max(label - 2, 30))
+        bad = [span(row) for row in story["intervals"] if row["metric"] == one["metric"]]
+        letters = picture.strip(drawn, life, bad, _unknown(story, one["metric"]))
+        if narrow:
+            yield Text(title)
+        yield Text.assemble("" if narrow else title.ljust(label), (letters, _style(bool(bad))))
+    if line := picture.axis(drawn):
+        yield Text(" " * label + line, "dim")
+    yield Text(picture.LEGEND, "dim")
+
+
+def _style(is_bad: bool) -> str:  # noqa: FBT001 - there are just two
+    return "red" if is_bad else "green"
+
+
+def _unknown(story: Mapping[str, Any], metric: str) -> list[Span]:
+    """When it is not known: by the objective on this metric, else by any; else by its sources."""
+    stated = story["objectives"]
+    mine = [one for one in stated if metric in told_as([one["metric"]])] or stated
+    if not mine:
+        return [span(row) for row in story["silences"]]
+    return [span(row) for one in mine for row in one["unknown"]]
+
+
+def _intervals(story: Mapping[str, Any]) -> Iterator[RenderableType]:
+    rows: list[Row] = story["intervals"]
+    yield Text()
+    if not rows:
+        seen = any(one["attainment"] is not None for one in story["objectives"])
+        yield Text("Nothing bad was seen." if seen else _NOBODY_LOOKED)
+        return
+    longest = sorted(rows, key=length, reverse=True)[:MOST]
+    shown = [row for row in rows if row in longest]
+    for number, row in enumerate(shown, 1):
+        yield from _interval(number, row, story)
+    if left := len(rows) - len(shown):
+        yield Text(f"{words.plural(left, 'shorter interval')} more: see --json.", "dim")
+
+
+def _interval(number: int, row: Row, story: Mapping[str, Any]) -> Iterator[RenderableType]:
+    start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
+    yield Text.assemble((f"{number}. {words.line(row['title'])}", "bold"), f"  {start} to {end}")
+    yield Padding(Text("\n".join(lines(row, story["subject"]))), (0, 0, 0, _INDENT))
+
+
+def _remarks(story: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield Text()
+    quiet = story["silences"]
+    if quiet:
+        who = list(dict.fromkeys(figures.name(row["source"]).text for row in quiet))
+        yield Text(f"Silent at some time in the period: {listed(who)}.")
+    for one in story["objectives"]:
+        if lost := one["unknown_us"]:
+            title, time = words.line(one["title"]), words.duration(lost, "up")
+            yield Text(f"{title}: {time} are lost to what nobody saw.")
+    if story["until"]:
+        until = words.day_and_time(story["until"])
+        yield Text(f"There is more: this tells of the time until {until}.", "yellow")
+    if floor := story["detection_floor_us"]:
+        time = words.duration(floor, "up")
+        yield Text(f"What lasted less than {time} may never have been seen.", "dim")

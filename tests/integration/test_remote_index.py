@@ -1,0 +1,76 @@
+"""KIP-1002: from what brokers and a plugin count to the report's figures, over real gold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import periods, tables
+from lakehouse.report.gather import Gold
+from lakehouse.report.sections import remote_reads
+from tests.lake_builder import CLUSTER, Batch
+from tests.rollups import QUICK, quick
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+READER = "kafka.broker.remote_log_reader"
+CACHE = "kafka.rsm.index_cache"
+
+
+def bronze() -> Batch:
+    """Two windows: broker-1 has a plugin, broker-2 none, broker-3 reads nothing remotely."""
+    batch = Batch()
+    for start in (0.0, 300.0):
+        end = start + 300
+        for source, reads in (("broker-1", 50.0), ("broker-2", 20.0)):
+            batch.counter(f"{READER}.fetches", start, end, reads, source=source)
+            batch.run(f"{READER}.fetch_time.mean", start, end, 10.0, source=source)
+        batch.counter(f"{CACHE}.hits", start, end, 3.0)
+        batch.counter(f"{CACHE}.misses", start, end, 6.0)
+        batch.counter(f"{CACHE}.load_time", start, end, 3e9)
+        for topic, stored, segments in (("t", 6000.0, 10.0), ("u", 4000.0, 10.0)):
+            rest: dict[str, Any] = {"source": "broker-2", "topic": topic}
+            batch.counter("kafka.topic.remote_fetch.bytes", start, end, 1000.0, **rest)
+            batch.counter("kafka.topic.remote_fetch.requests", start, end, 10.0, **rest)
+            batch.run("kafka.topic.remote_log_size.bytes", start, end, stored, **rest)
+            batch.run("kafka.topic.remote_log_metadata_count", start, end, segments, **rest)
+        batch.run("kafka.broker.led_partitions", start, end, 3.0, source="broker-3")
+        for number in (1, 2, 3):
+            batch.scrape("remote_reads", start, end, source=f"broker-{number}")
+    return batch
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    root = tmp_path_factory.mktemp("remote")
+    bronze().commit(root)
+    quick(spark, root, of=(*QUICK, tables.TOPICS))
+    gold = Gold(spark, lakes.at(str(root)), CLUSTER, periods.week("2026-W47"), 300)
+    return {row["source"]: row for row in remote_reads(gold)["indexes"]}
+
+
+def test_brokers_that_read_remotely_are_told_and_no_others(told: Any) -> None:
+    assert {name: row["basis"] for name, row in told.items()} == {
+        "broker-1": "measured",
+        "broker-2": "modelled",
+    }
+
+
+def test_a_plugin_s_counters_are_the_figures(told: Any) -> None:
+    row = told["broker-1"]
+    assert (row["fetches"], row["round_trips"], row["seconds"]) == (18.0, 12.0, 6.0)
+    assert (row["at_once_low"], row["at_once"], row["at_once_high"]) == (4, None, 6)
+    assert (row["saved_seconds_low"], row["saved_seconds_high"]) == (3.0, 4.0)
+
+
+def test_without_a_plugin_they_come_from_the_bytes_read_and_the_mean_segment(told: Any) -> None:
+    # 4,000 bytes of segments of 500: eight of them, in 40 reads.
+    row = told["broker-2"]
+    assert (row["at_once"], row["at_once_low"], row["at_once_high"]) == (8.0, 0.0, 40.0)
+    assert (row["round_trips"], row["saved"]) == (24.0, 16.0)
+    assert row["seconds"] == pytest.approx(0.4 * 24 / 64)

@@ -1,0 +1,159 @@
+"""Intervals with their bounds, against every instant looked at by itself."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakehouse.explain.intervals import Stretch, intervals
+from lakehouse.explain.spans import length, shared, union, without
+from lakehouse.explain.watched import WATCHED, watched
+from lakehouse.metrics import UNDER_MIN_ISR
+from lakehouse.slo import Objective
+
+ISR = WATCHED["topic"][0]
+LAG = WATCHED["topic"][2]
+THROTTLED = WATCHED["client"][0]
+LOST = WATCHED["group"][0]
+REFUSED = WATCHED["source"][1]
+SPANS = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda two: (two[0], sum(two))),
+    max_size=8,
+)
+
+
+def seen(
+    start: int, end: int, part: str | None = "0", source: str = "broker-1", *,
+    metric: str = ISR.metric, lead: int = 0, tail: int = 0, worst: float = 1.0, total: float = 0.0,
+) -> list[Stretch]:  # fmt: skip
+    """One stretch in its three lanes."""
+    lanes = [("seen", start, end), ("sure", start, end - tail), ("may", start - lead, end)]
+    return [
+        Stretch(metric, part, source, lane, first, last, worst, total)
+        for lane, first, last in lanes
+        if first < last
+    ]
+
+
+@given(SPANS)
+def test_a_union_has_the_instants_of_its_spans_and_does_not_touch(spans: list[Any]) -> None:
+    joined = union(spans)
+    assert {i for a, b in joined for i in range(a, b)} == {i for a, b in spans for i in range(a, b)}
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(joined))
+    assert length(spans) == sum(end - start for start, end in joined)
+
+
+@given(SPANS)
+def test_without_is_all_that_is_left(spans: list[Any]) -> None:
+    left = without((10, 50), spans)
+    covered = {i for a, b in spans for i in range(a, b)}
+    assert {i for a, b in left for i in range(a, b)} == set(range(10, 50)) - covered
+    assert all(start < end for start, end in left)
+
+
+@given(SPANS, SPANS)
+def test_shared_finds_what_overlaps(spans: list[Any], others: list[Any]) -> None:
+    wide = union(spans)
+    things = [Stretch("", None, "", "seen", *span) for span in others]
+    for (start, end), found in zip(wide, shared(wide, things), strict=True):
+        wanted = [one for one in things if one.start < end and one.end > start]
+        assert sorted(found, key=id) == sorted(wanted, key=id)
+
+
+RUNS = st.lists(
+    st.tuples(st.integers(5, 60), st.integers(1, 9), st.integers(0, 4), st.integers(0, 4)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(RUNS)
+def test_intervals_hold_each_instant_that_was_bad_sure_or_maybe_once(runs: list[Any]) -> None:
+    told = [
+        stretch
+        for at, (start, size, lead, tail) in enumerate(runs)
+        for stretch in seen(start, start + size, str(at), lead=lead, tail=min(tail, size))
+    ]
+    found = intervals(ISR, told)
+    lanes = {
+        lane: {i for one in told if one.lane == lane for i in range(one.start, one.end)}
+        for lane in ("seen", "sure", "may")
+    }
+    assert sum(one.end - one.start for one in found) == len(lanes["seen"])
+    assert sum(one.sure_us for one in found) == len(lanes["sure"])
+    assert sum(one.most_us for one in found) == len(lanes["may"])
+    for one in found:
+        assert one.sure_us <= one.end - one.start <= one.most_us
+        assert set(range(one.start - one.lead_us, one.start)) <= lanes["may"] - lanes["seen"]
+        assert not lanes["sure"] & set(range(one.end - one.tail_us, one.end))
+
+
+def test_brokers_and_partitions_side_by_side_are_one_interval() -> None:
+    told = [*seen(10, 20, "0"), *seen(15, 30, "2", "broker-10"), *seen(20, 25, "10", "broker-2")]
+    (one,) = intervals(ISR, told)
+    assert (one.start, one.end, one.sure_us) == (10, 30, 20)
+    assert one.worst == (2.0, 2.0)
+    assert one.parts == ("0", "2", "10")
+    assert one.told_by == ("broker-1", "broker-2", "broker-10")
+
+
+def test_two_sources_of_one_partition_are_one_partition() -> None:
+    (one,) = intervals(ISR, [*seen(10, 20), *seen(12, 18, source="broker-2")])
+    assert one.worst == (1.0, 1.0)
+
+
+def test_a_lead_that_reaches_the_interval_before_is_told_once() -> None:
+    # Spark joins what may be: the second one's lead reaches back into the first.
+    told = [s for s in (*seen(10, 20, lead=3), *seen(25, 30, lead=9)) if s.lane != "may"]
+    told.append(Stretch(ISR.metric, "0", "broker-1", "may", 7, 30))
+    first, second = intervals(ISR, told)
+    assert (first.lead_us, second.lead_us) == (3, 5)
+
+
+def test_a_total_lies_between_the_greatest_broker_and_what_gold_saw_at_once() -> None:
+    lag = {"metric": LAG.metric, "part": None}
+    told = [*seen(0, 20, worst=5.0, **lag), *seen(10, 30, source="broker-2", worst=4.0, **lag)]
+    assert intervals(LAG, told)[0].worst == (5.0, 9.0)
+    assert intervals(LAG, told, [(0, 100, 7.0)])[0].worst == (5.0, 7.0)
+    assert intervals(LAG, told, [(30, 100, 7.0)])[0].worst == (5.0, 9.0)
+    assert intervals(LAG, told[:3], [(0, 100, 99.0)])[0].worst == (5.0, 5.0)
+
+
+def test_of_a_wait_the_longest_is_the_worst_whoever_made_it() -> None:
+    wait = {"metric": THROTTLED.metric, "part": None}
+    told = [*seen(0, 20, worst=500.0, **wait), *seen(5, 9, source="b", worst=700.0, **wait)]
+    assert intervals(THROTTLED, told)[0].worst == (700.0, 700.0)
+
+
+def test_counters_add_up_and_two_of_them_bound_the_loss() -> None:
+    low, high = LOST.told_as
+    rest = {"worst": 9.0, "part": "t/0"}
+    told = [
+        *seen(0, 10, metric=high, total=30.0, **rest),
+        *seen(0, 5, metric=low, total=20.0, **rest),
+    ]
+    (one,) = intervals(LOST, told)
+    assert one.worst == (20.0, 30.0)
+    (one,) = intervals(REFUSED, seen(0, 10, None, metric=REFUSED.metric, total=4.0))
+    assert one.worst == (4.0, 4.0)
+
+
+def test_other_metrics_are_other_intervals() -> None:
+    assert intervals(LAG, seen(0, 10)) == []
+
+
+@pytest.mark.parametrize(
+    ("above", "level", "more"), [(0.0, "topic", 1), (5.0, "topic", 0), (0.0, "group", 0)]
+)
+def test_what_an_objective_promises_at_zero_is_looked_for_too(
+    above: float, level: Any, more: int
+) -> None:
+    own = Objective("own", "Own", "", level, "kafka.topic.own", above, 0.9)
+    usual = len(WATCHED["topic"])
+    assert len(watched("topic", [own])) == usual + more
+    known = Objective("isr", "ISR", "", "topic", UNDER_MIN_ISR, 0.0, 0.9)
+    assert watched("topic", [known]) == WATCHED["topic"]

@@ -1,0 +1,279 @@
+"""A story as facts and as a person sees it: golden views of a topic, a group and a broker.
+
+``python -m tests.unit.test_explain_view`` writes the golden files anew; look at what changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse import periods, slo
+from lakehouse.existence import Subject
+from lakehouse.explain import picture
+from lakehouse.explain.evidence import Evidence
+from lakehouse.explain.intervals import Stretch
+from lakehouse.explain.silence import Attempt
+from lakehouse.explain.story import Setting, story
+from lakehouse.explain.subject import Asked
+from lakehouse.explain.terminal import view
+from lakehouse.explain.watched import WATCHED
+from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
+from lakehouse.sla import Statement, Times
+from tests.sample_facts import EVIL
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+WEEK = periods.week("2026-W47")
+START, END = periods.micros(WEEK.start), periods.micros(WEEK.end)
+SECOND = 1_000_000
+WINDOW = 300 * SECOND
+DAY = 86_400 * SECOND
+OBJECTIVES = {one.name: one for one in slo.load()}
+LAG = "kafka.topic.remote_copy_lag.bytes"
+LOST = "kafka.group.non_consumed"
+READ = frozenset({"broker-1", "broker-2", "broker-3"})
+NOBODY = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
+
+
+def at(day: int, hour: int, minute: int = 0, second: float = 0) -> int:
+    moment = datetime(2026, 11, 16 + day, hour, minute, tzinfo=UTC)
+    return periods.micros(moment) + round(second * SECOND)
+
+
+def told(
+    metric: str, start: int, end: int, part: str | None, source: str, worst: float = 1.0, *,
+    lead: float = 10, tail: float = 10,
+) -> list[Stretch]:  # fmt: skip
+    lanes = (
+        ("seen", start, end),
+        ("sure", start, end - round(tail * SECOND)),
+        ("may", start - round(lead * SECOND), end),
+    )
+    return [Stretch(metric, part, source, lane, a, b, worst) for lane, a, b in lanes]
+
+
+def event(when: int, kind: str, source: str, **rest: Any) -> dict[str, Any]:
+    return NOBODY | {"at": when, "kind": kind, "source": source} | rest
+
+
+def subject(kind: str, **names: str) -> Subject:
+    every = dict.fromkeys(("topic", "user", "client_id", "group", "source")) | names
+    return Subject("cluster-a", kind, **every, first_us=START, last_us=END)
+
+
+def read_well(source: str, family: str, start: int = START, end: int = END) -> Attempt:
+    return Attempt(source, family, start, end, "ok", None, 10 * SECOND)
+
+
+def setting(asked: Asked, *statements: Statement, **rest: Any) -> Setting:
+    lives = {f"broker-{number}": (START, END) for number in (1, 2, 3)}
+    usual = {"life": (START, END), "lives": lives, "now_us": END + DAY}
+    return Setting(
+        asked=asked, period=WEEK, window_us=WINDOW, watched=WATCHED[asked.kind],
+        statements=statements, **{**usual, **rest},
+    )  # fmt: skip
+
+
+def topic() -> dict[str, Any]:
+    """Broker 3 died on Tuesday, which nobody saw the end of; on Friday an upload lagged."""
+    orders = subject("topic", topic="orders")
+    attempts = [
+        *(read_well(f"broker-{n}", family) for n in (1, 2) for family in ("min_isr", "tiered")),
+        read_well("broker-3", "min_isr", START, at(1, 9, 30)),
+        read_well("broker-3", "min_isr", at(1, 10, 15), END),
+        Attempt("broker-3", "min_isr", at(1, 9, 30), at(1, 10, 5), "refused",
+                "connection refused by 10.0.0.3:9999; is the broker running?"),
+    ]  # fmt: skip
+    stretches = [
+        *told(UNDER_MIN_ISR, at(1, 9, 30, 4), at(1, 10, 12, 4), "0", "broker-1"),
+        *told(UNDER_MIN_ISR, at(1, 9, 30, 9), at(1, 10, 12, 30), "7", "broker-2", lead=0, tail=0),
+        *told(LEADERLESS, at(1, 9, 30, 2), at(1, 9, 30, 12), "3", "broker-1"),
+        *told(LAG, at(4, 2), at(4, 14), None, "broker-1", 30e6),
+        *told(LAG, at(4, 3), at(4, 9), None, "broker-2", 12e6),
+    ]
+    windows = range(START, END, WINDOW)
+    dark = range(at(1, 9, 30), at(1, 10, 15))
+    times = {
+        "min-isr": {w: Times(0 if w in dark else WINDOW) for w in windows},
+        "copy-lag": {w: Times(WINDOW) for w in windows if not at(4, 2) <= w < at(4, 14)}
+        | {w: Times(0, WINDOW, WINDOW, WINDOW) for w in range(at(4, 2), at(4, 14), WINDOW)},
+    }
+    bad = at(1, 10, 12, 30) - at(1, 9, 30, 2)
+    isr = Times(7 * DAY - len(dark), bad, bad - 20 * SECOND, bad + 10 * SECOND)
+    lag = Times(7 * DAY - DAY // 2, DAY // 2, DAY // 2 - 10 * SECOND, DAY // 2 + 10 * SECOND)
+    stated = [
+        Statement(OBJECTIVES["min-isr"], orders, 7 * DAY, isr),
+        Statement(OBJECTIVES["copy-lag"], orders, 7 * DAY, lag),
+    ]
+    events = [
+        event(at(1, 9, 30, 8), "leader_change", "broker-1", topic="orders", partition=0,
+              old="3", new="1"),
+        event(at(1, 10, 13), "source_restart", "broker-3"),
+        event(at(3, 12), "config_change", "broker-1", topic="orders",
+              old="retention.ms=1", new="retention.ms=2"),
+    ]  # fmt: skip
+    evidence = Evidence(
+        stretches, {LAG: [(at(4, 5), at(4, 6), 40e6)]}, attempts, READ, events, times
+    )
+    return story(setting(Asked(orders), *stated), evidence)
+
+
+def group() -> dict[str, Any]:
+    """A group that came on Wednesday and lost offsets of two partitions."""
+    nightly = subject("group", group="nightly")
+    stretches = [
+        Stretch(f"{LOST}.{end}", part, "broker-2", "seen", at(3, 1), at(3, 1, 10), total, total)
+        for part, low, high in (("clicks/0", 12_000, 12_400), ("clicks/11", 0, 31))
+        for end, total in (("low", float(low)), ("high", float(high)))
+        if total
+    ]
+    attempts = [read_well(f"broker-{number}", "offsets") for number in (1, 2, 3)]
+    life = (at(2, 12), END)
+    return story(
+        setting(Asked(nightly), life=life), Evidence(stretches, {}, attempts, READ, [], {})
+    )
+
+
+def broker() -> dict[str, Any]:
+    """A broker that was never read until Thursday, and refused some writes then."""
+    source = subject("source", source="broker-3")
+    errors = "kafka.broker.produce_errors.not_enough_replicas"
+    stretches = [Stretch(errors, None, "broker-3", "seen", at(3, 8), at(3, 8, 5), 17.0, 17.0)]
+    attempts = [read_well("broker-3", "min_isr", at(3, 6))]
+    lives = {"broker-3": (START, END)}
+    return story(
+        setting(Asked(source), lives=lives), Evidence(stretches, {}, attempts, READ, [], {})
+    )
+
+
+VIEWS = {
+    "explain-topic-100.txt": (topic, 100),
+    "explain-topic-44.txt": (topic, 44),
+    "explain-group-100.txt": (group, 100),
+    "explain-broker-100.txt": (broker, 100),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_view_is_the_golden_one(name: str) -> None:
+    make, width = VIEWS[name]
+    text = view(make(), terminal=False, width=width)
+    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_the_documentation_shows_the_view_as_it_is() -> None:
+    docs = (GOLDEN.parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    assert f"```\n{view(topic(), terminal=False)}```" in docs
+
+
+def test_the_documentation_names_every_key_of_the_facts() -> None:
+    docs = (GOLDEN.parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    made = topic()
+    known = set(made) | set(made["subject"]) | set(made["sums"][0])
+    known |= {key for row in made["intervals"] for key in row}
+    known |= {key for row in made["silences"] for key in row}
+    assert not {key for key in known if f'"{key}"' not in docs}
+
+
+def test_the_facts_are_the_golden_ones() -> None:
+    wanted = json.loads((GOLDEN / "explain-topic.json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(topic())) == wanted
+
+
+def test_a_terminal_gets_colour_and_a_pipe_none() -> None:
+    assert "\x1b[" in view(topic(), terminal=True, width=100)
+    assert "\x1b" not in view(topic(), terminal=False)
+
+
+def test_events_and_silences_are_told_of_the_interval_they_are_in() -> None:
+    found = {row["title"]: row for row in topic()["intervals"]}
+    isr = found["Under its min ISR"]
+    assert [one["kind"] for one in isr["events"]] == ["leader_change", "source_restart"]
+    assert [one["outcome"] for one in isr["silent"]] == ["refused", None]
+    assert isr["silent"][0]["start"] == isr["start"].replace(":04Z", ":00Z")
+    assert found["Waits for upload"]["events"] == []
+    assert found["Waits for upload"]["silent"] == []
+
+
+def test_a_total_of_brokers_is_bounded_by_what_gold_saw_at_one_instant() -> None:
+    (lag,) = (row for row in topic()["intervals"] if row["metric"] == LAG)
+    assert (lag["worst_low"], lag["worst_high"]) == (30e6, 40e6)
+
+
+def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
+    orders = subject("topic", topic="orders")
+    lag = replace(OBJECTIVES["copy-lag"], above=1e9)
+    bad = Times(0, WINDOW // 2, WINDOW // 4, WINDOW)
+    windows = {at(2, 0): bad, at(2, 0, 5): bad, at(2, 1): bad, at(3, 0): Times(WINDOW)}
+    sums = Times(WINDOW, 3 * bad.bad_us, 3 * bad.bad_low_us, 3 * bad.bad_high_us)
+    evidence = Evidence([], {}, [], READ, [], {"copy-lag": windows})
+    made = story(setting(Asked(orders), Statement(lag, orders, 7 * DAY, sums)), evidence)
+    text = " ".join(view(made, terminal=False).split())
+    assert (
+        "between Wed 18 Nov 00:00:00 and Wed 18 Nov 00:10:00 bad for 5 m 0 s (2 m 30 s to 10 m 0 s)"
+    ) in text
+    assert text.count("between ") == 2
+
+
+def test_where_nobody_looked_nothing_is_called_good() -> None:
+    orders = subject("topic", topic="orders")
+    silent = story(setting(Asked(orders)), Evidence([], {}, [], frozenset(), [], {}))
+    text = view(silent, terminal=False)
+    assert "Nothing bad was seen, and nothing good either: nobody looked." in text
+    assert picture.GOOD not in text.replace(picture.LEGEND, "")
+    assert "Silent at some time in the period: broker-1, broker-2, broker-3." in text
+
+
+def test_a_story_that_is_too_long_says_where_it_ends() -> None:
+    orders = subject("topic", topic="orders")
+    cut = Evidence([], {}, [], frozenset(), [], {}, until=at(2, 0))
+    text = view(story(setting(Asked(orders)), cut), terminal=False)
+    assert "There is more: this tells of the time until Wed 18 Nov 00:00:00." in text
+
+
+def test_of_many_intervals_the_longest_are_shown_and_the_rest_counted() -> None:
+    stretches = [
+        stretch
+        for number in range(30)
+        for stretch in told(
+            UNDER_MIN_ISR, at(2, 0, number), at(2, 0, number, 11 + number), "0", "b"
+        )
+    ]
+    orders = subject("topic", topic="orders")
+    text = view(
+        story(setting(Asked(orders)), Evidence(stretches, {}, [], READ, [], {})), terminal=False
+    )
+    assert text.count("lasted ") == 20
+    assert "lasted 40 s" in text
+    assert "lasted 11 s" not in text
+    assert "10 shorter intervals more: see --json." in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("width", [20, 44, 100, 300])
+def test_hostile_names_are_spelt_out_and_nothing_breaks(*, terminal: bool, width: int) -> None:
+    for evil in EVIL:
+        hostile = subject("topic", topic=evil)
+        stretches = told(UNDER_MIN_ISR, at(1, 1), at(1, 2), evil, evil)
+        events = [event(at(1, 1), evil, evil, topic="x", old=evil, new=evil, partition=3)]
+        attempts = [Attempt("broker-1", evil, START, END, evil, evil)]
+        made = story(setting(Asked(hostile)), Evidence(stretches, {}, attempts, READ, events, {}))
+        text = view(made, terminal=terminal, width=width)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", plain)
+        assert len(text) < 20_000
+        json.dumps(made)
+
+
+if __name__ == "__main__":
+    for file, (maker, columns) in VIEWS.items():
+        (GOLDEN / file).write_text(view(maker(), terminal=False, width=columns), encoding="utf-8")
+    facts = json.dumps(topic(), indent=1) + "\n"
+    (GOLDEN / "explain-topic.json").write_text(facts, encoding="utf-8")
