@@ -100,9 +100,7 @@ class _Agent:
             start_us = back_us
         yield (start_us, END_US), True
 
-    def _one_life(
-        self, things: ExitStack, path: Path, span: Span, *, in_order: bool
-    ) -> None:
+    def _one_life(self, things: ExitStack, path: Path, span: Span, *, in_order: bool) -> None:
         clock = Instants()
         clock.now_us = span[0]
         spool = things.enter_context(Spool(path, _SPOOL_BYTES, clock))

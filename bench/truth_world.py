@@ -203,4 +203,3 @@ class Controller:
         self.world.live.set(at_us, tuple(sorted(self._live)))
         for key, one in self._state.items():
             self.world.partitions[key].set(at_us, State(one.leader, len(one.isr)))
-
