@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from rich import box
 from rich.table import Table
 
+from bench.truth_agents import Seen
+from bench.truth_judge import Judgement
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bench.truth_agents import Seen
-    from bench.truth_judge import Check, Judgement
+    from bench.truth_judge import Check
 
 CLAIM: Final = (
     "The interval that a report states holds the true figure, for all that is longer than the "
@@ -60,9 +62,7 @@ class Findings:
             "scrapes": sum(one.scrapes for one in self.seen),
             "figures": len(self.checks),
             "contained_percent": _percent(check.contained for check in self.checks),
-            "contained_whatever_its_length_percent": _percent(
-                check.strictly for check in self.checks
-            ),
+            "contained_however_short_percent": _percent(check.strictly for check in self.checks),
             "unsound_incidents": sum(len(one.unsound) for one in self.judgements),
             "width_intervals": _mean(widths),
             "width_intervals_max": round(max(widths, default=0.0), 2),
@@ -87,14 +87,8 @@ def show(findings: Findings) -> Table:
     table = Table(title="The truth in a report's intervals", box=box.SIMPLE_HEAD)
     table.title_justify = "left"
     table.add_column("", no_wrap=True)
-    for column in (
-        "stated",
-        "contained %",
-        "whatever its length %",
-        "wholly seen",
-        "width",
-        "most",
-    ):
+    columns = ("stated", "contained %", "however short %", "wholly seen", "width", "at most")
+    for column in columns:
         table.add_column(column, justify="right")
     by_figure: defaultdict[str, list[Check]] = defaultdict(list)
     for check in findings.checks:

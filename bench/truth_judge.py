@@ -1,4 +1,4 @@
-"""A report's facts against the truth: which intervals hold the true figure, and how wide they are."""
+"""A report against the truth: which intervals hold the true figure, and how wide they are."""
 
 from __future__ import annotations
 

@@ -7,12 +7,11 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bench.truth_steps import Steps, united
-from bench.truth_world import BROKERS, TOPICS, Controller, S
+from bench.truth_steps import Span, Steps, united
+from bench.truth_world import BROKERS, TOPICS, Controller, S, World
 
 if TYPE_CHECKING:
-    from bench.truth_steps import Span
-    from bench.truth_world import Key, World
+    from bench.truth_world import Key
 
 WARM_UP_US: Final = 600 * S
 LENGTH_US: Final = 2_700 * S
@@ -117,7 +116,8 @@ def _moves(rng: random.Random, controller: Controller) -> None:
         (topic, n) for topic, spec in TOPICS.items() for n in range(len(spec.replicas))
     ]
     for _ in range(rng.randint(0, 6)):
-        controller.plan(_at(rng), lambda _, key=rng.choice(keys): controller.move(key))
+        at_us, key = _at(rng), rng.choice(keys)
+        controller.plan(at_us, lambda _, key=key: controller.move(key))
 
 
 def _outages(rng: random.Random, controller: Controller) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from bench.truth_schedule import Schedule, Watch
-    from bench.truth_world import Key, State, World
+    from bench.truth_world import State, World
     from collector.catalogue import Family
 
     Values = dict[Series, float | None]
@@ -244,6 +244,3 @@ def _changes(world: World, broker: int, family: str) -> list[int]:
 
 def _of(times: Iterable[list[int]]) -> set[int]:
     return {one for some in times for one in some}
-
-
-__all__ = ["FAMILIES", "Instants", "Key", "Simulated"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ class Steps(Generic[T]):
     def spans(self, holds: Callable[[T], bool], within: Span) -> list[Span]:
         """When something holds, inside of a span."""
         edges = [within[0], *(t for t in self.times if within[0] < t < within[1]), within[1]]
-        pairs = zip(edges, edges[1:], strict=False)
-        return united((a, b) for a, b in pairs if holds(self.at(a)))
+        return united((a, b) for a, b in pairwise(edges) if holds(self.at(a)))
 
 
 def united(spans: Iterable[Span], gap_us: int = 0) -> list[Span]:

@@ -9,17 +9,17 @@ both are the same.
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.truth_schedule import CLIENTS, LAGS, LENGTH_US, MEMORY_US, START_US, THRESHOLD
-from bench.truth_steps import clipped, length, united
+from bench.truth_steps import Span, clipped, length, united
 from bench.truth_world import TOPICS, S, under
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bench.truth_schedule import Schedule
-    from bench.truth_steps import Span
     from bench.truth_world import Key, World
 
 PERIOD: Final = (START_US, START_US + LENGTH_US)
@@ -112,7 +112,7 @@ def lags(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
                 edges = sorted({*_EVER, *(t for steps in waits for t in steps.times)})
                 above = [
                     (a, b)
-                    for a, b in zip(edges, edges[1:], strict=False)
+                    for a, b in pairwise(edges)
                     if sum(steps.at(a) for steps in waits) > THRESHOLD
                 ]
                 found[topic, "threshold"] = union([Bad(united(above))], floor_us)

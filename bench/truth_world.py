@@ -73,7 +73,7 @@ class World:
         process: What the JVM of each broker is: up, down or hung.
         belief: Per broker, what it still believes to lead after it hung; None: it knows.
         started_us: Per broker, when its JVM started.
-        throttled: Per kind, client and broker: throttle time in ms as the bean shows it; None: idle.
+        throttled: Per kind, client and broker: ms as the bean shows them; None: idle.
         throttles: Per kind and client: what is true of it, per broker.
         lag: Per metric, topic and partition: bytes that wait.
     """
