@@ -24,6 +24,7 @@ LAGS: Final = ("kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_delete_l
 THRESHOLD: Final = 50_000_000.0
 """Bytes, of the objective on upload lag that has a threshold."""
 
+_KINDS: Final = {"calm": 0.35, "late": 0.2, "troubled": 0.45}
 _FLOOR: Final = 10.0
 _TIERED: Final = "events.tiered"
 
@@ -37,6 +38,7 @@ class Watch:
         new_spool: Whether the spool is lost with the last agent but one.
         lost: Share of the scrapes that fail.
         slow: Share of the scrapes that take seconds.
+        slowest: How many, at most; what takes more than five is no answer.
         deaf: Per family, when every scrape of it fails.
         seed: Of all else that is left to chance.
     """
@@ -45,6 +47,7 @@ class Watch:
     new_spool: bool = False
     lost: float = 0.0
     slow: float = 0.0
+    slowest: float = 12.0
     deaf: dict[str, list[Span]] = field(default_factory=dict)
     seed: int = 0
 
@@ -54,13 +57,16 @@ class Schedule:
     """One cluster and its agents.
 
     Attributes:
-        calm: Whether agents miss nothing and brokers stay up: coverage is whole then.
+        kind: ``calm``: agents miss nothing, and brokers stay up. ``late``: agents are started
+            anew within seconds, and some answers take seconds: every scrape comes, but late.
+            ``troubled``: brokers are killed, hang and are stopped; scrapes fail, one by one and for
+            minutes; agents are away, and some lose their spool.
     """
 
     seed: int
     world: World
     watches: dict[int, Watch]
-    calm: bool
+    kind: str
 
     @property
     def cluster(self) -> str:
@@ -69,21 +75,19 @@ class Schedule:
 
 
 def schedule(seed: int) -> Schedule:
-    """The schedule of a seed; two in five are calm."""
+    """The schedule of a seed."""
     rng = random.Random(seed)  # noqa: S311 - no secret
-    calm = rng.random() < 0.4
+    kind = rng.choices(tuple(_KINDS), tuple(_KINDS.values()))[0]
     controller = Controller(rng)
     _slow_followers(rng, controller)
     _moves(rng, controller)
-    if not calm:
+    if kind == "troubled":
         _outages(rng, controller)
     world = controller.run()
     _throttling(rng, world)
     _lags(rng, world)
-    watches = {broker: Watch(seed=rng.randrange(1 << 30)) for broker in BROKERS}
-    if not calm:
-        watches = {broker: _troubled(rng) for broker in BROKERS}
-    return Schedule(seed, world, watches, calm)
+    watch = {"calm": _calm, "late": _late, "troubled": _troubled}[kind]
+    return Schedule(seed, world, {broker: watch(rng) for broker in BROKERS}, kind)
 
 
 def _lasts(rng: random.Random, least: float, most: float) -> int:
@@ -100,8 +104,9 @@ def _slow_followers(rng: random.Random, controller: Controller) -> None:
     lasting = [key for key in keys if key[0] in ("orders", "payments")]
     brief = [key for key in keys if key[0] == "brief"]
     for chosen, most, times, least in (
+        (lasting, 40.0, rng.randint(2, 8), _FLOOR),
         (lasting, 1_800.0, rng.randint(2, 8), _FLOOR),
-        (brief, _FLOOR - 0.01, rng.randint(2, 6), 0.2),
+        (brief, _FLOOR - 0.01, rng.randint(4, 12), 0.2),
     ):
         for _ in range(times):
             at_us, key = _at(rng), rng.choice(chosen)
@@ -115,7 +120,7 @@ def _moves(rng: random.Random, controller: Controller) -> None:
     keys: list[Key] = [
         (topic, n) for topic, spec in TOPICS.items() for n in range(len(spec.replicas))
     ]
-    for _ in range(rng.randint(0, 6)):
+    for _ in range(rng.randint(0, 8)):
         at_us, key = _at(rng), rng.choice(keys)
         controller.plan(at_us, lambda _, key=key: controller.move(key))
 
@@ -189,7 +194,7 @@ def _throttling(rng: random.Random, world: World) -> None:
         world.throttles[kind, client] = {}
         for broker in BROKERS:
             spans: list[Span] = []
-            for _ in range(rng.choice((0, 0, 1, 2, 4))):
+            for _ in range(rng.choice((0, 1, 2, 4))):
                 at_us = _at(rng)
                 spans.append((at_us, at_us + _lasts(rng, _FLOOR, 900)))
             lives = world.process[broker].spans(lambda state: state != "down", _WHOLE)
@@ -222,7 +227,7 @@ def _lags(rng: random.Random, world: World) -> None:
         for partition in range(len(TOPICS[_TIERED].replicas)):
             steps = Steps(0)
             at_us = START_US - WARM_UP_US
-            for _ in range(rng.choice((0, 0, 1, 2))):
+            for _ in range(rng.choice((0, 1, 2, 3))):
                 at_us += round(rng.uniform(30, 1_200) * S)
                 for _ in range(rng.randint(1, 6)):
                     steps.set(at_us, rng.randrange(1_000_000, 100_000_000))
@@ -231,21 +236,34 @@ def _lags(rng: random.Random, world: World) -> None:
             world.lag[metric, _TIERED, partition] = steps
 
 
-def _troubled(rng: random.Random) -> Watch:
+def _calm(rng: random.Random) -> Watch:
+    return Watch(seed=rng.randrange(1 << 30))
+
+
+def _late(rng: random.Random) -> Watch:
+    return Watch(_away(rng, 6, 12), slow=0.05, slowest=4.5, seed=rng.randrange(1 << 30))
+
+
+def _away(rng: random.Random, most: int, longest: float) -> tuple[tuple[Span, bool], ...]:
+    """So many times at most there is no agent, for so many seconds."""
     away = []
     at_us = START_US
-    for _ in range(rng.choice((0, 0, 1, 2))):
-        at_us += round(rng.uniform(120, 1_200) * S)
-        until_us = at_us + _lasts(rng, 1, 300)
+    for _ in range(rng.randint(0, most)):
+        at_us += round(rng.uniform(60, 1_000) * S)
+        until_us = at_us + _lasts(rng, 1, longest)
         away.append(((at_us, until_us), rng.random() < 0.5))
         at_us = until_us
+    return tuple((span, in_order) for span, in_order in away if span[1] < END_US - 60 * S)
+
+
+def _troubled(rng: random.Random) -> Watch:
     deaf: dict[str, list[Span]] = {}
     for family in ("min_isr", "leaders", "quotas", "tiered"):
-        if rng.random() < 0.15:
+        if rng.random() < 0.25:
             from_us = _at(rng)
-            deaf[family] = [(from_us, from_us + _lasts(rng, 15, 600))]
+            deaf[family] = [(from_us, from_us + _lasts(rng, 15, 1_200))]
     return Watch(
-        tuple(away),
+        _away(rng, 3, 600),
         new_spool=rng.random() < 0.1,
         lost=rng.choice((0.0, 0.0, 0.005, 0.03)),
         slow=rng.choice((0.0, 0.005, 0.02)),

@@ -36,7 +36,7 @@ FAMILIES: Final = {
 }
 _TIMEOUT_US: Final = 5 * S
 _USUAL: Final = (0.002, 0.03)  # a filtered query: 4 ms, 15 ms at p99 (docs/performance.md)
-_SLOW: Final = (0.5, 12.0)
+_SLOW: Final = 0.5
 _REFUSED_US: Final = 2_000
 
 
@@ -99,7 +99,8 @@ class Simulated:
         if self._is_lost(family.name, asked_us):
             self._fail_as("timeout")
         slow = self._rng.random() < self._watch.slow
-        took_us = round(self._rng.uniform(*(_SLOW if slow else _USUAL)) * S)
+        seconds = (_SLOW, self._watch.slowest) if slow else _USUAL
+        took_us = round(self._rng.uniform(*seconds) * S)
         if took_us > _TIMEOUT_US:
             self._fail_as("timeout")
         self._clock.now_us = asked_us + took_us
