@@ -11,6 +11,8 @@ from bench.truth_steps import Span, Steps, united
 from bench.truth_world import BROKERS, TOPICS, Controller, S, World
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bench.truth_world import Key
 
 WARM_UP_US: Final = 600 * S
@@ -83,11 +85,13 @@ def schedule(seed: int) -> Schedule:
     _moves(rng, controller)
     if kind == "troubled":
         _outages(rng, controller)
+    watch = {"calm": _calm, "late": _late, "troubled": _troubled}[kind]
+    watches = {broker: watch(rng) for broker in BROKERS}
+    _behind_their_backs(rng, controller, watches)
     world = controller.run()
     _throttling(rng, world)
     _lags(rng, world)
-    watch = {"calm": _calm, "late": _late, "troubled": _troubled}[kind]
-    return Schedule(seed, world, {broker: watch(rng) for broker in BROKERS}, kind)
+    return Schedule(seed, world, watches, kind)
 
 
 def _lasts(rng: random.Random, least: float, most: float) -> int:
@@ -113,6 +117,20 @@ def _slow_followers(rng: random.Random, controller: Controller) -> None:
             until_us = at_us + _lasts(rng, least, most)
             controller.plan(
                 at_us, lambda _, key=key, until=until_us: controller.fall_behind(key, until)
+            )
+
+
+def _behind_their_backs(
+    rng: random.Random, controller: Controller, watches: Mapping[int, Watch]
+) -> None:
+    """Short incidents just as the agent of the leader goes away."""
+    for broker, watch in watches.items():
+        for (gone_us, _), _ in watch.away:
+            at_us = gone_us + round(rng.uniform(-8, 4) * S)
+            lasts_us = _lasts(rng, _FLOOR, 16)
+            controller.plan(
+                at_us,
+                lambda at, broker=broker, us=lasts_us: controller.one_falls_behind(broker, at + us),
             )
 
 

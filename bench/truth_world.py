@@ -165,6 +165,14 @@ class Controller:
         one.lagging.add(slow[-1])
         self.plan(until_us, lambda _: self._come_back(key, slow[-1]))
 
+    def one_falls_behind(self, broker: int, until_us: int) -> None:
+        """A partition that a broker leads, and that is well, loses its min ISR for a while."""
+        for key, one in self._state.items():
+            spec = TOPICS[key[0]]
+            if one.leader == broker and len(one.isr) == spec.min_isr > 1:
+                self.fall_behind(key, until_us)
+                return
+
     def move(self, key: Key) -> None:
         """Another replica is made the leader."""
         one = self._state[key]
