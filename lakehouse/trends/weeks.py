@@ -45,6 +45,8 @@ class Week:
         start_us: Its Monday, microseconds since the epoch.
         expected_us: How long the subject was to be seen.
         bad_us: How long it was seen bad.
+        bad_low_us: What that is at least.
+        bad_high_us: What that is at most.
         unknown_us: How long nobody saw it wholly.
         share: Bad per seen time; None where nothing was seen.
         low: The least share that was bad.
@@ -55,6 +57,8 @@ class Week:
     start_us: int
     expected_us: int
     bad_us: int
+    bad_low_us: int
+    bad_high_us: int
     unknown_us: int
     share: float | None
     low: float
@@ -66,6 +70,11 @@ class Week:
         """Whether it can be compared: over, and half of it or more was seen."""
         seen = self.unknown_us <= _ENOUGH * self.expected_us
         return self.is_over and self.share is not None and seen
+
+    def of_seen(self, bad_us: int) -> float:
+        """Bad time as a share of the time that was seen."""
+        seen_us = self.expected_us - self.unknown_us
+        return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
 
     @property
     def name(self) -> str:
@@ -178,6 +187,8 @@ def _week(one: Statement, period: Period, now_us: int) -> Week:
         micros(period.start),
         one.whole_us,
         one.times.bad_us,
+        one.times.bad_low_us,
+        one.times.bad_high_us,
         one.unknown_us,
         None if attainment is None else 1 - attainment,
         0.0 if high is None else 1 - high,
