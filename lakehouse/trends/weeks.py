@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 WEEKS: Final = 13
 """A quarter: so many weeks are looked at, that of the report among them."""
 
-WEEK_US: Final = 7 * 86_400_000_000
 _WEEK: Final = dt.timedelta(days=7)
 _UNIT: Final = 10 / 604_800
 _ENOUGH: Final = 0.5
