@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import truth_agents, truth_findings
+from bench import truth_agents, truth_findings, truth_real
 from bench.teller import Teller
 from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import judge
@@ -112,6 +112,7 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=100, help="how many (100)")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
+    parser.add_argument("--real", type=int, default=0, help="so many demos on real brokers too (0)")
     parser.add_argument("--folder", type=Path, help="keep the lake there; it must not be there yet")
     chosen = parser.parse_args()
     count = _QUICK if chosen.quick else chosen.schedules
@@ -121,6 +122,10 @@ def main() -> int:
         if folder is None:
             folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-")))
         found = measure(folder, range(chosen.first, chosen.first + count), teller)
+        for number in range(1, chosen.real + 1):
+            teller.say(f"demo {number} of {chosen.real} on real brokers, four minutes")
+            demo = f"demo-{number}"
+            found.judgements.append(truth_real.played(folder / demo, demo))
     teller.show(truth_findings.show(found))
     for text in found.wrong[:_SHOWN]:
         teller.say(f"[red]not so[/]: {text}")
