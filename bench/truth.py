@@ -25,6 +25,7 @@ from bench.teller import Teller
 from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import judge
 from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
+from demo.errors import DemoError
 from lakehouse import lake as lakes
 from lakehouse import slo
 from lakehouse.periods import Period, instant
@@ -106,6 +107,15 @@ def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
     return findings(seeds, seen, told)
 
 
+def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
+    """The same of real brokers."""
+    for number in range(1, demos + 1):
+        teller.say(f"demo {number} of {demos} on real brokers, four minutes")
+        name = f"demo-{number}"
+        found.judgements.append(truth_real.played(folder / name, name))
+        found.demos += 1
+
+
 def main() -> int:
     """Measure, tell, and print the one line that machines read; 1 where anything is not so."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -121,11 +131,12 @@ def main() -> int:
         folder = chosen.folder
         if folder is None:
             folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-")))
-        found = measure(folder, range(chosen.first, chosen.first + count), teller)
-        for number in range(1, chosen.real + 1):
-            teller.say(f"demo {number} of {chosen.real} on real brokers, four minutes")
-            demo = f"demo-{number}"
-            found.judgements.append(truth_real.played(folder / demo, demo))
+        try:
+            found = measure(folder, range(chosen.first, chosen.first + count), teller)
+            _play(found, folder, chosen.real, teller)
+        except DemoError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
     teller.show(truth_findings.show(found))
     for text in found.wrong[:_SHOWN]:
         teller.say(f"[red]not so[/]: {text}")

@@ -32,11 +32,13 @@ class Findings:
         judgements: What was found of each report.
         seen: What the agents did.
         floors_us: The detection floors that the reports state.
+        demos: How many of them are of real brokers.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     floors_us: set[int] = field(default_factory=set)
+    demos: int = 0
 
     @property
     def checks(self) -> list[Check]:
@@ -58,7 +60,8 @@ class Findings:
             for family, us in seen.apart_us.items():
                 apart[family] = max(apart[family], us)
         return {
-            "schedules": len(self.judgements),
+            "schedules": len(self.judgements) - self.demos,
+            "demos": self.demos,
             "scrapes": sum(one.scrapes for one in self.seen),
             "figures": len(self.checks),
             "contained_percent": _percent(check.contained for check in self.checks),
