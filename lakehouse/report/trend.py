@@ -146,8 +146,9 @@ def _changed(row: Row) -> str:
 def _drained(row: Row) -> Figure:
     if row.get("verdict") == "growing":
         return Figure("never, if it goes on like this")
-    told = figures.time(row, "drained")
-    return told if row.get("verdict") == "draining" else Figure(words.NOT_KNOWN)
+    if row.get("verdict") != "draining":
+        return Figure(words.NOT_KNOWN)
+    return figures.time({**row, "unknown_us": 0}, "drained")
 
 
 _SUBJECTS: Final = Draft(

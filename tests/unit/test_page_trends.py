@@ -59,7 +59,7 @@ def facts_of(*subjects: Any, drains: Any = ()) -> dict[str, Any]:
 
 
 def section_of(facts: dict[str, Any]) -> Node:
-    return next(one for one in read(render(facts)).all("section") if one.get("id") == "trends")
+    return read(render(facts)).one("section", id="trends")
 
 
 def row_of(section: Node, number: int = 0) -> list[str]:
