@@ -25,6 +25,7 @@ from lakehouse.report.sections import (
     tier_lag,
 )
 from lakehouse.report.timelines import timelines
+from lakehouse.trends.facts import trends
 from lakehouse.weighted import by_cluster
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def facts(
         "remote_reads": remote_reads(gold),
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
+        "trends": trends(gold, objectives, known, micros(generated)),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],
         "rejected": gold.rejected(),
         "detection_floor_us": max((us for us in floors if us), default=None),

@@ -56,15 +56,35 @@ def _told(pieces: list[Row], kind: str) -> Row:
     """One incident; its edges are the tightest that any source saw."""
     start, end = min(p["start"] for p in pieces), max(p["end"] for p in pieces)
     first = [p for p in pieces if p["start"] == start]
-    last = [p for p in pieces if p["end"] == end]
     return {
         "start": _iso(start),
         "end": _iso(end),
         "lead_us": min(_edge(p, "lead_us", FLAG_PREVIOUS_POSITIVE) for p in first),
-        "tail_us": min(_edge(p, "tail_us", FLAG_NEXT_POSITIVE) for p in last),
+        "tail_us": _tail(pieces, end),
         "kind": kind,
         "sources": sorted({p["source"] for p in pieces}),
     }
+
+
+def _tail(pieces: list[Row], end: int) -> int:
+    """How long before its end an incident may have been over.
+
+    A piece that begins at a window's start may not have been bad at all: then the end may lie
+    within the one before, of the same source.
+    """
+    by_end = {(piece["source"], piece["end"]): piece for piece in pieces}
+    tails = []
+    for source in {piece["source"] for piece in pieces if piece["end"] == end}:
+        at, tail = end, 0
+        while (piece := by_end.get((source, at))) is not None:
+            length = piece["end"] - piece["start"]
+            edge = min(_edge(piece, "tail_us", FLAG_NEXT_POSITIVE), length)
+            tail += edge
+            if edge < length:
+                break
+            at = piece["start"]
+        tails.append(tail)
+    return min(tails)
 
 
 def _edge(piece: Row, name: str, flag: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lakehouse.report import charts, figures, incidents, observation, tables, words
+from lakehouse.report import charts, figures, incidents, observation, tables, trend, words
 from lakehouse.report.findings import nothing_seen
 from lakehouse.report.questions import Question, questions
 from lakehouse.report.spans import Span, spans
@@ -50,6 +50,7 @@ def render(facts: Mapping[str, Any]) -> str:
             headline=headline(facts),
             verdicts=verdicts(facts),
             questions=[_question(one, facts, within) for one in questions(facts)],
+            trends=trend.section(facts),
             coverage=_coverage(facts, within),
             events=observation.EVENTS.of(facts.get("events") or ()),
             **_happened(facts, within),

@@ -1,4 +1,5 @@
-"""One lake for all of these tests, rolled up once: 200 fleets, and a cluster for each story."""
+"""One lake for all of these tests, rolled up once: 200 fleets, a cluster for each story, and some
+whose agents ran."""
 
 from __future__ import annotations
 
@@ -7,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench import truth_agents
+from bench.truth_schedule import schedule
 from lakehouse import lake as lakes
 from lakehouse import rollup
 from tests.lake_builder import Batch
 from tests.oracle import decoded, duck, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES
+from tests.oracle.truths import TRUTHS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +38,9 @@ def unrolled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         whole.members += made.members
         whole.scrapes += made.scrapes
     whole.commit(root)
+    spools = tmp_path_factory.mktemp("spools")
+    for seed in TRUTHS:
+        truth_agents.live(schedule(seed), root, spools)
     return root
 
 

@@ -69,6 +69,16 @@ def test_runs_that_touch_are_one_incident_with_the_outer_edges():
     assert second["start"].endswith("00.000090Z")
 
 
+def test_a_tail_reaches_back_over_a_cut_when_the_piece_after_it_may_be_over_wholly():
+    """Seen last at 20; the window begins at 30; the scrape at 31 says that it is over."""
+    pieces = [run(0, 30, tail_us=10), run(30, 31, tail_us=1, lead_us=0)]
+    (one,) = incidents(pieces)[("t", 0)]
+    assert one["tail_us"] == 11
+    beside = run(10, 31, "broker-2", tail_us=4)
+    (one,) = incidents([*pieces, beside])[("t", 0)]
+    assert one["tail_us"] == 4
+
+
 def test_an_edge_between_two_values_above_zero_is_none():
     (one,) = incidents([run(0, 30, flags=["next_positive", "previous_positive"])])[("t", 0)]
     assert (one["lead_us"], one["tail_us"]) == (0, 0)

@@ -1,0 +1,148 @@
+"""Whether reports tell the truth: ``make bench-truth``.
+
+A hundred schedules of faults are replayed, each in a cluster of its own whose state is known at
+every microsecond. Agents read it every ten seconds, through the real encoder, spool and delivery;
+the lake is rolled up, and each report compared with what was. docs/performance.md says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bench import truth_agents, truth_findings, truth_real
+from bench.teller import Teller
+from bench.truth_findings import CLAIM, Findings
+from bench.truth_judge import judge
+from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
+from demo.errors import DemoError
+from lakehouse import lake as lakes
+from lakehouse import slo
+from lakehouse.periods import Period, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from bench.truth_agents import Seen
+    from lakehouse.slo import Objective
+
+PERIOD: Final = Period(instant(START_US), instant(START_US + LENGTH_US))
+_AT_ONCE: Final = 2
+_QUICK: Final = 5
+_SHOWN: Final = 40
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a spool is synced at every scrape
+
+
+def objectives() -> tuple[Objective, ...]:
+    """What jmxlake ships, and one with a threshold."""
+    shipped = slo.load()
+    copy_lag = next(one for one in shipped if one.name == "copy-lag")
+    return (*shipped, replace(copy_lag, name="copy-lag-threshold", above=THRESHOLD))
+
+
+def replay(seeds: Sequence[int], lake: Path, spools: Path) -> list[Seen]:
+    """Let the agents of all schedules fill a lake."""
+    spools.mkdir(parents=True, exist_ok=True)
+    live = partial(_live, lake=lake, spools=spools)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(_AT_ONCE, mp_context=context) as pool:
+        return list(pool.map(live, seeds))
+
+
+def _live(seed: int, lake: Path, spools: Path) -> Seen:
+    return truth_agents.live(schedule(seed), lake, spools)
+
+
+def report(
+    spark: SparkSession, lake: Path, seeds: Sequence[int], say: Callable[[str], None] = print
+) -> list[dict[str, Any]]:
+    """Roll a lake up, and the facts of each cluster's report."""
+    from lakehouse import rollup  # noqa: PLC0415 - Spark only now
+    from lakehouse.report.facts import facts  # noqa: PLC0415
+
+    place, wanted = lakes.at(str(lake)), objectives()
+    rollup.rollup(spark, place, wanted)
+    say(f"{len(seeds)} reports")
+
+    def of(seed: int) -> dict[str, Any]:
+        return facts(spark, place, wanted, PERIOD, cluster=schedule(seed).cluster)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(of, seeds))
+
+
+def findings(seeds: Sequence[int], seen: list[Seen], told: list[dict[str, Any]]) -> Findings:
+    """Every report compared with what was."""
+    found = Findings(seen=seen)
+    for seed, facts in zip(seeds, told, strict=True):
+        found.judgements.append(judge(schedule(seed), facts))
+        found.floors_us.add(facts["detection_floor_us"])
+    return found
+
+
+def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
+    """Replay, roll up, report, judge."""
+    from demo.jars import delta_jars  # noqa: PLC0415
+    from lakehouse.session import JARS_SETTING, session  # noqa: PLC0415
+
+    teller.say(f"{len(seeds)} schedules")
+    memory = str(_MEMORY) if _MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="jmxlake-truth-", dir=memory) as spools:
+        seen = replay(seeds, folder / "lake", Path(spools))
+    teller.say(f"rolling up {sum(one.scrapes for one in seen):,} scrapes")
+    os.environ[JARS_SETTING] = str(delta_jars()[0].parent)
+    told = report(session(), folder / "lake", seeds, teller.say)
+    return findings(seeds, seen, told)
+
+
+def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
+    """The same of real brokers."""
+    for number in range(1, demos + 1):
+        teller.say(f"demo {number} of {demos} on real brokers, four minutes")
+        name = f"demo-{number}"
+        found.judgements.append(truth_real.played(folder / name, name))
+        found.demos += 1
+
+
+def main() -> int:
+    """Measure, tell, and print the one line that machines read; 1 where anything is not so."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--schedules", type=int, default=100, help="how many (100)")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
+    parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
+    parser.add_argument("--real", type=int, default=0, help="so many demos on real brokers too (0)")
+    parser.add_argument("--folder", type=Path, help="keep the lake there; it must not be there yet")
+    chosen = parser.parse_args()
+    count = _QUICK if chosen.quick else chosen.schedules
+    teller = Teller()
+    with ExitStack() as open_:
+        folder = chosen.folder
+        if folder is None:
+            folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-")))
+        try:
+            found = measure(folder, range(chosen.first, chosen.first + count), teller)
+            _play(found, folder, chosen.real, teller)
+        except DemoError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+    teller.show(truth_findings.show(found))
+    for text in found.wrong[:_SHOWN]:
+        teller.say(f"[red]not so[/]: {text}")
+    print(json.dumps({"claim": CLAIM, "figures": found.figures(), "ratios": {}}))
+    return int(bool(found.wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

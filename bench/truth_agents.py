@@ -1,0 +1,184 @@
+"""The agents of a schedule under virtual clocks: real scraper, encoder, spool and delivery.
+
+Each source has a thread of its own in a real agent, so a slow answer makes the next question to the
+same source late, and that to another not.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bench.truth_schedule import END_US, START_US, WARM_UP_US
+from bench.truth_sources import FAMILIES, Instants, Simulated
+from bench.truth_world import BROKERS, S
+from collector import catalogue
+from collector.delivery import Delivery
+from collector.plan import Task
+from collector.recorder import Recorder
+from collector.runs import Event
+from collector.samples import Series
+from collector.scraper import Scraper, skipped
+from collector.spool import Spool
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bench.truth_schedule import Schedule
+    from bench.truth_steps import Span
+
+WINDOW_US: Final = tables.DEFAULT_WINDOW_SECONDS * S
+_SPOOL_BYTES: Final = 64 << 20
+_LATE: Final = 0.03  # seconds until a thread gets to what is due, at most
+_SEAL_US: Final = 20 * S
+
+
+class Seen(NamedTuple):
+    """What a schedule's agents did.
+
+    Attributes:
+        scrapes: Attempts that were recorded.
+        apart_us: Per family, the longest time from a question to the next answer that was vouched
+            for: nothing in between was looked at.
+    """
+
+    scrapes: int
+    apart_us: dict[str, int]
+
+
+def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
+    """Let all agents of a cluster live, and deliver everything.
+
+    Args:
+        schedule: What happens.
+        lake: Where it is delivered to.
+        folder: Where the spools are.
+    """
+    found = [_Agent(schedule, broker, lake, folder).live() for broker in BROKERS]
+    apart: dict[str, int] = {}
+    for one in found:
+        for family, us in one.apart_us.items():
+            apart[family] = max(apart.get(family, 0), us)
+    return Seen(sum(one.scrapes for one in found), apart)
+
+
+class _Agent:
+    """All lives of one broker's agent."""
+
+    def __init__(self, schedule: Schedule, broker: int, lake: Path, folder: Path) -> None:
+        self._schedule, self._broker, self._lake = schedule, broker, lake
+        self._folder = folder
+        self._watch = schedule.watches[broker]
+        self._rng = random.Random(self._watch.seed)  # noqa: S311 - no secret
+        self._catalogue = catalogue.load()
+        self._memory_us = {
+            metric.name: metric.memory_us
+            for metric in self._catalogue.metrics.values()
+            if metric.memory_us
+        }
+        self._scrapes = 0
+        self._apart = _Apart()
+
+    def live(self) -> Seen:
+        """Every life, and what each leaves to the next."""
+        lives = list(self._lives())
+        for number, (span, in_order) in enumerate(lives):
+            spool = "new" if self._watch.new_spool and number == len(lives) - 1 else "old"
+            path = self._folder / f"{self._schedule.cluster}-{self._broker}-{spool}.db"
+            with ExitStack() as things:
+                self._one_life(things, path, span, in_order=in_order)
+        return Seen(self._scrapes, dict(self._apart.longest_us))
+
+    def _lives(self) -> Iterator[tuple[Span, bool]]:
+        start_us = START_US - WARM_UP_US + self._rng.randrange(20 * S)
+        for (gone_us, back_us), in_order in self._watch.away:
+            yield (start_us, gone_us), in_order
+            start_us = back_us
+        yield (start_us, END_US), True
+
+    def _one_life(self, things: ExitStack, path: Path, span: Span, *, in_order: bool) -> None:
+        clock = Instants()
+        clock.now_us = span[0]
+        spool = things.enter_context(Spool(path, _SPOOL_BYTES, clock))
+        recorder = Recorder(
+            spool, f"broker-{self._broker}", WINDOW_US, self._memory_us, self._catalogue.hash, None
+        )
+        delivery = Delivery(str(self._lake), {}, spool, recorder.forsake)
+        recorder.begin(span[0])
+        recorder.note(Event(span[0], "agent_start", Series("")))
+        sealed_us = span[0]
+        for task, clock_, due_us, missed in self._due(span):
+            if due_us >= sealed_us + _SEAL_US:
+                recorder.seal(due_us)
+                sealed_us = due_us
+            if missed:
+                recorder.record(skipped(task.family, task.interval_us, due_us))
+                continue
+            clock_.now_us = due_us
+            scrape = task.scraper.attempt(task.family, task.interval_us)
+            if clock_.now_us >= span[1]:
+                continue  # it ended before that was kept
+            recorder.record(scrape)
+            self._scrapes += 1
+            self._apart.note(task, scrape.asked_us, scrape.answered_us, scrape.outcome)
+        if in_order:
+            recorder.flush(span[1])
+            while delivery.deliver_next():
+                pass
+
+    def _due(self, span: Span) -> Iterator[tuple[Task, Instants, int, bool]]:
+        """What is read when; True: the tick passed while the one before was still under way."""
+        tasks = self._tasks()
+        start_us = span[0] + self._rng.randrange(S)
+        # All at the start, then at multiples of their intervals.
+        queue = [(start_us, number) for number in range(len(tasks))]
+        heapq.heapify(queue)
+        while queue:
+            tick_us, number = heapq.heappop(queue)
+            task, clock = tasks[number]
+            next_us = tick_us - tick_us % task.interval_us + task.interval_us
+            free_us = max(tick_us, clock.now_us)
+            due_us = free_us + round(self._rng.uniform(0, _LATE) * S)
+            if due_us >= span[1]:
+                continue
+            if tick_us < free_us and number == self._under_way.get(id(clock)):
+                yield task, clock, tick_us - tick_us % task.interval_us, True
+            else:
+                self._under_way[id(clock)] = number
+                yield task, clock, due_us, False
+            heapq.heappush(queue, (next_us, number))
+
+    def _tasks(self) -> list[tuple[Task, Instants]]:
+        found = []
+        self._under_way: dict[int, int] = {}
+        for via, names in FAMILIES.items():
+            clock = Instants()
+            source = Simulated(self._schedule, self._broker, via, self._rng, clock)
+            scraper = Scraper(source, clock)
+            for name in names:
+                family = self._catalogue.family(name)
+                found.append((Task(family, family.cadence_us, scraper, via), clock))
+        return found
+
+
+class _Apart:
+    """How far apart what was looked at lies, where the time between is vouched for."""
+
+    def __init__(self) -> None:
+        self.longest_us: dict[str, int] = {}
+        self._asked_us: dict[str, int] = {}
+
+    def note(self, task: Task, asked_us: int, answered_us: int, outcome: str) -> None:
+        """An attempt in its order."""
+        name = task.family.name
+        before_us = self._asked_us.pop(name, None)
+        if outcome != "ok":
+            return
+        self._asked_us[name] = asked_us
+        if before_us is not None and asked_us - before_us <= 2.5 * task.interval_us:
+            apart_us = answered_us - before_us
+            self.longest_us[name] = max(self.longest_us.get(name, 0), apart_us)

@@ -1,0 +1,127 @@
+"""What the judgements of all reports come to."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rich import box
+from rich.table import Table
+
+from bench.truth_agents import Seen
+from bench.truth_judge import Judgement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench.truth_judge import Check
+
+CLAIM: Final = (
+    "The interval that a report states holds the true figure, for all that is longer than the "
+    "detection floor, and is two scrape intervals wide for each incident that was wholly seen"
+)
+
+
+@dataclass
+class Findings:
+    """Filled schedule by schedule.
+
+    Attributes:
+        judgements: What was found of each report.
+        seen: What the agents did.
+        floors_us: The detection floors that the reports state.
+        demos: How many of them are of real brokers.
+    """
+
+    judgements: list[Judgement] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    floors_us: set[int] = field(default_factory=set)
+    demos: int = 0
+
+    @property
+    def checks(self) -> list[Check]:
+        """Of every figure of every report."""
+        return [check for one in self.judgements for check in one.checks]
+
+    @property
+    def wrong(self) -> list[str]:
+        """Whatever a report states that is not so, in words."""
+        missed = [_say(check) for check in self.checks if not check.contained]
+        return missed + [text for one in self.judgements for text in one.unsound]
+
+    def figures(self) -> dict[str, Any]:
+        """For machines; shares are rounded down, so that 100 is all."""
+        widths = [check.width for check in measured(self.checks)]
+        brief, told = (sum(getattr(one, n) for one in self.judgements) for n in _BRIEF)
+        apart: dict[str, int] = defaultdict(int)
+        for seen in self.seen:
+            for family, us in seen.apart_us.items():
+                apart[family] = max(apart[family], us)
+        return {
+            "schedules": len(self.judgements) - self.demos,
+            "demos": self.demos,
+            "scrapes": sum(one.scrapes for one in self.seen),
+            "figures": len(self.checks),
+            "contained_percent": _percent(check.contained for check in self.checks),
+            "contained_however_short_percent": _percent(check.strictly for check in self.checks),
+            "unsound_incidents": sum(len(one.unsound) for one in self.judgements),
+            "width_intervals": _mean(widths),
+            "width_intervals_max": round(max(widths, default=0.0), 2),
+            "incidents_measured": sum(one.truth.incidents for one in measured(self.checks)),
+            "floor_seconds": max(self.floors_us, default=0) / 1e6,
+            "brief_incidents": brief,
+            "brief_seen_percent": round(100 * told / brief, 1) if brief else None,
+            "longest_apart_seconds": {name: us / 1e6 for name, us in sorted(apart.items())},
+        }
+
+
+_BRIEF: Final = ("brief", "brief_seen")
+
+
+def measured(checks: Iterable[Check]) -> list[Check]:
+    """Those whose width says something: durations, of what was wholly seen."""
+    return [one for one in checks if one.is_whole and not one.figure.startswith("attainment")]
+
+
+def show(findings: Findings) -> Table:
+    """A row for each figure of a report."""
+    table = Table(title="The truth in a report's intervals", box=box.SIMPLE_HEAD)
+    table.title_justify = "left"
+    table.add_column("", no_wrap=True)
+    columns = ("stated", "contained %", "however short %", "wholly seen", "width", "at most")
+    for column in columns:
+        table.add_column(column, justify="right")
+    by_figure: defaultdict[str, list[Check]] = defaultdict(list)
+    for check in findings.checks:
+        by_figure[check.figure].append(check)
+    for figure, checks in by_figure.items():
+        widths = [check.width for check in measured(checks)]
+        shares = (
+            _percent(check.contained for check in checks),
+            _percent(check.strictly for check in checks),
+        )
+        width = (f"{_mean(widths):.2f}", f"{max(widths):.2f}") if widths else ("", "")
+        table.add_row(figure, str(len(checks)), *map(str, shares), str(len(widths)), *width)
+    return table
+
+
+def _say(check: Check) -> str:
+    low, high, least, most, unknown = (
+        f"{us / 1e6:.3f}"
+        for us in (check.low, check.high, check.truth.least, check.truth.most, check.unknown_us)
+    )
+    return (
+        f"{check.cluster} {check.subject} {check.figure}: stated {low} to {high} s and {unknown} s "
+        f"unknown, true are {least} to {most} s"
+    )
+
+
+def _percent(ones: Iterable[bool]) -> float:
+    found = list(ones)
+    return math.floor(10_000 * sum(found) / len(found)) / 100 if found else 0.0
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return round(sum(numbers) / len(numbers), 2) if numbers else 0.0

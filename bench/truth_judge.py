@@ -1,0 +1,213 @@
+"""A report against the truth: which intervals hold the true figure, and how wide they are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bench import truth_true
+from bench.truth_schedule import LAGS
+from bench.truth_steps import clipped, united, without
+from bench.truth_true import PERIOD, Truth
+from bench.truth_world import S
+from lakehouse.periods import instant, micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bench.truth_schedule import Schedule
+    from bench.truth_steps import Span
+
+Row = dict[str, Any]
+_KINDS: Final = {"under_min_isr": "under", "leaderless": "leaderless"}
+
+
+class Check(NamedTuple):
+    """One figure of a report and what is true of it; microseconds.
+
+    Attributes:
+        unknown_us: Time of which the report says that nobody saw it.
+        interval_us: Of the scrapes behind it.
+    """
+
+    cluster: str
+    figure: str
+    subject: str
+    low: float
+    high: float
+    unknown_us: float
+    truth: Truth
+    interval_us: int
+
+    @property
+    def contained(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.low <= self.truth.most and self.truth.least <= self.high + self.unknown_us
+
+    @property
+    def strictly(self) -> bool:
+        """The same, of all that is true, however short."""
+        return self.low <= self.truth.exact <= self.high + self.unknown_us
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was seen, and everything was long enough to be."""
+        truth = self.truth
+        return not self.unknown_us and truth.incidents > 0 and truth.least == truth.most
+
+    @property
+    def width(self) -> float:
+        """Scrape intervals per incident, but for what a bean remembers."""
+        memory_us = self.truth.incidents * self.truth.memory_us
+        apart_us = max(0.0, self.high - self.low - memory_us)
+        return apart_us / self.truth.incidents / self.interval_us
+
+
+class Judgement(NamedTuple):
+    """What is said of one report.
+
+    Attributes:
+        checks: Of every figure.
+        unsound: Incidents of which the report is sure, and that were none; and others that were,
+            though everything was seen, and are not told.
+        brief: How many incidents were shorter than the floor.
+        brief_seen: How many of them the report tells.
+    """
+
+    checks: list[Check]
+    unsound: list[str]
+    brief: int
+    brief_seen: int
+
+
+def judge(schedule: Schedule, facts: Row) -> Judgement:
+    """Compare a report with what happened."""
+    floor_us = facts["detection_floor_us"]
+    checks = [
+        *_topics(schedule, facts, floor_us),
+        *_partitions(schedule, facts, floor_us),
+        *_clients(schedule, facts, floor_us),
+        *_lags(schedule, facts, floor_us),
+        *_objectives(schedule, facts, floor_us),
+    ]
+    told = _incidents(facts)
+    short = truth_true.brief(schedule, floor_us)
+    seen = sum(
+        bool(clipped(told.get(where, ([], []))[1], span))
+        for where, spans in short.items()
+        for span in spans
+    )
+    unsound = list(_unsound(schedule, facts, told, floor_us))
+    return Judgement(checks, unsound, sum(map(len, short.values())), seen)
+
+
+def _topics(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
+    rows = {row["topic"]: row for row in facts["min_isr"]["topics"]}
+    for (topic, stem), truth in truth_true.topics(schedule.world, floor_us).items():
+        row = rows[topic]
+        times = row["partitions"] if stem in ("under", "leaderless") else 1
+        yield _check(schedule, f"topic {stem}", topic, row, stem, truth, times * row["unknown_us"])
+
+
+def _partitions(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
+    """Partitions that are not told of were well, but for what nobody saw of their topic."""
+    rows = {(row["topic"], row["partition"]): row for row in facts["min_isr"]["partitions"]}
+    unknown = {row["topic"]: row["unknown_us"] for row in facts["min_isr"]["topics"]}
+    for kind in ("under", "leaderless"):
+        for key, bad in truth_true.partitions(schedule.world, kind).items():
+            truth = truth_true.union([bad], floor_us)
+            row = rows.get(key, {})
+            us = row.get("unknown_us", unknown[key[0]])
+            yield _check(schedule, f"partition {kind}", f"{key[0]}-{key[1]}", row, kind, truth, us)
+
+
+def _clients(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
+    rows = {(row["kind"], row["client_id"]): row for row in facts["throttling"]["clients"]}
+    stated = _stated(facts)
+    for (kind, client), truth in truth_true.throttling(schedule.world, floor_us).items():
+        row, subject = rows.get((kind, client), {}), stated[f"{kind}-throttling", client]
+        us = subject["unknown_us"]
+        yield _check(schedule, "client throttled", f"{kind} {client}", row, "throttled", truth, us)
+
+
+def _lags(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
+    rows = {row["topic"]: row for row in facts["tier_lag"]["topics"]}
+    names = dict(zip(LAGS, ("copy", "delete"), strict=True))
+    for (topic, metric), truth in truth_true.lags(schedule.world, floor_us).items():
+        if metric in names:
+            row, name = rows.get(topic, {}), names[metric]
+            lag, us = row.get(name, {}), row.get("unknown_us") or 0
+            yield _check(schedule, f"tier lag {name}", topic, lag, "lagging", truth, us)
+
+
+def _objectives(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
+    """Bad time, and attainment as the time that it leaves."""
+    stated = _stated(facts)
+    truths: dict[tuple[str, str], Truth] = dict(truth_true.by_topic(schedule.world, floor_us))
+    for (kind, client), truth in truth_true.throttling(schedule.world, floor_us).items():
+        truths[f"{kind}-throttling", client] = truth
+    for where, truth in truths.items():
+        if (row := stated.get(where)) is None:
+            continue
+        name = f"objective {where[0]}"
+        yield _check(schedule, name, where[1], row, "bad", truth, row["unknown_us"])
+        if row["attainment"] is not None:
+            whole = row["expected_us"]
+            low, high = ((1 - row[f"attainment_{end}"]) * whole for end in ("high", "low"))
+            slack = 1.0  # of a microsecond: shares are floating point
+            bad = {"bad_low_us": low - slack, "bad_high_us": high + slack}
+            yield _check(schedule, f"attainment {where[0]}", where[1], bad, "bad", truth, 0)
+
+
+def _stated(facts: Row) -> dict[tuple[str, str], Row]:
+    return {
+        (objective["name"], row["topic"] or row["client_id"]): row
+        for objective in facts["objectives"]
+        for row in objective["subjects"]
+    }
+
+
+def _check(
+    schedule: Schedule, figure: str, subject: str, row: Mapping[str, Any], stem: str,
+    truth: Truth, unknown_us: float,
+) -> Check:  # fmt: skip
+    low, high = (row.get(f"{stem}_{end}_us") or 0 for end in ("low", "high"))
+    interval_us = 10 * S
+    return Check(schedule.cluster, figure, subject, low, high, unknown_us, truth, interval_us)
+
+
+def _incidents(facts: Row) -> dict[tuple[Any, str], tuple[list[Span], list[Span]]]:
+    """Per partition and kind: the spans of which the report is sure, and those that may be."""
+    found: dict[tuple[Any, str], tuple[list[Span], list[Span]]] = {}
+    for row in facts["min_isr"]["partitions"]:
+        for one in row["incidents"]:
+            where = (row["topic"], row["partition"]), _KINDS[one["kind"]]
+            sure, may = found.setdefault(where, ([], []))
+            start, end = (_micros(one[name]) for name in ("start", "end"))
+            sure.append((start, end - one["tail_us"]))
+            may.append((start - one["lead_us"], end))
+    return found
+
+
+def _unsound(
+    schedule: Schedule, facts: Row, told: Mapping[Any, tuple[list[Span], list[Span]]],
+    floor_us: int,
+) -> Iterator[str]:  # fmt: skip
+    whole = {row["topic"] for row in facts["min_isr"]["topics"] if not row["unknown_us"]}
+    for kind in ("under", "leaderless"):
+        for key, bad in truth_true.partitions(schedule.world, kind).items():
+            sure, may = told.get((key, kind), ([], []))
+            where = f"{schedule.cluster} {key[0]}-{key[1]} {kind}"
+            for span in without(clipped(sure, PERIOD), united(bad.spans, floor_us)):
+                yield f"{where}: the report is sure of {_text(span)}, which was well"
+            lasting = truth_true.lasting(clipped(bad.spans, PERIOD), floor_us)
+            for span in without(lasting, may) if key[0] in whole else ():
+                yield f"{where}: nothing is told of {_text(span)}, and nothing is unknown"
+
+
+def _text(span: Span) -> str:
+    return f"{(span[1] - span[0]) / S:.3f} s from {instant(span[0]).time()}"
+
+
+def _micros(text: str) -> int:
+    return micros(datetime.fromisoformat(text))

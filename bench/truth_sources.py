@@ -1,0 +1,247 @@
+"""What the agents read: the simulated cluster behind the protocol of a source.
+
+A question takes time, and each series is looked at at an instant of its own within that time, as
+beans are. Of what stands still meanwhile the same reading is handed over again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, Protocol
+
+from bench.truth_schedule import CLIENTS, LAGS
+from bench.truth_world import BROKERS, TOPICS, S, under
+from collector.errors import SourceRefusedError, SourceTimeoutError
+from collector.samples import Answer, Identity, Reading, Series
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterable, Mapping
+
+    from bench.truth_schedule import Schedule, Watch
+    from bench.truth_world import State, World
+    from collector.catalogue import Family
+
+    Values = dict[Series, float | None]
+
+UNDER: Final = "kafka.partition.under_min_isr"
+AT: Final = "kafka.partition.at_min_isr"
+COUNT: Final = "kafka.broker.under_min_isr_partitions"
+LEADERLESS: Final = "kafka.partition.leaderless"
+FENCED: Final = "kafka.cluster.node.fenced"
+VERSION: Final = "4.3.1"
+FAMILIES: Final = {
+    "jmx": ("min_isr", "quotas", "tiered"),
+    "admin": ("leaders", "topology"),
+}
+_TIMEOUT_US: Final = 5 * S
+_USUAL: Final = (0.002, 0.03)  # a filtered query: 4 ms, 15 ms at p99 (docs/performance.md)
+_SLOW: Final = 0.5
+_REFUSED_US: Final = 2_000
+
+
+class Instants:
+    """The clock of one source: it goes on only as far as a question takes."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+
+    def wall_us(self) -> int:
+        """Since the epoch, UTC."""
+        return self.now_us
+
+    def steady_us(self) -> int:
+        """The same; it never jumps."""
+        return self.now_us
+
+
+class Look(Protocol):
+    """When a series is looked at."""
+
+    def __call__(self) -> int:
+        """An instant between question and answer."""
+
+
+class Simulated:
+    """One broker as its agent's JMX or Admin connection sees it.
+
+    Args:
+        schedule: What happens.
+        broker: Whose agent this is.
+        via: ``jmx`` or ``admin``.
+        rng: How long answers take, and which do not come.
+        clock: Is moved on by what a question takes.
+    """
+
+    def __init__(
+        self, schedule: Schedule, broker: int, via: str, rng: random.Random, clock: Instants
+    ) -> None:
+        self._world: World = schedule.world
+        self._cluster, self._broker, self._via = schedule.cluster, broker, via
+        self._watch: Watch = schedule.watches[broker]
+        self._rng, self._clock = rng, clock
+        self._changes = {name: _changes(self._world, broker, name) for name in _READ}
+        self._still: dict[str, tuple[int, Answer]] = {}
+
+    def identify(self) -> Identity:
+        """Who answers, if anybody does."""
+        if self._via == "admin":
+            if not self._world.live.at(self._clock.now_us):
+                self._fail_as("refused")
+            return Identity(self._cluster, str(self._broker), None, 0)
+        self._must_answer()
+        started_us = self._world.started_us[self._broker].at(self._clock.now_us)
+        return Identity(self._cluster, str(self._broker), VERSION, started_us)
+
+    def read(self, family: Family) -> Answer:
+        """A family's readings, each series at its own instant."""
+        asked_us = self._clock.now_us
+        if self._is_lost(family.name, asked_us):
+            self._fail_as("timeout")
+        slow = self._rng.random() < self._watch.slow
+        seconds = (_SLOW, self._watch.slowest) if slow else _USUAL
+        took_us = round(self._rng.uniform(*seconds) * S)
+        if took_us > _TIMEOUT_US:
+            self._fail_as("timeout")
+        self._clock.now_us = asked_us + took_us
+        if self._via == "jmx":
+            self._must_answer()
+        changes = self._changes[family.name]
+        number = bisect_right(changes, asked_us)
+        still = number == bisect_right(changes, self._clock.now_us)
+        known = self._still.get(family.name)
+        if still and known is not None and known[0] == number:
+            return known[1]
+        answer = self._answer(family.name, lambda: asked_us + self._rng.randrange(took_us + 1))
+        if still:
+            self._still[family.name] = (number, answer)
+        return answer
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _answer(self, family: str, look: Look) -> Answer:
+        values = _READ[family](self._world, self._broker, look)
+        readings = tuple(_reading(metric, found) for metric, found in values.items())
+        return Answer(readings, sum(map(len, values.values())))
+
+    def _is_lost(self, family: str, at_us: int) -> bool:
+        deaf = any(start <= at_us < end for start, end in self._watch.deaf.get(family, ()))
+        return deaf or self._rng.random() < self._watch.lost
+
+    def _must_answer(self) -> None:
+        process = self._world.process[self._broker].at(self._clock.now_us)
+        if process != "up":
+            self._fail_as("refused" if process == "down" else "timeout")
+
+    def _fail_as(self, outcome: str) -> None:
+        if outcome == "refused":
+            self._clock.now_us += _REFUSED_US
+            raise SourceRefusedError(f"simulated broker {self._broker}: nobody listens")
+        self._clock.now_us += _TIMEOUT_US
+        raise SourceTimeoutError(f"simulated broker {self._broker}: no answer within 5 s")
+
+
+def _min_isr(world: World, broker: int, look: Look) -> dict[str, Values]:
+    found: dict[str, Values] = {UNDER: {}, AT: {}}
+    for metric, says in ((UNDER, under), (AT, _at_min)):
+        for key in world.partitions:
+            state = world.led(broker, look()).get(key)
+            if state is not None:
+                found[metric][Series(metric, *key)] = float(says(TOPICS[key[0]], state))
+    counted = sum(under(TOPICS[t], s) for (t, _), s in world.led(broker, look()).items())
+    return found | {COUNT: {Series(COUNT): float(counted)}}
+
+
+def _at_min(spec: object, state: State) -> bool:
+    return state.in_sync == spec.min_isr  # type: ignore[attr-defined]
+
+
+def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
+    """As collector.sources.admin_readings has it: 1 is told by the two lowest that live."""
+    at_us = look()
+    for_all = broker in world.live.at(look())[:2]
+    found: Values = {}
+    for key, steps in world.partitions.items():
+        leader = steps.at(at_us).leader
+        if leader == broker or (leader is None and for_all):
+            found[Series(LEADERLESS, *key)] = float(leader is None)
+    return {LEADERLESS: found}
+
+
+def _topology(world: World, broker: int, look: Look) -> dict[str, Values]:
+    at_us = look()
+    values: dict[str, Values] = {}
+    for topic, spec in TOPICS.items():
+        if world.partitions[topic, 0].at(at_us).leader != broker:
+            continue
+        for name, value in (
+            ("partitions", len(spec.replicas)),
+            ("replication_factor", len(spec.replicas[0])),
+            ("min_insync_replicas", spec.min_isr),
+            ("remote_storage_enabled", int(spec.tiered)),
+        ):
+            metric = f"kafka.topic.{name}"
+            values.setdefault(metric, {})[Series(metric, topic)] = float(value)
+    live = world.live.at(look())
+    if broker in live[:2]:
+        values[FENCED] = {
+            Series(FENCED, labels=(("node", f"broker-{one}"),)): float(one not in live)
+            for one in BROKERS
+        }
+    return values
+
+
+def _quotas(world: World, broker: int, look: Look) -> dict[str, Values]:
+    values: dict[str, Values] = {}
+    for kind, client in CLIENTS:
+        metric = f"kafka.client.{kind}.throttle_time"
+        shown = world.throttled[kind, client, broker].at(look())
+        values.setdefault(metric, {})[Series(metric, client_id=client)] = shown
+    return values
+
+
+def _tiered(world: World, broker: int, look: Look) -> dict[str, Values]:
+    """The sum over what the broker leads, as its beans do."""
+    values: dict[str, Values] = {}
+    for metric in LAGS:
+        at_us = look()
+        led = world.led(broker, at_us)
+        for topic in sorted({topic for topic, _ in led}):
+            waits = sum(
+                world.lag[metric, topic, number].at(at_us) if TOPICS[topic].tiered else 0
+                for one, number in led
+                if one == topic
+            )
+            values.setdefault(metric, {})[Series(metric, topic)] = float(waits)
+    return values
+
+
+_READ: Final[Mapping[str, Callable[[World, int, Look], dict[str, Values]]]] = {
+    "min_isr": _min_isr,
+    "leaders": _leaders,
+    "topology": _topology,
+    "quotas": _quotas,
+    "tiered": _tiered,
+}
+
+
+def _reading(metric: str, values: Values) -> Reading:
+    zeros = frozenset(series for series, value in values.items() if value == 0)
+    return Reading(metric, "gauge", zeros, {s: v for s, v in values.items() if v != 0})
+
+
+def _changes(world: World, broker: int, family: str) -> list[int]:
+    """The instants at which what a family says may change."""
+    found: set[int] = {*world.process[broker].times, *world.belief[broker].times}
+    if family == "quotas":
+        found |= _of(steps.times for (_, _, b), steps in world.throttled.items() if b == broker)
+        return sorted(found)
+    found |= {*world.live.times} | _of(steps.times for steps in world.partitions.values())
+    if family == "tiered":
+        found |= _of(steps.times for steps in world.lag.values())
+    return sorted(found)
+
+
+def _of(times: Iterable[list[int]]) -> set[int]:
+    return {one for some in times for one in some}

@@ -1,0 +1,172 @@
+"""What is true of a schedule: the figures that its report states, to the microsecond.
+
+What is shorter than the detection floor may be missed, and so may a pause between two incidents
+that is, and what of an incident is in the period. So a figure has a least and a most: that of the
+incidents above the floor alone, and that of all incidents, short pauses counted with them. Mostly
+both are the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bench.truth_schedule import CLIENTS, LAGS, LENGTH_US, MEMORY_US, START_US, THRESHOLD
+from bench.truth_steps import Span, clipped, length, united
+from bench.truth_world import TOPICS, S, under
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bench.truth_schedule import Schedule
+    from bench.truth_world import Key, World
+
+PERIOD: Final = (START_US, START_US + LENGTH_US)
+_EVER: Final = (START_US - 3_600 * S, START_US + LENGTH_US + 3_600 * S)
+_AROUND_US: Final = 30 * S
+
+
+class Truth(NamedTuple):
+    """One figure, in microseconds.
+
+    Attributes:
+        least: Of the incidents above the floor.
+        most: Of all, with the pauses that are too short to be seen.
+        exact: What it really is.
+        incidents: How many there are.
+        moved: Whether a leader changed during one of them, or just before or after.
+        memory_us: For how long a bean shows each incident after its end.
+    """
+
+    least: int
+    most: int
+    exact: int
+    incidents: int
+    moved: bool = False
+    memory_us: int = 0
+
+
+class Bad(NamedTuple):
+    """When one partition, or what one broker shows, was bad."""
+
+    spans: list[Span]
+    moved: bool = False
+
+
+def partitions(world: World, kind: str) -> dict[Key, Bad]:
+    """When each partition was ``under`` its min ISR, or ``leaderless``."""
+    found = {}
+    for key, steps in world.partitions.items():
+        spec = TOPICS[key[0]]
+        if kind == "under":
+            spans = steps.spans(lambda state, spec=spec: under(spec, state), _EVER)
+        else:
+            spans = steps.spans(lambda state: state.leader is None, _EVER)
+        spans = united(spans)
+        moves = _leader_changes(world, key)
+        moved = any(a - _AROUND_US <= at <= b + _AROUND_US for a, b in spans for at in moves)
+        found[key] = Bad(spans, moved)
+    return found
+
+
+def topics(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
+    """By topic and stem of the report's columns."""
+    of_kind = {kind: partitions(world, kind) for kind in ("under", "leaderless")}
+    found = {}
+    for topic in TOPICS:
+        mine = {
+            kind: [bad for key, bad in bads.items() if key[0] == topic]
+            for kind, bads in of_kind.items()
+        }
+        found[topic, "any"] = union(mine["under"], floor_us)
+        found[topic, "under"] = total(mine["under"], floor_us)
+        found[topic, "leaderless"] = total(mine["leaderless"], floor_us)
+        found[topic, "unavailable_any"] = union(mine["under"] + mine["leaderless"], floor_us)
+    return found
+
+
+def throttling(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
+    """By kind and client: throttled by at least one broker.
+
+    A pause that is shorter than the bean remembers is part of an episode (see ARCHITECTURE.md).
+    """
+    found = {}
+    for kind, client in CLIENTS:
+        brokers = [Bad(united(spans)) for spans in world.throttles[kind, client].values()]
+        found[kind, client] = union(brokers, floor_us, MEMORY_US)
+    return found
+
+
+def lags(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
+    """By topic and metric: something waits; ``threshold``: more than that waits for upload."""
+    found = {}
+    for topic, spec in TOPICS.items():
+        if not spec.tiered:
+            continue
+        for metric in LAGS:
+            waits = [world.lag[metric, topic, number] for number in range(len(spec.replicas))]
+            bads = [Bad(united(steps.spans(lambda value: value > 0, _EVER))) for steps in waits]
+            found[topic, metric] = union(bads, floor_us)
+            if metric == LAGS[0]:
+                edges = sorted({*_EVER, *(t for steps in waits for t in steps.times)})
+                above = [
+                    (a, b)
+                    for a, b in pairwise(edges)
+                    if sum(steps.at(a) for steps in waits) > THRESHOLD
+                ]
+                found[topic, "threshold"] = union([Bad(united(above))], floor_us)
+    return found
+
+
+def union(bads: Iterable[Bad], floor_us: int, memory_us: int = 0) -> Truth:
+    """The time in which at least one was bad."""
+    bads = list(bads)
+    each = [clipped(bad.spans, PERIOD) for bad in bads]
+    seen = united(span for spans in each for span in lasting(spans, floor_us))
+    filled = united(span for spans in each for span in united(spans, floor_us + memory_us))
+    every = united(span for spans in each for span in spans)
+    moved = any(bad.moved for bad in bads)
+    return Truth(length(seen), length(filled), length(every), len(every), moved, memory_us)
+
+
+def total(bads: Iterable[Bad], floor_us: int) -> Truth:
+    """The sum over all."""
+    parts = [union([bad], floor_us) for bad in bads]
+    sums = (sum(part[number] for part in parts) for number in range(4))
+    return Truth(*sums, moved=any(part.moved and part.incidents for part in parts))
+
+
+def by_topic(world: World, floor_us: int) -> Mapping[tuple[str, str], Truth]:
+    """By objective and topic."""
+    of_topics, of_lags = topics(world, floor_us), lags(world, floor_us)
+    found: dict[tuple[str, str], Truth] = {}
+    for topic in TOPICS:
+        found["min-isr", topic] = of_topics[topic, "unavailable_any"]
+        mine = [bad for key, bad in partitions(world, "leaderless").items() if key[0] == topic]
+        found["leaderless", topic] = union(mine, floor_us)
+    for (topic, metric), truth in of_lags.items():
+        name = dict(zip(LAGS, ("copy-lag", "delete-lag"), strict=True)).get(metric)
+        found[name or "copy-lag-threshold", topic] = truth
+    return found
+
+
+def brief(schedule: Schedule, floor_us: int) -> dict[tuple[Key, str], list[Span]]:
+    """Incidents of partitions that are shorter than the floor, by partition and kind."""
+    found: defaultdict[tuple[Key, str], list[Span]] = defaultdict(list)
+    for kind in ("under", "leaderless"):
+        for key, bad in partitions(schedule.world, kind).items():
+            for start, end in bad.spans:
+                if end - start < floor_us and PERIOD[0] <= start and end <= PERIOD[1]:
+                    found[key, kind].append((start, end))
+    return found
+
+
+def lasting(spans: list[Span], floor_us: int) -> list[Span]:
+    """Those that are not shorter than the floor."""
+    return [(start, end) for start, end in spans if end - start >= floor_us]
+
+
+def _leader_changes(world: World, key: Key) -> list[int]:
+    steps = world.partitions[key]
+    return [at for at in steps.times if steps.at(at).leader != steps.at(at - 1).leader]

@@ -1,0 +1,213 @@
+"""A cluster that is simulated: who leads what and who is in sync, at every microsecond.
+
+The controller's rules as KRaft has them: a broker that falls silent is fenced when its session is
+over; who leads loses the partition then, to the next replica that is in sync, or to nobody; the
+last one in sync stays in the ISR, and leads again when it is back; the others catch up after it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bench.truth_steps import Steps
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Mapping
+
+S: Final = 1_000_000
+BROKERS: Final = (1, 2, 3)
+
+
+class Spec(NamedTuple):
+    """A topic: how many replicas, how many of them in sync, which replicas its partitions have."""
+
+    min_isr: int
+    replicas: tuple[tuple[int, ...], ...]
+    tiered: bool = False
+
+
+class State(NamedTuple):
+    """A partition at one instant."""
+
+    leader: int | None
+    in_sync: int
+
+
+Key = tuple[str, int]
+
+TOPICS: Final[Mapping[str, Spec]] = {
+    "orders": Spec(2, ((1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2))),
+    "payments": Spec(2, ((1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2))),
+    "audit": Spec(1, ((2,), (1,), (3,))),
+    "events.tiered": Spec(1, ((1, 3), (3, 1), (2, 1)), tiered=True),
+    # Nothing but incidents that are shorter than the detection floor.
+    "brief": Spec(3, ((1, 2, 3), (2, 3, 1), (3, 1, 2))),
+}
+
+
+def under(spec: Spec, state: State) -> bool:
+    """Whether it is under its min ISR, as its leader's bean says."""
+    return state.leader is not None and state.in_sync < spec.min_isr
+
+
+@dataclass
+class _Partition:
+    """One partition as the events so far leave it."""
+
+    replicas: tuple[int, ...]
+    leader: int | None
+    isr: set[int]
+    lagging: set[int] = field(default_factory=set)
+
+
+@dataclass
+class World:
+    """Everything that happened to a cluster; made by ``Controller``, read by sources and judges.
+
+    Attributes:
+        partitions: Who leads each partition, and how many are in sync.
+        live: The brokers that are registered and not fenced.
+        process: What the JVM of each broker is: up, down or hung.
+        belief: Per broker, what it still believes to lead after it hung; None: it knows.
+        started_us: Per broker, when its JVM started.
+        throttled: Per kind, client and broker: ms as the bean shows them; None: idle.
+        throttles: Per kind and client: what is true of it, per broker.
+        lag: Per metric, topic and partition: bytes that wait.
+    """
+
+    partitions: dict[Key, Steps[State]] = field(default_factory=dict)
+    live: Steps[tuple[int, ...]] = field(default_factory=lambda: Steps(BROKERS))
+    process: dict[int, Steps[str]] = field(
+        default_factory=lambda: {broker: Steps("up") for broker in BROKERS}
+    )
+    belief: dict[int, Steps[tuple[tuple[Key, State], ...] | None]] = field(
+        default_factory=lambda: {broker: Steps(None) for broker in BROKERS}
+    )
+    started_us: dict[int, Steps[int]] = field(
+        default_factory=lambda: {broker: Steps(1) for broker in BROKERS}
+    )
+    throttled: dict[tuple[str, str, int], Steps[float | None]] = field(default_factory=dict)
+    throttles: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
+    lag: dict[tuple[str, str, int], Steps[int]] = field(default_factory=dict)
+
+    def led(self, broker: int, at_us: int) -> dict[Key, State]:
+        """What a broker leads, as far as it knows."""
+        believed = self.belief[broker].at(at_us)
+        if believed is not None:
+            return dict(believed)
+        states = ((key, steps.at(at_us)) for key, steps in self.partitions.items())
+        return {key: state for key, state in states if state.leader == broker}
+
+
+class Controller:
+    """Applies events in their order and writes down what becomes of every partition."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.world = World()
+        self._rng = rng
+        self._state: dict[Key, _Partition] = {}
+        for topic, spec in TOPICS.items():
+            for number, replicas in enumerate(spec.replicas):
+                self._state[topic, number] = _Partition(replicas, replicas[0], set(replicas))
+                first = State(replicas[0], len(replicas))
+                self.world.partitions[topic, number] = Steps(first)
+        self._live = set(BROKERS)
+        self._due: list[tuple[int, int, Callable[[int], None]]] = []
+        self._number = 0
+
+    def plan(self, at_us: int, event: Callable[[int], None]) -> None:
+        """Something will happen at an instant, which it is told."""
+        self._number += 1
+        heapq.heappush(self._due, (at_us, self._number, event))
+
+    def run(self) -> World:
+        """Let everything happen that is planned."""
+        while self._due:
+            at_us, _, event = heapq.heappop(self._due)
+            event(at_us)
+            self._note(at_us)
+        return self.world
+
+    def fence(self, broker: int) -> None:
+        """A broker is not there any more, as far as the controller knows."""
+        self._live.discard(broker)
+        for one in self._state.values():
+            if broker not in one.isr:
+                continue
+            if one.isr == {broker}:
+                one.leader = None
+                continue
+            one.isr.discard(broker)
+            if one.leader == broker:
+                one.leader = next(r for r in one.replicas if r in one.isr)
+
+    def unfence(self, broker: int, at_us: int) -> None:
+        """It is back: leads what waited for it, and catches up with everything else."""
+        self._live.add(broker)
+        for key, one in self._state.items():
+            if one.leader is None and broker in one.isr:
+                one.leader = broker
+                for other in one.replicas:
+                    self._await(key, other, at_us)
+            elif broker in one.replicas and broker not in one.isr:
+                self._await(key, broker, at_us)
+
+    def fall_behind(self, key: Key, until_us: int) -> None:
+        """The last replica of the ISR that does not lead is too slow for a while."""
+        one = self._state[key]
+        slow = [r for r in one.replicas if r in one.isr and r != one.leader]
+        if not slow or one.lagging:
+            return
+        one.isr.discard(slow[-1])
+        one.lagging.add(slow[-1])
+        self.plan(until_us, lambda _: self._come_back(key, slow[-1]))
+
+    def one_falls_behind(self, broker: int, until_us: int) -> None:
+        """A partition that a broker leads, and that is well, loses its min ISR for a while."""
+        for key, one in self._state.items():
+            spec = TOPICS[key[0]]
+            if one.leader == broker and len(one.isr) == spec.min_isr > 1:
+                self.fall_behind(key, until_us)
+                return
+
+    def move(self, key: Key) -> None:
+        """Another replica is made the leader."""
+        one = self._state[key]
+        others = [r for r in one.replicas if r in one.isr and r in self._live and r != one.leader]
+        if others and one.leader is not None:
+            one.leader = self._rng.choice(others)
+
+    def move_all(self, broker: int) -> None:
+        """A controlled shutdown: it hands over what it leads."""
+        for key, one in self._state.items():
+            if one.leader == broker:
+                self.move(key)
+
+    def believes(self, broker: int) -> tuple[tuple[Key, State], ...]:
+        """What a broker leads now."""
+        return tuple(
+            (key, State(broker, len(one.isr)))
+            for key, one in self._state.items()
+            if one.leader == broker
+        )
+
+    def _come_back(self, key: Key, replica: int) -> None:
+        self._state[key].lagging.discard(replica)
+        self._join(key, replica)
+
+    def _await(self, key: Key, replica: int, at_us: int) -> None:
+        after_us = at_us + round(self._rng.uniform(0.3, 20) * S)
+        self.plan(after_us, lambda _: self._join(key, replica))
+
+    def _join(self, key: Key, replica: int) -> None:
+        one = self._state[key]
+        if replica in self._live and one.leader is not None and replica not in one.lagging:
+            one.isr.add(replica)
+
+    def _note(self, at_us: int) -> None:
+        self.world.live.set(at_us, tuple(sorted(self._live)))
+        for key, one in self._state.items():
+            self.world.partitions[key].set(at_us, State(one.leader, len(one.isr)))

@@ -1,0 +1,194 @@
+"""Trends as facts of a report, in JSON: docs/trends.md describes them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import grains, tables
+from lakehouse.periods import Period, micros
+from lakehouse.report.gather import COPY_LAG, DELETE_LAG
+from lakehouse.trends import forecast as forecasts
+from lakehouse.trends import weeks as weeks_
+from lakehouse.trends.change import by_chance, change
+from lakehouse.trends.drain import HOURS, drain
+from lakehouse.trends.regimes import regimes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakehouse.existence import Subject
+    from lakehouse.report.gather import Gold, Row
+    from lakehouse.slo import Objective
+    from lakehouse.trends.change import Change
+    from lakehouse.trends.drain import Drain, Point
+    from lakehouse.trends.forecast import Forecast
+    from lakehouse.trends.weeks import Trend, Week
+
+_KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
+_MOST_FORECASTS: Final = 100
+"""The worst subjects: each takes some hundredths of a second."""
+
+_SEEN: Final = 0.95
+
+
+def trends(
+    gold: Gold, objectives: Sequence[Objective], known: Sequence[Subject], now_us: int
+) -> Row:
+    """The facts under ``trends``.
+
+    Args:
+        gold: The report's cluster and period; the last week is that in which the period ends.
+        objectives: What is asked for.
+        known: The cluster's subjects.
+        now_us: Nothing is expected later than this.
+    """
+    end = gold.period.end
+    found = weeks_.read(gold.spark, gold.lake, objectives, end, now_us, known)
+    return {**told(found, objectives, end), "drains": drains(gold)}
+
+
+def told(
+    found: Sequence[Trend],
+    objectives: Sequence[Objective],
+    end: dt.datetime,
+    forecaster: Callable[[Sequence[Week | None]], list[Forecast]] | None = None,
+) -> Row:
+    """All facts but those of lags, from plain trends; worst subjects first.
+
+    Args:
+        found: Of every objective and subject.
+        objectives: In the order of the report.
+        end: The end of the report's period.
+        forecaster: How weeks are forecast; by default as far as jmxlake[trends] is installed.
+    """
+    forecaster = forecaster or forecasts.forecaster()
+    bad = sorted((one for one in found if one.was_bad), key=_badness, reverse=True)
+    chosen = {id(one) for one in bad[:_MOST_FORECASTS]}
+    changes = {id(one): change(one.known) for one in bad}
+    rows: defaultdict[str, list[Row]] = defaultdict(list)
+    for one in bad:
+        ahead = forecaster(one.known) if forecaster and id(one) in chosen else []
+        rows[one.objective.name].append(_subject(one, changes[id(one)], ahead))
+    tested = [one for one in changes.values() if one is not None and one.p is not None]
+    return {
+        "weeks": [period.start.strftime("%G-W%V") for period in weeks_.weeks_until(end)],
+        "tested": len(tested),
+        "significant_by_chance": round(by_chance(tested), 2),
+        "forecast_by": forecasts.NAME if forecaster else None,
+        "forecast_level": forecasts.LEVEL,
+        "objectives": [
+            {
+                "name": objective.name,
+                "title": objective.title,
+                "target": objective.target,
+                "never_bad": sum(
+                    one.objective.name == objective.name and not one.was_bad for one in found
+                ),
+                "subjects": rows[objective.name],
+            }
+            for objective in objectives
+        ],
+    }
+
+
+def drains(gold: Gold) -> list[Row]:
+    """When what waits for upload or deletion will be gone, per topic; the longest first."""
+    last = {key: value for key, value in gold.last_lags().items() if value > 0}
+    if not last:
+        return []
+    end = gold.period.end
+    recent = replace(gold, period=Period(end - dt.timedelta(hours=HOURS), end), _told={})
+    hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
+    keys, metrics = ("metric", "topic"), tuple(_KINDS)
+    for row in recent.by_window(tables.TOPICS, keys, grains.HOUR, metrics):
+        point = _hour(row, micros(end))
+        if point is not None:
+            hours[row["metric"], row["topic"]].append(point)
+    found = [
+        _drain(topic, metric, drain(sorted(hours[metric, topic]), value))
+        for (metric, topic), value in last.items()
+    ]
+    return sorted(found, key=lambda row: (-row["last_bytes"], row["topic"], row["kind"]))
+
+
+def _hour(row: Row, end_us: int) -> Point | None:
+    """What waited in an hour on the mean; None where not enough of it was seen."""
+    series, seen_us = row["series"] or 0, row["observed_us"] or 0
+    if not series or seen_us < _SEEN * series * grains.HOUR_SECONDS * 1_000_000:
+        return None
+    hours = (row["window"] - end_us) / (grains.HOUR_SECONDS * 1e6)
+    return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
+
+
+def _drain(topic: str, metric: str, one: Drain) -> Row:
+    steep, slow = one.seconds(one.slope_low), one.seconds(one.slope_high)
+    return {
+        "topic": topic,
+        "kind": _KINDS[metric],
+        "last_bytes": one.last,
+        "bytes_per_second": one.slope,
+        "bytes_per_second_low": one.slope_low,
+        "bytes_per_second_high": one.slope_high,
+        "drained_us": _us(one.seconds(one.slope)),
+        "drained_low_us": _us(steep),
+        "drained_high_us": _us(slow),
+        "verdict": one.verdict,
+    }
+
+
+def _subject(one: Trend, changed: Change | None, ahead: Sequence[Forecast]) -> Row:
+    subject = one.subject
+    return {
+        "topic": subject.topic,
+        "user": subject.user,
+        "client_id": subject.client_id,
+        "group": subject.group,
+        "source": subject.source,
+        "weeks": [None if week is None else _week(week) for week in one.weeks],
+        "change": None if changed is None else _change(changed),
+        "regimes": [
+            {"week": it.week.name, "share_before": it.before, "share_after": it.after, "p": it.p}
+            for it in regimes(one.known)
+        ],
+        "forecast": [
+            {"share": it.share, "share_low": it.low, "share_high": it.high} for it in ahead
+        ],
+    }
+
+
+def _week(week: Week) -> Row:
+    return {
+        "expected_us": week.expected_us,
+        "bad_us": week.bad_us,
+        "bad_low_us": week.bad_low_us,
+        "bad_high_us": week.bad_high_us,
+        "unknown_us": week.unknown_us,
+        "share": week.share,
+        "share_low": week.low,
+        "share_high": week.high,
+        "is_over": week.is_over,
+        "is_known": week.is_known,
+    }
+
+
+def _change(one: Change) -> Row:
+    return {
+        "share_low": one.low,
+        "share_high": one.high,
+        "p": one.p,
+        "compared": one.compared,
+        "verdict": one.verdict,
+    }
+
+
+def _badness(one: Trend) -> tuple[int, list[int]]:
+    """Worst: bad time of the last week, then of the weeks before it."""
+    bad = [0 if week is None else week.bad_us for week in reversed(one.weeks)]
+    return bad[0], bad
+
+
+def _us(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e6)

@@ -1,0 +1,46 @@
+"""Reports of clusters that are known at every microsecond: bench/truth.py has a hundred of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.truth import PERIOD, findings
+from bench.truth_schedule import schedule
+from lakehouse import lake as lakes
+from lakehouse.report.facts import facts
+from tests.oracle.objectives import OBJECTIVES
+from tests.oracle.truths import TRUTHS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from bench.truth_findings import Findings
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, rolled: Path) -> Findings:
+    lake = lakes.at(str(rolled))
+    told = [
+        facts(spark, lake, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS
+    ]
+    return findings(TRUTHS, [], told)
+
+
+def test_the_schedules_are_of_every_kind():
+    assert {schedule(seed).kind for seed in TRUTHS} == {"calm", "late", "troubled"}
+
+
+def test_every_interval_of_every_report_holds_what_is_true(found: Findings):
+    assert found.wrong == []
+    assert found.figures()["contained_percent"] == 100
+
+
+def test_what_was_wholly_seen_is_bounded_by_two_intervals(found: Findings):
+    assert found.figures()["incidents_measured"] > 20
+    assert found.figures()["width_intervals"] < 2.1
