@@ -61,6 +61,7 @@ def grow(path: Path, python: str, work: Path) -> Tree:
     libraries.gather(path, tools.program("patchelf"))
     wheel = _wheel(work)
     _install(program, wheel)
+    _forget_where(path)
     _compile(program, path)
     version = wheel.name.split("-")[1]
     for name, module in PROGRAMS.items():
@@ -89,13 +90,23 @@ def _install(program: Path, wheel: Path) -> None:
     )
 
 
+def _forget_where(path: Path) -> None:
+    """Nothing in the tree tells the folder of this build: two builds are the same to the bit."""
+    for told in path.glob("lib/python*/site-packages/*.dist-info/direct_url.json"):
+        told.unlink()
+        record = told.with_name("RECORD")
+        lines = record.read_text("utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if f"/{told.name}," not in line]
+        record.write_text("".join(kept), "utf-8")
+
+
 def _compile(program: Path, path: Path) -> None:
     """Bytecode beside the sources: nobody may write it later, and a start would take twice as long.
 
     By content, not by time: an archive has times of its own.
     """
     _run(
-        [str(program), "-I", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode"]
+        [str(program), "-I", "-B", "-m", "compileall", "-f", "-q", "--invalidation-mode"]
         + ["unchecked-hash", "-s", str(path), "-p", "/opt/jmxlake", str(path / "lib")]
     )
 
