@@ -78,10 +78,10 @@ def _environment() -> Path:
 
 def _install(folder: Path) -> None:
     click.echo("Installing what deploy/ is tested with, once ...", err=True)
+    python = str(folder / "bin" / "python")
     for command in (
         [str(uv()), "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)],
-        [str(uv()), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
-        + ["-r", str(_LIST)],
+        [str(uv()), "pip", "install", "--quiet", "--python", python, "-r", str(_LIST)],
     ):
         ran = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS

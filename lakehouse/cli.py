@@ -15,6 +15,7 @@ import click
 from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
 from lakehouse.commands.completion import completion
 from lakehouse.commands.maintain import maintain, unit
+from lakehouse.commands.register import register
 from lakehouse.commands.rollup import rollup, verify
 from lakehouse.errors import LakehouseError
 
@@ -55,7 +56,7 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-for _command in (rollup, verify, maintain, unit, completion):
+for _command in (rollup, verify, register, maintain, unit, completion):
     main.add_command(_command)
 
 

@@ -13,6 +13,7 @@ LakehouseError
 │   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
+├── JobFailedError          a command that ran as a job ended with another code than 0
 └── PeriodError             the period asked for makes no sense
 """
 
@@ -73,3 +74,7 @@ class ObjectiveError(LakehouseError):
 
 class PeriodError(LakehouseError):
     """The period asked for makes no sense."""
+
+
+class JobFailedError(LakehouseError):
+    """A command that ran as a job has failed; what it said is on standard error."""

@@ -84,9 +84,12 @@ def _wheel(work: Path) -> Path:
 def _install(program: Path, wheel: Path) -> None:
     """As the lock has it, hashes included; the lock knows more extras than these two."""
     _run(
-        [str(tools.uv()), "pip", "install", "--quiet", "--no-config", "--python", str(program)]
-        + ["--break-system-packages", "--link-mode", "copy", "--verify-hashes", "--only-binary"]
-        + [":all:", "-c", str(ROOT / "requirements.lock"), f"{wheel}[{EXTRAS}]"]
+        [
+            *(str(tools.uv()), "pip", "install", "--quiet", "--no-config"),
+            *("--python", str(program), "--break-system-packages", "--link-mode", "copy"),
+            *("--verify-hashes", "--only-binary", ":all:"),
+            *("-c", str(ROOT / "requirements.lock"), f"{wheel}[{EXTRAS}]"),
+        ]
     )
 
 
@@ -106,8 +109,11 @@ def _compile(program: Path, path: Path) -> None:
     By content, not by time: an archive has times of its own.
     """
     _run(
-        [str(program), "-I", "-B", "-m", "compileall", "-f", "-q", "--invalidation-mode"]
-        + ["unchecked-hash", "-s", str(path), "-p", "/opt/jmxlake", str(path / "lib")]
+        [
+            *(str(program), "-I", "-B", "-m", "compileall", "-f", "-q"),
+            *("--invalidation-mode", "unchecked-hash"),
+            *("-s", str(path), "-p", "/opt/jmxlake", str(path / "lib")),
+        ]
     )
 
 

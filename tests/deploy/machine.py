@@ -20,6 +20,10 @@ _BOOT: Final = Path(__file__).with_name("boot.sh")
 _SYSTEMD: Final = Path("/lib/systemd/systemd")
 _NAMESPACES: Final = ("--mount", "--pid", "--fork", "--cgroup", "--ipc", "--uts", "--net")
 _BOOT_SECONDS: Final = 60
+_TRIAL: Final = (
+    "mount -t tmpfs try /mnt && mkdir /mnt/u /mnt/w /mnt/r"
+    " && mount -t overlay o -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /mnt/r"
+)
 
 
 def impossible() -> str | None:
@@ -32,8 +36,7 @@ def impossible() -> str | None:
     if not _SYSTEMD.is_file():
         return "systemd is missing: install the package systemd"
     tried = subprocess.run(
-        ["unshare", *_NAMESPACES, "sh", "-c", "mount -t tmpfs try /mnt && mkdir /mnt/u /mnt/w /mnt/r"
-         " && mount -t overlay o -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /mnt/r"],
+        ["unshare", *_NAMESPACES, "sh", "-c", _TRIAL],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return None if tried.returncode == 0 else f"no namespaces here: {tried.stderr.strip()}"
