@@ -1,4 +1,4 @@
-"""Reads databricks.yml as the CLI does: includes, targets over the rest, tasks merged by their key."""
+"""Reads databricks.yml as the CLI does: includes, targets over it, tasks merged by their key."""
 
 from __future__ import annotations
 

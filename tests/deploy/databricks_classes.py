@@ -18,4 +18,4 @@ for kind, resources in json.load(sys.stdin).items():
         try:
             KINDS[kind].from_dict(told)
         except (KeyError, TypeError, ValueError) as error:
-            print(f"{kind}.{name}: {error}")
+            sys.stdout.write(f"{kind}.{name}: {error}\n")

@@ -161,7 +161,7 @@ def test_nobody_may_write_bronze_and_readers_only_read() -> None:
     once = (ROOT / "deploy/databricks/once.sql").read_text("utf-8")
     privileges = {
         one.strip()
-        for line in re.findall(r"^GRANT (.+) ON ", once, re.M)
+        for line in re.findall(r"^GRANT (.+) ON ", once, re.MULTILINE)
         for one in line.split(",")
     }
     assert privileges == {"USE CATALOG", "CREATE SCHEMA", "READ FILES", "CREATE EXTERNAL TABLE"}
