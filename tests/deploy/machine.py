@@ -20,6 +20,11 @@ _BOOT: Final = Path(__file__).with_name("boot.sh")
 _SYSTEMD: Final = Path("/lib/systemd/systemd")
 _NAMESPACES: Final = ("--mount", "--pid", "--fork", "--cgroup", "--ipc", "--uts", "--net")
 _BOOT_SECONDS: Final = 60
+_ENVIRONMENT: Final = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/root",
+}
 _TRIAL: Final = (
     "mount -t tmpfs try /mnt && mkdir /mnt/u /mnt/w /mnt/r"
     " && mount -t overlay o -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /mnt/r"
@@ -91,17 +96,21 @@ class Machine:
             return ""
         ran = subprocess.run(
             ["nsenter", f"--target={first}", "--all", "--root", "--wdns=/", *command],
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}, text=True,
+            env=_ENVIRONMENT, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         assert not check or ran.returncode == 0, f"{' '.join(command)}: {ran.stdout}"
         return ran.stdout
 
-    def write(self, path: str, text: str) -> None:
-        """Write a file of the machine, readable by everybody."""
+    def write(self, path: str, text: str, owner: str = "root", mode: str = "0644") -> None:
+        """Write a file of the machine."""
         handed = self.shared / "handed"
         handed.write_text(text, "utf-8")
-        self.run("install", "-D", "-m", "0644", "/srv/shared/handed", path)
+        self.run("install", "-D", "-o", owner, "-m", mode, "/srv/shared/handed", path)
+
+    def shows(self, unit: str, what: str) -> str:
+        """A property of a unit."""
+        return self.run("systemctl", "show", "--value", f"--property={what}", unit).strip()
 
     def log(self, unit: str) -> str:
         """What a unit has said."""
