@@ -86,10 +86,10 @@ def test_the_role_may_change_nothing(followed: Machine) -> None:
         "keytool", "-importcert", "-noprompt", "-alias", "jmx", "-file", "/etc/jmxlake/jmx.pem",
         "-keystore", "/root/trust.p12", "-storepass", "changeit",
     )  # fmt: skip
+    trust = "-Djavax.net.ssl.trustStore"
     told = followed.run(
-        "sh", "-c",
-        "java -Djavax.net.ssl.trustStore=/root/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"
-        " /srv/java/Write.java < /etc/jmxlake/jmx.password", check=False,
+        "sh", "-c", f"java {trust}=/root/trust.p12 {trust}Password=changeit /srv/java/Write.java"
+        " < /etc/jmxlake/jmx.password", check=False,
     )  # fmt: skip
     assert "read" in told
     assert "Access denied! Invalid access level" in told

@@ -63,7 +63,7 @@ def test_names_show_what_agents_write_and_nothing_is_written_there(
 def test_a_name_of_another_lake_is_refused(spark: SparkSession, root: Path, tmp_path: Path) -> None:
     register(spark, str(root), NAMES)
     Batch().commit(tmp_path)
-    with pytest.raises(LakeReplacedError, match="it is registered at .+; if the lake has moved"):
+    with pytest.raises(LakeReplacedError, match=r"it is registered at .+; if the lake has moved"):
         register(spark, str(tmp_path), NAMES)
 
 
