@@ -35,9 +35,9 @@ def impossible() -> str | None:
     """Why there can be no machine here; None if there can."""
     if os.geteuid() != 0:
         return "a machine of its own needs root"
-    for name in ("unshare", "nsenter", "setpriv", "ip", "systemctl"):
+    for name in ("unshare", "nsenter", "setpriv", "ip", "systemctl", "curl"):
         if shutil.which(name) is None:
-            return f"{name} is missing: install util-linux, iproute2 and systemd"
+            return f"{name} is missing: install util-linux, iproute2, curl and systemd"
     if not _SYSTEMD.is_file():
         return "systemd is missing: install the package systemd"
     tried = subprocess.run(

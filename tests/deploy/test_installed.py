@@ -26,7 +26,8 @@ SECONDS = 90
 
 @pytest.fixture
 def host(machine: Machine, bundle: Bundle) -> Iterator[Machine]:
-    machine.run("dpkg", "-i", f"/srv/bundle/{bundle.package.name}")
+    package = f"/srv/bundle/{bundle.package.name}"
+    machine.run("sh", "-c", f"dpkg --status jmxlake 2>&1 || dpkg --install {package}")
     yield machine
     machine.run("systemctl", "stop", AGENT, "jmxlake-maintain", "kafka", check=False)
     machine.run("systemctl", "reset-failed", check=False)
@@ -89,7 +90,9 @@ def test_the_agent_attaches_as_the_broker_s_user(host: Machine, *, private_tmp: 
 def test_a_hang_is_ended_and_begun_again(host: Machine) -> None:
     start_jvm(host)
     configure(host, by_port())
-    host.write(f"{DROP_INS}/quick.conf", "[Service]\nWatchdogSec=4\nRestartSec=1\n")
+    host.write(
+        f"{DROP_INS}/quick.conf", "[Service]\nWatchdogSec=4\nTimeoutAbortSec=2\nRestartSec=1\n"
+    )
     host.run("systemctl", "daemon-reload")
     start(host)
     host.run("kill", "-STOP", host.shows(AGENT, "MainPID"))
