@@ -19,6 +19,7 @@ from lakehouse.commands.export import export
 from lakehouse.commands.explain import explain
 from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.objectives import objectives as objectives_group
+from lakehouse.commands.register import register
 from lakehouse.commands.rollup import rollup, verify
 from lakehouse.commands.sla import MAINTENANCE, sla
 from lakehouse.errors import LakehouseError
@@ -61,7 +62,8 @@ def main() -> None:
 
 
 for _command in (
-    rollup, verify, sla, explain, objectives_group, export, doctor, maintain, unit, completion,
+    rollup, verify, register, sla, explain, objectives_group, export, doctor, maintain, unit,
+    completion,
 ):  # fmt: skip
     main.add_command(_command)
 

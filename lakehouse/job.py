@@ -1,0 +1,37 @@
+"""``jmxlake-job``: the commands of ``jmxlake`` for platforms that run an entry point in-process.
+
+Databricks takes any ``SystemExit`` for a failure, also that of a command which went well, and only
+an exception makes a task fail.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import JobFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and return.
+
+    Args:
+        arguments: The command and its options; by default those of the process.
+
+    Raises:
+        JobFailedError: It ended with another code than 0; what it said is on standard error.
+    """
+    from lakehouse.cli import main as commands  # noqa: PLC0415 - a notebook may want only the above
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        commands.main(args=words, prog_name="jmxlake")
+    except SystemExit as end:
+        if end.code not in (0, None):
+            command = words[0] if words else "without a command"
+            raise JobFailedError(
+                f"jmxlake {command} ended with {end.code}; its last line above says why"
+            ) from None

@@ -1,0 +1,55 @@
+"""Bronze under names: external tables of a catalog over what the agents write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import AnalysisException
+
+from lakehouse import tables
+from lakehouse.errors import LakeReplacedError, TableNotFoundError
+from lakehouse.lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ABSENT: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT")
+
+
+def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
+    """Give the agents' tables names; those that have them already stay as they are.
+
+    Nothing is written where the tables lie, so a credential that may only read is enough.
+
+    Args:
+        spark: The session.
+        root: Path or URI of the lake.
+        bronze: ``catalog.schema``, which must be there.
+
+    Returns:
+        The tables' names in Spark SQL.
+
+    Raises:
+        TableNotFoundError: A table is not there; agents make them.
+        LakeReplacedError: A name belongs to a table at another place.
+    """
+    lake = Lake(root, bronze=bronze)
+    return [_register(spark, lake, table) for table in tables.BRONZE]
+
+
+def _register(spark: SparkSession, lake: Lake, table: tables.Table) -> str:
+    name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
+    literal = wanted.replace("\\", "\\\\").replace("'", "\\'")
+    try:
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION '{literal}'")
+        found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
+    except AnalysisException as error:
+        if not (error.getCondition() or "").startswith(_ABSENT):
+            raise
+        raise TableNotFoundError(f"{wanted}: no table there; has an agent delivered yet?") from None
+    if found.removeprefix("file:").rstrip("/") != wanted.removeprefix("file:").rstrip("/"):
+        raise LakeReplacedError(
+            f"{name}: it is registered at {found}, not at {wanted}; if the lake has moved, drop "
+            "the table (its files stay) and register again"
+        )
+    return name

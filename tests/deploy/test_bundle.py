@@ -1,0 +1,150 @@
+"""The tarball, unpacked somewhere: it runs there with nothing of this host but glibc and Java."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from demo.jars import kafka_libs
+from demo.java import java_command
+from deploy.bundle import debian, interpreter, libraries, tree
+from deploy.errors import DeployError
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.deploy.conftest import Bundle
+
+ROOT = Path(__file__).parents[2]
+BARE = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+
+
+@pytest.fixture(scope="module")
+def unpacked(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The tree, at a place that nobody knew when it was built, and belonging to nobody."""
+    folder = tmp_path_factory.mktemp("scratch root")  # with a space in its name
+    with tarfile.open(bundle.tarball) as archive:
+        archive.extractall(folder, filter="tar")
+    (found,) = folder.iterdir()
+    yield found
+    shutil.rmtree(folder)
+
+
+def run(program: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(program), *arguments], env={**BARE, **environ}, capture_output=True, text=True,
+        check=False, cwd="/",
+    )  # fmt: skip
+
+
+def test_it_tells_its_version_whatever_python_the_caller_has(unpacked: Path) -> None:
+    poison = {"PYTHONPATH": str(ROOT / "tests"), "PYTHONHOME": "/nonexistent"}
+    for name in tree.PROGRAMS:
+        ran = run(unpacked / "bin" / name, "--version", **poison)
+        assert ran.stdout == f"{name}, version {unpacked.name.partition('-')[2]}\n", ran.stderr
+
+
+def test_it_is_found_through_links(unpacked: Path, tmp_path: Path) -> None:
+    (tmp_path / "opt").symlink_to(unpacked)
+    (tmp_path / "agent").symlink_to("opt/bin/jmxlake-agent")
+    assert run(tmp_path / "agent", "--version").returncode == 0
+
+
+def test_what_one_begins_with_is_in_it(unpacked: Path) -> None:
+    for command, name in (("config", "agent.yaml"), ("unit", "systemd/jmxlake-agent.service")):
+        ran = run(unpacked / "bin/jmxlake-agent", command)
+        assert ran.stdout == (ROOT / "deploy" / name).read_text("utf-8")
+    assert (unpacked / "share/jmxlake/systemd/attach.conf").is_file()
+
+
+def test_it_reads_a_real_jvm_and_makes_a_lake(unpacked: Path, tmp_path: Path) -> None:
+    client = subprocess.Popen(
+        [java_command(), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_libs()}/*",
+         str(ROOT / "tests/deploy/java/Producer.java")],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    config = tmp_path / "agent.yaml"
+    config.write_text(yaml.safe_dump({
+        "source": {"node": "billing", "role": "client", "attach": {"pid": client.pid}},
+        "lake": {"path": str(tmp_path / "lake")},
+        "spool": {"path": str(tmp_path / "spool.db")},
+    }))  # fmt: skip
+    told = ""
+
+    def checked() -> bool:
+        nonlocal told
+        ran = run(unpacked / "bin/jmxlake-agent", "check", "--config", str(config))
+        told = ran.stdout + ran.stderr
+        return ran.returncode == 0
+
+    try:
+        wait_for(checked, 60, lambda: told)
+    finally:
+        client.kill()
+        client.wait()
+    assert re.search(r"^ok +lake: ", told, re.MULTILINE)
+    assert len(list((tmp_path / "lake/bronze").iterdir())) == 4
+
+
+def test_it_needs_no_library_that_is_not_glibc_s_or_its_own(unpacked: Path) -> None:
+    for file in libraries.elf_files(unpacked):
+        ran = subprocess.run(
+            ["ldd", str(file)], env=BARE, capture_output=True, text=True, check=False
+        )
+        for name, path in re.findall(r"(\S+) => (not found|\S+)", ran.stdout):
+            if name.startswith("libjvm"):
+                continue  # Java's own, which JPype loads from where Java is
+            assert path != "not found", f"{file.name} needs {name}"
+            assert libraries._GLIBC.fullmatch(name) or Path(path).is_relative_to(unpacked), (
+                f"{file.name} takes {name} from {path}"
+            )
+
+
+def test_it_has_neither_spark_nor_pandas_nor_a_trace_of_this_machine(unpacked: Path) -> None:
+    names = {one.name.partition("-")[0] for one in unpacked.glob("lib/python*/site-packages/*")}
+    assert {"collector", "lakehouse", "deltalake", "jpype"} <= names
+    assert not names & {"pyspark", "pandas", "pyarrow", "numpy", "pip", "hatchling"}
+    here = str(ROOT).encode()
+    for file in unpacked.rglob("*"):
+        if file.suffix in {".py", ".pyc", ".json", ".pth", ""} and file.is_file():
+            assert here not in file.read_bytes(), file
+
+
+def test_every_module_has_its_bytecode(unpacked: Path) -> None:
+    """The service may write nothing there, and to compile at each start takes a second."""
+    packages = next(unpacked.glob("lib/python*/site-packages"))
+    for name in ("collector", "lakehouse"):
+        for source in (packages / name).rglob("*.py"):
+            assert list((source.parent / "__pycache__").glob(f"{source.stem}.*.pyc")), source
+
+
+def test_all_of_it_belongs_to_root_and_nobody_else_may_write(bundle: Bundle) -> None:
+    with tarfile.open(bundle.tarball) as archive:
+        for entry in archive:
+            assert (entry.uid, entry.gid, entry.mode & 0o022) == (0, 0, 0), entry.name
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"),
+    [("0.1.0", "0.1.0"), ("0.2.0rc1", "0.2.0~rc1"), ("1.0a2", "1.0~a2"), ("1.0.dev3", "1.0~dev3")],
+)
+def test_what_is_not_released_yet_comes_before_it(version: str, wanted: str) -> None:
+    assert debian.debian_version(version) == wanted
+
+
+def test_a_python_of_the_system_is_refused_with_what_to_do() -> None:
+    if not os.access("/usr/bin/python3", os.X_OK):
+        pytest.skip("there is no /usr/bin/python3")
+    with pytest.raises(DeployError, match=r"belongs to the system|name one of 3.11 or later"):
+        interpreter.look_at("/usr/bin/python3")
+    with pytest.raises(DeployError, match=r"^/nowhere/python does not run: .+ by --python$"):
+        interpreter.look_at("/nowhere/python")

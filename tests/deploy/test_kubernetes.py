@@ -1,0 +1,178 @@
+"""What kustomize makes of the overlays, against the schemas that Kubernetes publishes."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from collector import config
+from deploy import tools
+
+ROOT = Path(__file__).parents[2]
+OVERLAYS = ROOT / "deploy/kubernetes/overlays"
+VERSIONS = ("1.31", "1.34", "1.37")
+NOT_KUBERNETES = {"KafkaUser"}
+
+
+@pytest.fixture(scope="session")
+def built() -> dict[str, list[dict[str, Any]]]:
+    program = str(tools.kustomize())
+    told = {}
+    for overlay in ("statefulset", "strimzi"):
+        ran = subprocess.run(
+            [program, "build", str(OVERLAYS / overlay)], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        told[overlay] = list(yaml.safe_load_all(ran.stdout))
+    return told
+
+
+def found(resources: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    (one,) = (one for one in resources
+              if one["kind"] == kind and one["metadata"]["name"].startswith(name))  # fmt: skip
+    return one
+
+
+def agent(resources: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The pod that an agent is in, and the agent's container."""
+    for one in resources:
+        if one["kind"] == "StatefulSet":
+            pod = one["spec"]["template"]["spec"]
+            for container in [*pod["containers"], *pod.get("initContainers", [])]:
+                if container["name"] == "jmxlake-agent":
+                    return pod, container
+    raise AssertionError("no agent in it")
+
+
+def complaints(resources: list[dict[str, Any]], version: str, folder: Path) -> list[str]:
+    file = folder / "all.yaml"
+    file.write_text(yaml.safe_dump_all(resources))
+    ran = subprocess.run(
+        [str(tools.program("kubernetes-validate")), "--strict", "-k", version, str(file)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    said = (ran.stdout + ran.stderr).splitlines()
+    assert said
+    return [line for line in said if not line.startswith("INFO ")]
+
+
+@pytest.mark.parametrize("overlay", ["statefulset", "strimzi"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_resource_is_as_kubernetes_wants_it(
+    built: dict[str, list[dict[str, Any]]], overlay: str, version: str, tmp_path: Path
+) -> None:
+    ours = [one for one in built[overlay] if one["kind"] not in NOT_KUBERNETES]
+    assert len(ours) >= 4
+    assert complaints(ours, version, tmp_path) == []
+    wrong = copy.deepcopy(ours)
+    agent(wrong)[1]["livenesProbe"] = {}
+    assert "livenesProbe" in "".join(complaints(wrong, version, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("overlay", "host"),
+    [("statefulset", "127.0.0.1"), ("strimzi", "my-cluster-broker-4.my-cluster-kafka-brokers")],
+)
+def test_the_agent_takes_its_configuration(
+    built: dict[str, list[dict[str, Any]]], overlay: str, host: str
+) -> None:
+    _, container = agent(built[overlay])
+    environ: dict[str, str] = {}
+    for one in container["env"]:
+        if "fieldRef" in one.get("valueFrom", {}):
+            value = "4"  # what Kubernetes puts there
+            assert "pod-index" in one["valueFrom"]["fieldRef"]["fieldPath"]
+        else:
+            value = one.get("value", "from-a-secret")
+        for name, known in environ.items():  # names that are not known yet stay as they are
+            value = value.replace(f"$({name})", known)
+        assert "$(" not in value, one
+        environ[one["name"]] = value
+    file = found(built[overlay], "ConfigMap", "jmxlake-agent-")["data"]["agent.yaml"]
+    told = config.parse(yaml.safe_load(file), "agent.yaml", environ)
+    assert told.source.jmx is not None
+    assert (told.source.node, told.source.jmx.host) == (4, host)
+    assert told.source.jmx.password_env in environ
+    mounts = [Path(one["mountPath"]) for one in container["volumeMounts"]]
+    assert told.spool.path.parent in mounts
+    if told.admin is not None:
+        assert told.admin.properties_file is not None
+        assert told.admin.properties_file.parent in mounts
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    assert ports[container["livenessProbe"]["httpGet"]["port"]] == told.health.port
+    assert told.health.host == "0.0.0.0"  # noqa: S104 - the kubelet asks from outside of the pod
+
+
+@pytest.mark.parametrize("overlay", ["statefulset", "strimzi"])
+def test_the_agent_may_little(built: dict[str, list[dict[str, Any]]], overlay: str) -> None:
+    pod, container = agent(built[overlay])
+    may = {**pod.get("securityContext", {}), **container["securityContext"]}
+    assert may["runAsNonRoot"]
+    assert may["readOnlyRootFilesystem"]
+    assert may["allowPrivilegeEscalation"] is False
+    assert may["capabilities"] == {"drop": ["ALL"]}
+    assert may["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["resources"]["limits"]["memory"] == "512Mi"
+    assert not found(built[overlay], "ServiceAccount", "jmxlake-agent")[
+        "automountServiceAccountToken"
+    ]
+    for one in container["env"]:
+        assert "PASSWORD" not in one["name"] or "secretKeyRef" in one["valueFrom"]
+
+
+@pytest.mark.parametrize("overlay", ["statefulset", "strimzi"])
+def test_what_is_mounted_is_there(built: dict[str, list[dict[str, Any]]], overlay: str) -> None:
+    maps = {one["metadata"]["name"] for one in built[overlay] if one["kind"] == "ConfigMap"}
+    pod, container = agent(built[overlay])
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    claims = {one["metadata"]["name"] for each in built[overlay] if each["kind"] == "StatefulSet"
+              for one in each["spec"].get("volumeClaimTemplates", [])}  # fmt: skip
+    for mount in container["volumeMounts"]:
+        assert mount["name"] in {*volumes, *claims}
+    assert {one["configMap"]["name"] for one in volumes.values() if "configMap" in one} <= maps
+    assert container["image"].startswith("registry.example.com/jmxlake-agent:")
+
+
+def test_a_broker_does_not_depend_on_who_watches_it(
+    built: dict[str, list[dict[str, Any]]],
+) -> None:
+    pod, container = agent(built["statefulset"])
+    assert container in pod["initContainers"]
+    assert container["restartPolicy"] == "Always"  # a sidecar, not a step before the broker
+    assert "readinessProbe" not in container
+    assert "startupProbe" not in container  # the broker would wait for it
+    assert [one["name"] for one in pod["containers"]] == ["kafka"]
+
+
+def test_strimzi_s_names_are_of_one_cluster(built: dict[str, list[dict[str, Any]]]) -> None:
+    user = found(built["strimzi"], "KafkaUser", "jmxlake-agent")
+    cluster = user["metadata"]["labels"]["strimzi.io/cluster"]
+    pod, container = agent(built["strimzi"])
+    assert {"name": "CLUSTER", "value": cluster} in container["env"]
+    secrets = {one["valueFrom"]["secretKeyRef"]["name"] for one in container["env"]
+               if "secretKeyRef" in one.get("valueFrom", {})}  # fmt: skip
+    assert secrets == {f"{cluster}-kafka-jmx"}
+    mounted = {one["secret"]["secretName"] for one in pod["volumes"] if "secret" in one}
+    assert mounted == {user["metadata"]["name"], f"{cluster}-cluster-ca-cert"}
+    allowed = {each for one in user["spec"]["authorization"]["acls"] for each in one["operations"]}
+    assert allowed == {"Describe", "DescribeConfigs"}
+
+
+def test_the_containerfile_is_clean_and_of_the_sidecar_s_user(
+    built: dict[str, list[dict[str, Any]]],
+) -> None:
+    file = ROOT / "deploy/Containerfile"
+    ran = subprocess.run(
+        [str(tools.program("hadolint")), str(file)], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "")
+    _, container = agent(built["statefulset"])
+    user = container["securityContext"]["runAsUser"]
+    text = file.read_text("utf-8")
+    assert f"USER {user}:{user}" in text
+    assert f"useradd --uid {user} " in text

@@ -1,0 +1,80 @@
+"""Bronze under names: external tables over what the agents write, which stays as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from lakehouse import lake, tables
+from lakehouse.cli import main
+from lakehouse.errors import LakeReplacedError, TableNotFoundError
+from lakehouse.registration import register
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NAMES = "spark_catalog.registered"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("an agent's lake")
+    batch = Batch()
+    batch.run("kafka.partition.under_min_isr", 0, 60, 1.0, topic="orders", partition=0)
+    batch.commit(folder)
+    return folder
+
+
+@pytest.fixture
+def schema(spark: SparkSession) -> Iterator[None]:
+    spark.sql(f"CREATE SCHEMA {NAMES}")
+    yield
+    spark.sql(f"DROP SCHEMA {NAMES} CASCADE")
+
+
+@pytest.mark.usefixtures("schema")
+def test_names_show_what_agents_write_and_nothing_is_written_there(
+    spark: SparkSession, root: Path
+) -> None:
+    before = {file: file.stat().st_mtime_ns for file in root.rglob("*")}
+    told = [register(spark, str(root), NAMES) for _ in range(2)]  # the second changes nothing
+    assert told[0] == told[1]
+    assert told[0] == [f"`spark_catalog`.`registered`.`{one.name}`" for one in tables.BRONZE]
+    place = lake.at(NAMES, gold="spark_catalog.gold")
+    assert lake.read(spark, place, tables.RUNS).count() == 1
+    later = Batch(number=2)
+    later.run("kafka.partition.under_min_isr", 60, 120, 0.0, topic="orders", partition=0)
+    added = {file for file in root.rglob("*") if file not in before}
+    assert added == set()
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+    later.commit(root)
+    assert lake.read(spark, place, tables.RUNS).count() == 2
+
+
+@pytest.mark.usefixtures("schema")
+def test_a_name_of_another_lake_is_refused(spark: SparkSession, root: Path, tmp_path: Path) -> None:
+    register(spark, str(root), NAMES)
+    Batch().commit(tmp_path)
+    with pytest.raises(LakeReplacedError, match=r"it is registered at .+; if the lake has moved"):
+        register(spark, str(tmp_path), NAMES)
+
+
+@pytest.mark.usefixtures("schema")
+def test_tables_that_are_not_there_are_one_line(
+    spark: SparkSession, root: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(TableNotFoundError, match="no table there; has an agent delivered yet"):
+        register(spark, str(tmp_path), NAMES)
+    ran = CliRunner().invoke(main, ["register", str(tmp_path), "--bronze", NAMES])
+    assert ran.exit_code == 1
+    assert ran.stderr.splitlines()[-1].startswith(f"jmxlake: {tmp_path}: no table bronze/runs")
+    ran = CliRunner().invoke(main, ["register", str(root), "--bronze", NAMES])
+    assert ran.stdout.splitlines()[0] == "`spark_catalog`.`registered`.`runs`"
