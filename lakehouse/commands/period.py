@@ -1,0 +1,40 @@
+"""Which period a command is about: its options, and what they mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.periods import Period
+
+WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
+FROM: Final = click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601, UTC.")
+TO: Final = click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601, UTC.")
+
+
+def chosen(
+    week: str | None, start: str | None, end: str | None
+) -> Callable[[SparkSession, Lake], Period]:
+    """The period that was asked for; a wrong one fails before Spark starts."""
+    from lakehouse import periods
+
+    if week is not None and (start or end):
+        raise click.UsageError("give --week, or --from and --to, not both")
+    if (start is None) != (end is None):
+        raise click.UsageError("--from and --to go together")
+    if week is not None:
+        asked = periods.week(week)
+    elif start is not None and end is not None:
+        asked = periods.span(start, end)
+    else:
+        from lakehouse.report.facts import last_week
+
+        return last_week
+    return lambda _spark, _lake: asked
