@@ -13,6 +13,8 @@ LakehouseError
 │   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
+├── PrintError              no browser prints the page
+├── FactsError              a file is no report.json that this version can read
 └── PeriodError             the period asked for makes no sense
 """
 
@@ -73,3 +75,11 @@ class ObjectiveError(LakehouseError):
 
 class PeriodError(LakehouseError):
     """The period asked for makes no sense."""
+
+
+class PrintError(LakehouseError):
+    """The page could not be printed: there is no browser, or it failed."""
+
+
+class FactsError(LakehouseError):
+    """A file holds no facts of a report, or those of a newer version."""

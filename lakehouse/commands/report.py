@@ -4,60 +4,121 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
+from lakehouse.commands.common import GOLD, OBJECTIVES, opened, tell
 from lakehouse.commands.period import FROM, TO, WEEK, chosen
 from lakehouse.errors import LakehouseError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OF_A_LAKE: Final = ("gold", "objectives", "week", "start", "end", "cluster")
+
+
+def _file(name: str, text: str) -> Any:
+    kind = click.Path(dir_okay=False, allow_dash=name == "json", path_type=Path)
+    return click.option(f"--{name}", f"{name}_file", type=kind, help=text)
+
 
 @click.command()
-@LAKE
+@click.argument("place", metavar="LAKE|REPORT.json")
 @GOLD
 @OBJECTIVES
 @WEEK
 @FROM
 @TO
 @click.option("--cluster", help="Which cluster, if the lake has several.")
+@_file("html", "Write the page here.")
+@_file("pdf", "Write the page here, printed on A4 by a Chromium of this machine.")
+@_file("json", "Write the facts here; - for standard output.")
 @click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page here."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    help="Write the facts here; - for standard output.",
+    "--csv", "csv_folder", type=click.Path(file_okay=False, path_type=Path),
+    help="Write each table of the facts into this folder.",
 )  # fmt: skip
-def report(  # noqa: PLR0913, PLR0917 - a click command
-    lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
-    end: str | None, cluster: str | None, html: Path | None, json_file: Path | None,
+@click.pass_context
+def report(
+    context: click.Context, place: str, html_file: Path | None, pdf_file: Path | None,
+    json_file: Path | None, csv_folder: Path | None, **of_lake: Any,
 ) -> None:  # fmt: skip
-    """Tell how a period went (by default the last week); as a table, a page, and facts in JSON."""
-    from lakehouse import slo
-    from lakehouse.report.facts import facts
+    """Tell how a period went (by default the last week): as a table, a page, and facts in JSON.
+
+    From the facts of an earlier report (REPORT.json) the same is written without Spark.
+    """
     from lakehouse.report.page import render
     from lakehouse.report.terminal import verdict_table
+
+    # A browser that is missing is told at once, not after Spark has worked.
+    browser = None if pdf_file is None else _browser()
+    told = _facts(context, place, of_lake)
+    if html_file is not None or pdf_file is not None:
+        html = render(told)
+        if html_file is not None:
+            _write(html_file, html.encode())
+        if pdf_file is not None and browser is not None:
+            from lakehouse.report.pdf import printed
+
+            tell("printing")
+            _write(pdf_file, printed(html, browser))
+    if csv_folder is not None:
+        from lakehouse.report.csv_files import files
+
+        for name, text in files(told):
+            _write(csv_folder / name, text.encode())
+    if json_file is not None:
+        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        _write(json_file, text.encode("utf-8", "backslashreplace"))
+    if json_file is None or str(json_file) != "-":
+        click.echo(verdict_table(told))
+
+
+def _browser() -> str:
+    from lakehouse.report.pdf import browser
+
+    return browser()
+
+
+def _facts(context: click.Context, place: str, of_lake: Mapping[str, Any]) -> dict[str, Any]:
+    from lakehouse.report import saved
+
+    if saved.is_saved(place):
+        given = [name for name in _OF_A_LAKE if of_lake[name] is not None]
+        if given:
+            raise click.UsageError(
+                f"{place} says which cluster and period it is of: leave out "
+                + ", ".join(_spelt(context, name) for name in given)
+            )
+        return saved.load(Path(place))
+    return _facts_of_lake(place, **of_lake)
+
+
+def _spelt(context: click.Context, name: str) -> str:
+    return next(one.opts[0] for one in context.command.params if one.name == name)
+
+
+def _facts_of_lake(
+    lake: str, *, gold: str | None, objectives: Path | None, week: str | None,
+    start: str | None, end: str | None, cluster: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    from lakehouse import slo
+    from lakehouse.report.facts import facts
 
     wanted = slo.load(objectives or slo.SHIPPED)
     period = chosen(week, start, end)
     spark, place = opened(lake, gold)
     tell("facts")
-    told = facts(spark, place, wanted, period(spark, place), cluster=cluster)
-    if html is not None:
-        _write(html, render(told))
-    if json_file is not None:
-        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
-        _write(json_file, text)
-    if json_file is None or str(json_file) != "-":
-        click.echo(verdict_table(told))
+    return facts(spark, place, wanted, period(spark, place), cluster=cluster)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     if str(path) == "-":
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise LakehouseError(
             f"{path}: {error.strerror}; choose a file that can be written"

@@ -14,6 +14,7 @@ from lakehouse import progress, sla, tables
 from lakehouse.errors import PeriodError
 from lakehouse.periods import Period, instant, micros, week_of
 from lakehouse.report.gather import Gold
+from lakehouse.report.saved import FORMAT
 from lakehouse.report.sections import (
     coverage,
     lost_before_read,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
-FORMAT: Final = 1
 _WATCHED: Final = "min_isr"
 
 
