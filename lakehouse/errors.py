@@ -13,6 +13,7 @@ LakehouseError
 │   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
+├── OwnersError             the file of owners is wrong
 ├── PrintError              no browser prints the page
 ├── FactsError              a file is no report.json that this version can read
 └── PeriodError             the period asked for makes no sense
@@ -75,6 +76,10 @@ class ObjectiveError(LakehouseError):
 
 class PeriodError(LakehouseError):
     """The period asked for makes no sense."""
+
+
+class OwnersError(LakehouseError):
+    """The file that says who owns what is wrong, or knows no such team."""
 
 
 class PrintError(LakehouseError):

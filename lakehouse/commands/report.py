@@ -13,7 +13,7 @@ from lakehouse.commands.period import FROM, TO, WEEK, chosen
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _OF_A_LAKE: Final = ("gold", "objectives", "week", "start", "end", "cluster")
 
@@ -38,21 +38,31 @@ def _file(name: str, text: str) -> Any:
     "--csv", "csv_folder", type=click.Path(file_okay=False, path_type=Path),
     help="Write each table of the facts into this folder.",
 )  # fmt: skip
+@click.option(
+    "--owners", "owners_file", type=click.Path(dir_okay=False, path_type=Path),
+    help="Who owns what, as YAML; see docs/report-owners.md.",
+)  # fmt: skip
+@click.option("--team", help="Tell only of what this team owns.")
 @click.pass_context
-def report(
-    context: click.Context, place: str, html_file: Path | None, pdf_file: Path | None,
-    json_file: Path | None, csv_folder: Path | None, **of_lake: Any,
+def report(  # noqa: PLR0913 - a click command
+    context: click.Context, place: str, *, html_file: Path | None, pdf_file: Path | None,
+    json_file: Path | None, csv_folder: Path | None, owners_file: Path | None, team: str | None,
+    **of_lake: Any,
 ) -> None:  # fmt: skip
     """Tell how a period went (by default the last week): as a table, a page, and facts in JSON.
 
     From the facts of an earlier report (REPORT.json) the same is written without Spark.
     """
     from lakehouse.report.page import render
+    from lakehouse.report.saved import is_saved
     from lakehouse.report.terminal import verdict_table
 
-    # A browser that is missing is told at once, not after Spark has worked.
+    if team is not None and owners_file is None and not is_saved(place):
+        raise click.UsageError("--team needs --owners")
+    # What is missing or wrong is told at once, not after Spark has worked.
     browser = None if pdf_file is None else _browser()
-    told = _facts(context, place, of_lake)
+    part = _part(owners_file, team)
+    told = part(_facts(context, place, of_lake))
     if html_file is not None or pdf_file is not None:
         html = render(told)
         if html_file is not None:
@@ -78,6 +88,21 @@ def _browser() -> str:
     from lakehouse.report.pdf import browser
 
     return browser()
+
+
+def _part(owners_file: Path | None, team: str | None) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What makes of the facts those that were asked for: with owners, or one team's."""
+    from lakehouse import owners
+    from lakehouse.report.owned import labelled
+    from lakehouse.report.team import of_team
+
+    known = None if owners_file is None else owners.load(owners_file)
+
+    def part(told: dict[str, Any]) -> dict[str, Any]:
+        told = told if known is None else labelled(told, known)
+        return told if team is None else of_team(told, team)
+
+    return part
 
 
 def _facts(context: click.Context, place: str, of_lake: Mapping[str, Any]) -> dict[str, Any]:

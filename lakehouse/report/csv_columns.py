@@ -51,6 +51,13 @@ OBJECTIVE: Final = Column("objective", "name of the objective")
 VERDICT: Final = Column("verdict", "met, missed, uncertain or no_data")
 
 
+OWNED: Final = (
+    Column("team", "team that owns it, by the file of owners"),
+    Column("owner", "its owner"),
+    Column("tier", "its tier"),
+)
+
+
 def bounded(stem: str, what: str) -> tuple[Column, ...]:
     """A duration and its two bounds."""
     return (

@@ -23,6 +23,7 @@ from lakehouse.report.sections import (
     throttling,
     tier_lag,
 )
+from lakehouse.report.tiering import tiering
 from lakehouse.report.timelines import timelines
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def facts(
         "tier_lag": tier_lag(gold, known, stated),
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
+        "tiering": tiering(gold, stated),
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lakehouse.report import charts, figures, incidents, observation, tables, words
+from lakehouse.report import (
+    charts,
+    figures,
+    incidents,
+    observation,
+    owner_section,
+    tables,
+    words,
+)
 from lakehouse.report.findings import nothing_seen
 from lakehouse.report.questions import Question, questions
 from lakehouse.report.spans import Span, spans
@@ -29,6 +37,10 @@ _SHORT: Final = {
     "lost": "Lost before read",
     "remote-reads": "Remote reads",
 }
+
+
+EXTRAS: Final = (owner_section.section,)
+"""Sections that are there only where the facts have them, in the order of the page."""
 
 
 def render(facts: Mapping[str, Any]) -> str:
@@ -50,6 +62,7 @@ def render(facts: Mapping[str, Any]) -> str:
             headline=headline(facts),
             verdicts=verdicts(facts),
             questions=[_question(one, facts, within) for one in questions(facts)],
+            extras=[one for section in EXTRAS if (one := section(facts)) is not None],
             coverage=_coverage(facts, within),
             events=observation.EVENTS.of(facts.get("events") or ()),
             **_happened(facts, within),
@@ -88,6 +101,7 @@ def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "version": words.line(facts.get("jmxlake") or ""),
         "cluster": figures.name(facts.get("cluster")),
+        "team": figures.single(facts.get("team")),
         "period": words.period(facts["from"], facts["to"]),
         "generated": words.day_and_time(facts.get("generated_at")),
         "window": words.duration(None if window is None else round(window * 1_000_000)),
