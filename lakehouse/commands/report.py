@@ -15,7 +15,7 @@ from lakehouse.errors import LakehouseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_OF_A_LAKE: Final = ("gold", "objectives", "week", "start", "end", "cluster")
+_OF_A_LAKE: Final = ("gold", "objectives", "week", "start", "end", "cluster", "business_hours")
 
 
 def _file(name: str, text: str) -> Any:
@@ -31,6 +31,15 @@ def _file(name: str, text: str) -> Any:
 @FROM
 @TO
 @click.option("--cluster", help="Which cluster, if the lake has several.")
+@click.option(
+    "--time-zone",
+    metavar="ZONE",
+    help="Show times, and take the week, as in this zone, such as Europe/Berlin; by default UTC.",
+)
+@click.option(
+    "--business-hours", metavar="HOURS",
+    help="Judge these hours alone, too, such as 'Mon-Fri 08:00-18:00'.",
+)  # fmt: skip
 @_file("html", "Write the page here.")
 @_file("pdf", "Write the page here, printed on A4 by a Chromium of this machine.")
 @_file("json", "Write the facts here; - for standard output.")
@@ -106,6 +115,7 @@ def _part(owners_file: Path | None, team: str | None) -> Callable[[dict[str, Any
 
 
 def _facts(context: click.Context, place: str, of_lake: Mapping[str, Any]) -> dict[str, Any]:
+    from lakehouse import zones
     from lakehouse.report import saved
 
     if saved.is_saved(place):
@@ -115,26 +125,32 @@ def _facts(context: click.Context, place: str, of_lake: Mapping[str, Any]) -> di
                 f"{place} says which cluster and period it is of: leave out "
                 + ", ".join(_spelt(context, name) for name in given)
             )
-        return saved.load(Path(place))
-    return _facts_of_lake(place, **of_lake)
+        zone = of_lake["time_zone"]
+        if zone is not None:
+            zones.named(zone)
+        told = saved.load(Path(place))
+        return told if zone is None else told | {"time_zone": zone}
+    return _facts_of_lake(place, of_lake)
 
 
 def _spelt(context: click.Context, name: str) -> str:
     return next(one.opts[0] for one in context.command.params if one.name == name)
 
 
-def _facts_of_lake(
-    lake: str, *, gold: str | None, objectives: Path | None, week: str | None,
-    start: str | None, end: str | None, cluster: str | None,
-) -> dict[str, Any]:  # fmt: skip
-    from lakehouse import slo
+def _facts_of_lake(lake: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    from lakehouse import business_hours, slo, zones
     from lakehouse.report.facts import facts
 
-    wanted = slo.load(objectives or slo.SHIPPED)
-    period = chosen(week, start, end)
-    spark, place = opened(lake, gold)
+    wanted = slo.load(asked["objectives"] or slo.SHIPPED)
+    zone, hours = asked["time_zone"] or zones.UTC_NAME, asked["business_hours"]
+    period = chosen(asked["week"], asked["start"], asked["end"], zone)
+    business = None if hours is None else business_hours.parse(hours)
+    calendar = business_hours.Calendar(zone, business)
+    spark, place = opened(lake, asked["gold"])
     tell("facts")
-    return facts(spark, place, wanted, period(spark, place), cluster=cluster)
+    return facts(
+        spark, place, wanted, period(spark, place), cluster=asked["cluster"], calendar=calendar
+    )
 
 
 def _write(path: Path, content: bytes) -> None:

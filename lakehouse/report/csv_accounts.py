@@ -39,6 +39,22 @@ def _not_known(row: Row) -> str:
     return " ".join(f"{name}={count}" for name, count in counts if count)
 
 
+_ATTAINMENT: Final = (
+    OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE,
+    Column("target", "share of time that shall be good"),
+    Column("expected_us", "microseconds in which the subject existed"),
+    Column("good_us", "microseconds seen wholly and good"),
+    *bounded("bad", "seen bad"),
+    UNKNOWN,
+    Column("attainment", "good per good and bad time, 0 to 1"),
+    Column("attainment_low", "with unknown time bad and bad time at its most"),
+    Column("attainment_high", "with unknown time good and bad time at its least"),
+    Column("budget_us", "microseconds that may be bad"),
+    Column("budget_left_us", "budget_us less bad_us; below 0 it is overspent"),
+    VERDICT,
+    *OWNED,
+)  # fmt: skip
+
 TABLES: Final = (
     Table(
         "verdicts", "objective, worst first", lambda facts: facts.get("verdicts") or (),
@@ -54,23 +70,10 @@ TABLES: Final = (
             Column("met", "how many of them met it"),
         ),
     ),
+    Table("attainment", "objective and subject", _subjects, _ATTAINMENT),
     Table(
-        "attainment", "objective and subject", _subjects,
-        (
-            OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE,
-            Column("target", "share of time that shall be good"),
-            Column("expected_us", "microseconds in which the subject existed"),
-            Column("good_us", "microseconds seen wholly and good"),
-            *bounded("bad", "seen bad"),
-            UNKNOWN,
-            Column("attainment", "good per good and bad time, 0 to 1"),
-            Column("attainment_low", "with unknown time bad and bad time at its most"),
-            Column("attainment_high", "with unknown time good and bad time at its least"),
-            Column("budget_us", "microseconds that may be bad"),
-            Column("budget_left_us", "budget_us less bad_us; below 0 it is overspent"),
-            VERDICT,
-            *OWNED,
-        ),
+        "attainment_business_hours", "objective and subject, of business hours alone",
+        lambda facts: _subjects(facts.get("business_hours") or {}), _ATTAINMENT,
     ),
     Table(
         "tiering_topics", "topic of which the remote store holds or moved something",

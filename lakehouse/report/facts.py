@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import progress, sla, tables
+from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
-from lakehouse.periods import Period, instant, micros, week_of
+from lakehouse.periods import Period, instant, micros, week_name, week_of
+from lakehouse.report import business
 from lakehouse.report.gather import Gold
+from lakehouse.report.judged import objective, verdicts
 from lakehouse.report.saved import FORMAT
 from lakehouse.report.sections import (
     coverage,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from lakehouse.lake import Lake
     from lakehouse.progress import Progress
-    from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
 _WATCHED: Final = "min_isr"
@@ -58,8 +59,8 @@ def _reached(spark: SparkSession, lake: Lake) -> Progress:
     return row
 
 
-def last_week(spark: SparkSession, lake: Lake) -> Period:
-    """The ISO week of the last instant that anything was seen.
+def last_week(spark: SparkSession, lake: Lake, zone: dt.tzinfo = dt.UTC) -> Period:
+    """The ISO week, of a time zone, of the last instant that anything was seen.
 
     Raises:
         PeriodError: Nothing was ever seen.
@@ -68,7 +69,7 @@ def last_week(spark: SparkSession, lake: Lake) -> Period:
     last = seen.collect()[0][0]
     if last is None:
         raise PeriodError(f"{lake.root}: nothing was seen there yet; are the agents delivering?")
-    return week_of(instant(last - 1))
+    return week_of(instant(last - 1), zone)
 
 
 def facts(
@@ -79,6 +80,7 @@ def facts(
     *,
     cluster: str | None = None,
     now: dt.datetime | None = None,
+    calendar: Calendar = OF_UTC,
 ) -> dict[str, Any]:
     """The facts of a report over a period, which is widened to whole windows.
 
@@ -89,6 +91,7 @@ def facts(
         period: What the report is about.
         cluster: Which cluster; may be left out where the lake has one.
         now: Nothing is expected later than this; by default this instant.
+        calendar: Whose week and hours are meant, and where instants are shown.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -111,10 +114,13 @@ def facts(
         "cluster": cluster,
         "from": iso(micros(period.start)),
         "to": iso(micros(period.end)),
+        "time_zone": calendar.time_zone,
+        "week": _week(period, calendar),
         "generated_at": iso(micros(generated)),
         "window_seconds": window_seconds,
         "verdicts": verdicts(objectives, stated),
-        "objectives": [_objective(one, stated) for one in objectives],
+        "objectives": [objective(one, stated) for one in objectives],
+        "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
         "min_isr": min_isr(gold, known, stated),
         "throttling": throttling(gold, known, stated),
         "tier_lag": tier_lag(gold, known, stated),
@@ -129,55 +135,14 @@ def facts(
     }
 
 
-def verdicts(objectives: Sequence[Objective], stated: Sequence[Statement]) -> list[dict[str, Any]]:
-    """One verdict per objective, that of its worst subject; worst first."""
-    found = []
-    for objective in objectives:
-        counts = Counter(one.verdict for one in stated if one.objective == objective)
-        worst = next((verdict for verdict in sla.VERDICTS if counts[verdict]), "no_data")
-        found.append(
-            {
-                "objective": objective.name,
-                "title": objective.title,
-                "target": objective.target,
-                "verdict": worst,
-                "subjects": counts.total(),
-                **{verdict: counts[verdict] for verdict in sla.VERDICTS},
-            }
-        )
-    return sorted(found, key=lambda one: sla.VERDICTS.index(one["verdict"]))
+def _week(period: Period, calendar: Calendar) -> dict[str, str] | None:
+    name = week_name(period, calendar.zone)
+    return None if name is None else {"iso": name, "time_zone": calendar.time_zone}
 
 
 def iso(microseconds: int) -> str:
     """An instant as ISO 8601, UTC."""
     return instant(microseconds).isoformat().replace("+00:00", "Z")
-
-
-def _objective(objective: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
-    mine = [one for one in stated if one.objective == objective]
-    mine.sort(
-        key=lambda one: (sla.VERDICTS.index(one.verdict), -one.times.bad_us, str(one.subject.key))
-    )
-    return {
-        "name": objective.name,
-        "title": objective.title,
-        "description": objective.description,
-        "target": objective.target,
-        "level": objective.level,
-        "window": "1w",
-        "subjects": [
-            {
-                "topic": one.subject.topic,
-                "partition": None,
-                "user": one.subject.user,
-                "client_id": one.subject.client_id,
-                "group": one.subject.group,
-                "source": one.subject.source,
-                **one.figures(),
-            }
-            for one in mine
-        ],
-    }
 
 
 def _cluster(lake: Lake, wanted: str | None, known: set[str]) -> str:

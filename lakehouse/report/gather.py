@@ -93,11 +93,24 @@ class Gold:
 
     @property
     def chart_grain(self) -> str:
-        """The finest grain that gives no more points than a chart can show."""
-        for name in grains.within_hour(self.window_seconds):
+        """The finest grain of whole windows that gives no more points than a chart can show.
+
+        A period of months in another time zone than UTC is not made of days, and gets more.
+        """
+        fitting = [
+            name
+            for name in grains.within_hour(self.window_seconds)
+            if all(
+                micros(end) % (grains.parse_window(name) * 1_000_000) == 0
+                for end in (self.period.start, self.period.end)
+            )
+        ]
+        for name in fitting:
             if self.period.microseconds / 1e6 / grains.parse_window(name) <= _MOST_POINTS:
                 return name
-        return grains.DAY
+        # Windows that reach over an end of the period would be drawn as not known there.
+        whole_days = all(end.time() == dt.time() for end in (self.period.start, self.period.end))
+        return grains.DAY if whole_days else fitting[-1]
 
     def bad_runs(self) -> list[Row]:
         """Runs of partitions that were under min ISR or had no leader; instants in microseconds."""

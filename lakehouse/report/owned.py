@@ -63,15 +63,24 @@ def _labeller(owners: Owners) -> Callable[[Mapping[str, Any]], Row]:
 def _changed(facts: Mapping[str, Any], change: Callable[[Sequence[Row]], list[Row]]) -> Facts:
     """The facts with other rows of subjects; nothing of what was given is changed."""
     made = dict(facts)
-    made["objectives"] = [
-        {**one, "subjects": change(one.get("subjects") or ())}
-        for one in facts.get("objectives") or ()
-    ]
+    made["objectives"] = _with_subjects(facts, change)
+    if facts.get("business_hours"):
+        hours = facts["business_hours"]
+        made["business_hours"] = {**hours, "objectives": _with_subjects(hours, change)}
     made["events"] = change(facts.get("events") or ())
     for section, key in LABELLED:
         if (made.get(section) or {}).get(key):
             made[section] = {**made[section], key: change(made[section][key])}
     return made
+
+
+def _with_subjects(
+    told: Mapping[str, Any], change: Callable[[Sequence[Row]], list[Row]]
+) -> list[Row]:
+    return [
+        {**one, "subjects": change(one.get("subjects") or ())}
+        for one in told.get("objectives") or ()
+    ]
 
 
 def only_of(facts: Mapping[str, Any], keep: Callable[[Mapping[str, Any]], bool]) -> Facts:

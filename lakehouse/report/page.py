@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lakehouse import zones
 from lakehouse.report import (
+    business_section,
     charts,
     figures,
     incidents,
@@ -39,7 +41,7 @@ _SHORT: Final = {
 }
 
 
-EXTRAS: Final = (owner_section.section,)
+EXTRAS: Final = (business_section.section, owner_section.section)
 """Sections that are there only where the facts have them, in the order of the page."""
 
 
@@ -49,6 +51,11 @@ def render(facts: Mapping[str, Any]) -> str:
     Args:
         facts: The report's facts, as docs/report-json.md describes them.
     """
+    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+        return _rendered(facts)
+
+
+def _rendered(facts: Mapping[str, Any]) -> str:
     within = (words.parse(facts["from"]), words.parse(facts["to"]))
     style, script = _asset("page.css"), _asset("page.js")
     return (
@@ -103,10 +110,20 @@ def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
         "cluster": figures.name(facts.get("cluster")),
         "team": figures.single(facts.get("team")),
         "period": words.period(facts["from"], facts["to"]),
+        "week": _week(facts),
+        "zone": str(words.zone()),
         "generated": words.day_and_time(facts.get("generated_at")),
         "window": words.duration(None if window is None else round(window * 1_000_000)),
         "floor": words.duration(facts.get("detection_floor_us"), "up"),
     }
+
+
+def _week(facts: Mapping[str, Any]) -> str:
+    """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
+    week = facts.get("week")
+    if not week:
+        return ""
+    return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
 
 
 def _question(question: Question, facts: Mapping[str, Any], within: Span) -> dict[str, Any]:

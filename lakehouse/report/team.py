@@ -48,8 +48,9 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     for section, key in _OF_BROKERS:
         if section in made:
             made[section] = {**made[section], key: []}
-    made["objectives"] = [one for one in made["objectives"] if one["subjects"]]
-    made["verdicts"] = _verdicts(facts, made["objectives"])
+    made |= _judged(made)
+    if made.get("business_hours"):
+        made["business_hours"] = {**made["business_hours"], **_judged(made["business_hours"])}
     made["timelines"] = _timelines(facts, made)
     return made
 
@@ -59,18 +60,20 @@ def _is_of_all(row: Mapping[str, Any]) -> bool:
     return "kind" in row and "at" in row and all(row.get(key) is None for key in _OF_SUBJECT)
 
 
-def _verdicts(facts: Mapping[str, Any], objectives: list[Row]) -> list[Row]:
+def _judged(told: Mapping[str, Any]) -> Facts:
+    """Its objectives that have a subject left, and the verdicts on just those; worst first."""
+    objectives = [one for one in told["objectives"] if one["subjects"]]
     by_name = {one["name"]: one["subjects"] for one in objectives}
     made = []
-    for row in facts.get("verdicts") or ():
-        subjects = by_name.get(row["objective"], [])
-        counts = Counter(one.get("verdict") for one in subjects)
-        if not subjects:
-            continue
-        worst = next((verdict for verdict in _VERDICTS if counts[verdict]), "no_data")
-        counted = {verdict: counts[verdict] for verdict in _VERDICTS}
-        made.append({**row, "verdict": worst, "subjects": len(subjects), **counted})
-    return sorted(made, key=lambda one: _VERDICTS.index(one["verdict"]))
+    for row in told.get("verdicts") or ():
+        subjects = by_name.get(row["objective"])
+        if subjects:
+            counts = Counter(one.get("verdict") for one in subjects)
+            worst = next((verdict for verdict in _VERDICTS if counts[verdict]), "no_data")
+            counted = {verdict: counts[verdict] for verdict in _VERDICTS}
+            made.append({**row, "verdict": worst, "subjects": len(subjects), **counted})
+    made.sort(key=lambda one: _VERDICTS.index(one["verdict"]))
+    return {"objectives": objectives, "verdicts": made}
 
 
 def _timelines(facts: Mapping[str, Any], made: Facts) -> list[Row]:
