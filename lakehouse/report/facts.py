@@ -15,6 +15,7 @@ from lakehouse.errors import PeriodError
 from lakehouse.periods import Period, instant, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.gather import Gold
+from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
 from lakehouse.report.saved import FORMAT
 from lakehouse.report.sections import (
@@ -127,6 +128,7 @@ def facts(
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
         "tiering": tiering(gold, stated),
+        "hygiene": hygiene(gold, known, seen["sources"], micros(generated)),
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],

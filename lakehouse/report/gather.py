@@ -31,6 +31,7 @@ Row = dict[str, Any]
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+HEADROOM: Final = "kafka.group.retention_headroom.low"
 _LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")
 _MOST_POINTS: Final = 500
 _MOST_EVENTS: Final = 1000
@@ -148,6 +149,21 @@ class Gold:
             key: sum(value or 0.0 for end, value in told if end >= max(told)[0] - _STILL_US)
             for key, told in found.items()
         }
+
+    def headroom(self) -> list[Row]:
+        """Per group and topic for how long, at least, retention left what it had not read.
+
+        ``last`` is that of the last window that tells, in seconds, None where there was no danger;
+        ``window`` its start in microseconds. Who is not among them: it is not known.
+        """
+        rows = self._rows(tables.GROUPS, grains.name(self.window_seconds))
+        last = _of(rows, (HEADROOM,)).groupBy("group", "topic")
+        return _rows(
+            last.agg(
+                F.max_by("min", "window").alias("last"),
+                F.unix_micros(F.max("window")).alias("window"),
+            )
+        )
 
     def failures(self) -> list[Row]:
         """The agents' account of what was not seen; instants in microseconds."""

@@ -15,6 +15,7 @@ from lakehouse.report import (
     business_section,
     charts,
     figures,
+    hygiene_section,
     incidents,
     observation,
     owner_section,
@@ -41,7 +42,7 @@ _SHORT: Final = {
 }
 
 
-EXTRAS: Final = (business_section.section, owner_section.section)
+EXTRAS: Final = (business_section.section, owner_section.section, hygiene_section.section)
 """Sections that are there only where the facts have them, in the order of the page."""
 
 

@@ -48,6 +48,8 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     for section, key in _OF_BROKERS:
         if section in made:
             made[section] = {**made[section], key: []}
+    if made.get("hygiene"):  # of how many nobody told anything is not the team's to know
+        made["hygiene"] = {**made["hygiene"], "replicas_untold": 0}
     made |= _judged(made)
     if made.get("business_hours"):
         made["business_hours"] = {**made["business_hours"], **_judged(made["business_hours"])}
