@@ -17,6 +17,7 @@ from lakehouse.commands.maintain import maintain, unit
 from lakehouse.commands.period import FROM, TO, WEEK, chosen
 from lakehouse.commands.report import report
 from lakehouse.commands.rollup import rollup, verify
+from lakehouse.commands.send import send
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-for _command in (rollup, verify, report, maintain, unit, completion):
+for _command in (rollup, verify, report, send, maintain, unit, completion):
     main.add_command(_command)
 
 

@@ -15,6 +15,7 @@ LakehouseError
 ├── ObjectiveError          an objective's file is wrong
 ├── OwnersError             the file of owners is wrong
 ├── PrintError              no browser prints the page
+├── SendError               a report could not be sent, or its settings are wrong
 ├── FactsError              a file is no report.json that this version can read
 └── PeriodError             the period asked for makes no sense
 """
@@ -84,6 +85,10 @@ class OwnersError(LakehouseError):
 
 class PrintError(LakehouseError):
     """The page could not be printed: there is no browser, or it failed."""
+
+
+class SendError(LakehouseError):
+    """A report could not be sent, or its settings are wrong; no secret is in it."""
 
 
 class FactsError(LakehouseError):

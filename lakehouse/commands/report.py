@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,7 +62,7 @@ def report(  # noqa: PLR0913 - a click command
     From the facts of an earlier report (REPORT.json) the same is written without Spark.
     """
     from lakehouse.report.page import render
-    from lakehouse.report.saved import is_saved
+    from lakehouse.report.saved import is_saved, text
     from lakehouse.report.terminal import verdict_table
 
     if team is not None and owners_file is None and not is_saved(place):
@@ -84,11 +83,10 @@ def report(  # noqa: PLR0913 - a click command
     if csv_folder is not None:
         from lakehouse.report.csv_files import files
 
-        for name, text in files(told):
-            _write(csv_folder / name, text.encode())
+        for name, content in files(told):
+            _write(csv_folder / name, content.encode())
     if json_file is not None:
-        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
-        _write(json_file, text.encode("utf-8", "backslashreplace"))
+        _write(json_file, text(told).encode())
     if json_file is None or str(json_file) != "-":
         click.echo(verdict_table(told))
 

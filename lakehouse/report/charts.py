@@ -48,22 +48,39 @@ class Chart:
 def timeline(figure: Spans, title: str) -> Chart:
     """One figure over the period; where it is not known it is hatched, never drawn as zero."""
     caption = f"{title}: {figure.summary}"
-    if figure.is_flat_zero or not figure.known:
+    if not is_drawn(figure):
         return Chart(caption)
+    return Chart(caption, _both(lambda width: timeline_svg(figure, width)))
+
+
+def is_drawn(figure: Spans) -> bool:
+    """Whether a drawing says more than its caption."""
+    return bool(figure.known) and not figure.is_flat_zero
+
+
+def timeline_svg(figure: Spans, width: int) -> str:
+    """A timeline as Vega draws it, in ``COLOURS``."""
     scaled, unit = figure.scaled()
-    return Chart(caption, _both(lambda width: _timeline(scaled, unit, width)))
+    return _svg(_timeline(scaled, unit, width))
 
 
 def incidents(bars: Sequence[Bar], within: Span) -> tuple[Markup, ...]:
     """The incidents of the period, one lane each topic or source; nothing where there are none."""
-    return _both(lambda width: _incidents(bars, within, width)) if bars else ()
+    return _both(lambda width: incidents_svg(bars, within, width)) if bars else ()
 
 
-def _both(chart: Callable[[int], Drawing]) -> tuple[Markup, ...]:
-    return tuple(
-        tidy(vl_convert.vegalite_to_svg(_style(chart(width)).to_dict()), kind)
-        for kind, width in _WIDTHS.items()
-    )
+def incidents_svg(bars: Sequence[Bar], within: Span, width: int) -> str:
+    """The incidents as Vega draws them, in ``COLOURS``."""
+    return _svg(_incidents(bars, within, width))
+
+
+def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
+    return tuple(tidy(draw(width), kind) for kind, width in _WIDTHS.items())
+
+
+def _svg(chart: Drawing) -> str:
+    svg: str = vl_convert.vegalite_to_svg(_style(chart).to_dict())
+    return svg
 
 
 def _style(chart: Drawing) -> Drawing:

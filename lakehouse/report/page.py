@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 _DRAWN: Final = 2
 """Timelines of one figure that are drawn, where it has no timeline of the whole cluster."""
 
-_SHORT: Final = {
+SHORT: Final = {
     "min-isr": "Safe writes",
     "throttling": "Throttling",
     "tier-lag": "Tiered storage",
     "lost": "Lost before read",
     "remote-reads": "Remote reads",
 }
+"""What the list of sections calls each question."""
 
 
 EXTRAS: Final = (business_section.section, owner_section.section, hygiene_section.section)
@@ -111,7 +112,7 @@ def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
         "cluster": figures.name(facts.get("cluster")),
         "team": figures.single(facts.get("team")),
         "period": words.period(facts["from"], facts["to"]),
-        "week": _week(facts),
+        "week": week_name(facts),
         "zone": str(words.zone()),
         "generated": words.day_and_time(facts.get("generated_at")),
         "window": words.duration(None if window is None else round(window * 1_000_000)),
@@ -119,7 +120,7 @@ def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _week(facts: Mapping[str, Any]) -> str:
+def week_name(facts: Mapping[str, Any]) -> str:
     """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
     week = facts.get("week")
     if not week:
@@ -130,7 +131,7 @@ def _week(facts: Mapping[str, Any]) -> str:
 def _question(question: Question, facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     return {
         "anchor": question.anchor,
-        "short": _SHORT[question.anchor],
+        "short": SHORT[question.anchor],
         "title": question.title,
         "kip": question.kip,
         "meaning": question.meaning,
@@ -151,12 +152,13 @@ def _charts(facts: Mapping[str, Any], name: str, title: str, within: Span) -> li
     drawn = []
     for one in whole or found:
         figure = spans(one.get("points") or (), within, str(one.get("unit") or ""))
-        drawn.append((figure, _titled(title, one.get("subject"))))
+        drawn.append((figure, titled(title, one.get("subject"))))
     drawn.sort(key=lambda pair: pair[0].highest, reverse=True)
     return [charts.timeline(figure, heading) for figure, heading in drawn[:_DRAWN]]
 
 
-def _titled(title: str, subject: object) -> str:
+def titled(title: str, subject: object) -> str:
+    """What a drawing is of, and whose."""
     # A caption is plain text, where isolates do what <bdi> does in markup.
     return title if subject is None else f"{title}, \u2068{figures.name(subject).text}\u2069"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse.errors import FactsError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 FORMAT: Final = 1
@@ -41,3 +42,9 @@ def load(path: Path) -> dict[str, Any]:
             "use the jmxlake that wrote it"
         )
     return told
+
+
+def text(facts: Mapping[str, Any]) -> str:
+    """The facts as ``load`` reads them; half characters are escaped, as UTF-8 has none."""
+    told = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+    return told.encode("utf-8", "backslashreplace").decode("utf-8")
