@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report.csv_columns import (
     CLIENT,
@@ -21,7 +21,7 @@ from lakehouse.report.csv_columns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lakehouse.report.csv_columns import Facts, Row
 
@@ -32,6 +32,10 @@ def _subjects(facts: Facts) -> Iterable[Row]:
         for one in facts.get("objectives") or ()
         for subject in one.get("subjects") or ()
     )
+
+
+def _of(when: str, key: str) -> Callable[[Row], Any]:
+    return lambda row: (row.get(when) or {}).get(key)
 
 
 def _not_known(row: Row) -> str:
@@ -74,6 +78,21 @@ TABLES: Final = (
     Table(
         "attainment_business_hours", "objective and subject, of business hours alone",
         lambda facts: _subjects(facts.get("business_hours") or {}), _ATTAINMENT,
+    ),
+    Table(
+        "restated", "figure that was published otherwise",
+        lambda facts: facts.get("restated") or (),
+        (
+            OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE,
+            Column("stated_at", "when the old one was published, UTC", _of("before", "stated_at")),
+            Column("attainment_before", "the old figure, 0 to 1", _of("before", "attainment")),
+            Column("bad_before_us", "the old bad time, microseconds", _of("before", "bad_us")),
+            Column("verdict_before", "the old verdict", _of("before", "verdict")),
+            Column("attainment_now", "the figure now", _of("now", "attainment")),
+            Column("bad_now_us", "the bad time now, microseconds", _of("now", "bad_us")),
+            Column("verdict_now", "the verdict now", _of("now", "verdict")),
+            *OWNED,
+        ),
     ),
     Table(
         "tiering_topics", "topic of which the remote store holds or moved something",

@@ -17,6 +17,7 @@ from lakehouse.report import business
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
+from lakehouse.report.restated import restated
 from lakehouse.report.saved import FORMAT
 from lakehouse.report.sections import (
     coverage,
@@ -108,6 +109,7 @@ def facts(
     stated = sla.read(spark, lake, objectives, period, micros(generated), known)
     gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
     seen = coverage(gold, known, micros(generated))
+    judged = [objective(one, stated) for one in objectives]
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
     return {
         "format": FORMAT,
@@ -120,7 +122,8 @@ def facts(
         "generated_at": iso(micros(generated)),
         "window_seconds": window_seconds,
         "verdicts": verdicts(objectives, stated),
-        "objectives": [objective(one, stated) for one in objectives],
+        "objectives": judged,
+        "restated": restated(gold, judged),
         "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
         "min_isr": min_isr(gold, known, stated),
         "throttling": throttling(gold, known, stated),

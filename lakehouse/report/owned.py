@@ -68,6 +68,8 @@ def _changed(facts: Mapping[str, Any], change: Callable[[Sequence[Row]], list[Ro
         hours = facts["business_hours"]
         made["business_hours"] = {**hours, "objectives": _with_subjects(hours, change)}
     made["events"] = change(facts.get("events") or ())
+    if facts.get("restated"):
+        made["restated"] = change(facts["restated"])
     for section, key in LABELLED:
         if (made.get(section) or {}).get(key):
             made[section] = {**made[section], key: change(made[section][key])}

@@ -19,6 +19,7 @@ from lakehouse.report import (
     incidents,
     observation,
     owner_section,
+    restated_section,
     tables,
     words,
 )
@@ -43,7 +44,12 @@ SHORT: Final = {
 """What the list of sections calls each question."""
 
 
-EXTRAS: Final = (business_section.section, owner_section.section, hygiene_section.section)
+EXTRAS: Final = (
+    restated_section.section,
+    business_section.section,
+    owner_section.section,
+    hygiene_section.section,
+)
 """Sections that are there only where the facts have them, in the order of the page."""
 
 
@@ -114,6 +120,7 @@ def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
         "period": words.period(facts["from"], facts["to"]),
         "week": week_name(facts),
         "zone": str(words.zone()),
+        "restated": len(facts.get("restated") or ()),
         "generated": words.day_and_time(facts.get("generated_at")),
         "window": words.duration(None if window is None else round(window * 1_000_000)),
         "floor": words.duration(facts.get("detection_floor_us"), "up"),
