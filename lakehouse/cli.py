@@ -18,6 +18,7 @@ from lakehouse.commands.period import FROM, TO, WEEK, chosen
 from lakehouse.commands.report import report
 from lakehouse.commands.rollup import rollup, verify
 from lakehouse.commands.send import send
+from lakehouse.commands.summary import summary
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
 
 
-for _command in (rollup, verify, report, send, maintain, unit, completion):
+for _command in (rollup, verify, report, summary, send, maintain, unit, completion):
     main.add_command(_command)
 
 

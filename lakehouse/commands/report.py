@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import GOLD, OBJECTIVES, opened, tell
+from lakehouse.commands.common import GOLD, OBJECTIVES, file_stem, opened, tell, written
 from lakehouse.commands.period import FROM, TO, WEEK, chosen
-from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _OF_A_LAKE: Final = ("gold", "objectives", "week", "start", "end", "cluster", "business_hours")
 
@@ -51,44 +50,69 @@ def _file(name: str, text: str) -> Any:
     help="Who owns what, as YAML; see docs/report-owners.md.",
 )  # fmt: skip
 @click.option("--team", help="Tell only of what this team owns.")
+@click.option(
+    "--every-cluster", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+    help="Write the facts of every cluster of the lake into this folder, for jmxlake summary.",
+)  # fmt: skip
 @click.pass_context
 def report(  # noqa: PLR0913 - a click command
     context: click.Context, place: str, *, html_file: Path | None, pdf_file: Path | None,
     json_file: Path | None, csv_folder: Path | None, owners_file: Path | None, team: str | None,
-    **of_lake: Any,
+    every_cluster: Path | None, **of_lake: Any,
 ) -> None:  # fmt: skip
     """Tell how a period went (by default the last week): as a table, a page, and facts in JSON.
 
     From the facts of an earlier report (REPORT.json) the same is written without Spark.
     """
-    from lakehouse.report.page import render
     from lakehouse.report.saved import is_saved, text
     from lakehouse.report.terminal import verdict_table
 
     if team is not None and owners_file is None and not is_saved(place):
         raise click.UsageError("--team needs --owners")
     # What is missing or wrong is told at once, not after Spark has worked.
-    browser = None if pdf_file is None else _browser()
+    browser = "" if pdf_file is None else _browser()
     part = _part(owners_file, team)
+    if every_cluster is not None:
+        if is_saved(place) or any((html_file, pdf_file, json_file, csv_folder, of_lake["cluster"])):
+            raise click.UsageError("--every-cluster goes with a lake, and with no other output")
+        _write_each(map(part, _facts_of_lake(place, of_lake, every=True)), every_cluster)
+        return
     told = part(_facts(context, place, of_lake))
-    if html_file is not None or pdf_file is not None:
-        html = render(told)
-        if html_file is not None:
-            _write(html_file, html.encode())
-        if pdf_file is not None and browser is not None:
-            from lakehouse.report.pdf import printed
-
-            tell("printing")
-            _write(pdf_file, printed(html, browser))
+    _write_page(told, html_file, pdf_file, browser)
     if csv_folder is not None:
         from lakehouse.report.csv_files import files
 
         for name, content in files(told):
-            _write(csv_folder / name, content.encode())
+            written(csv_folder / name, content.encode())
     if json_file is not None:
-        _write(json_file, text(told).encode())
+        written(json_file, text(told).encode())
     if json_file is None or str(json_file) != "-":
         click.echo(verdict_table(told))
+
+
+def _write_page(
+    told: dict[str, Any], html_file: Path | None, pdf_file: Path | None, browser: str
+) -> None:
+    from lakehouse.report import page, pdf
+
+    if html_file is None and pdf_file is None:
+        return
+    html = page.render(told)
+    if html_file is not None:
+        written(html_file, html.encode())
+    if pdf_file is not None:
+        tell("printing")
+        written(pdf_file, pdf.printed(html, browser))
+
+
+def _write_each(reports: Iterable[dict[str, Any]], folder: Path) -> None:
+    from lakehouse.report.saved import text
+    from lakehouse.report.verdicts import headline
+
+    for told in reports:
+        file = folder / f"{file_stem(str(told['cluster']))}.json"
+        written(file, text(told).encode())
+        click.echo(f"{file}  {headline(told)}".replace("\u00a0", " "))
 
 
 def _browser() -> str:
@@ -128,16 +152,19 @@ def _facts(context: click.Context, place: str, of_lake: Mapping[str, Any]) -> di
             zones.named(zone)
         told = saved.load(Path(place))
         return told if zone is None else told | {"time_zone": zone}
-    return _facts_of_lake(place, of_lake)
+    return next(_facts_of_lake(place, of_lake))
 
 
 def _spelt(context: click.Context, name: str) -> str:
     return next(one.opts[0] for one in context.command.params if one.name == name)
 
 
-def _facts_of_lake(lake: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _facts_of_lake(
+    lake: str, asked: Mapping[str, Any], *, every: bool = False
+) -> Iterator[dict[str, Any]]:
     from lakehouse import business_hours, slo, zones
-    from lakehouse.report.facts import facts
+    from lakehouse.report.facts import clusters, facts
+    from lakehouse.report.words import line
 
     wanted = slo.load(asked["objectives"] or slo.SHIPPED)
     zone, hours = asked["time_zone"] or zones.UTC_NAME, asked["business_hours"]
@@ -145,20 +172,7 @@ def _facts_of_lake(lake: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     business = None if hours is None else business_hours.parse(hours)
     calendar = business_hours.Calendar(zone, business)
     spark, place = opened(lake, asked["gold"])
-    tell("facts")
-    return facts(
-        spark, place, wanted, period(spark, place), cluster=asked["cluster"], calendar=calendar
-    )
-
-
-def _write(path: Path, content: bytes) -> None:
-    if str(path) == "-":
-        click.echo(content, nl=False)
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise LakehouseError(
-            f"{path}: {error.strerror}; choose a file that can be written"
-        ) from error
+    meant = period(spark, place)
+    for cluster in clusters(spark, place) if every else [asked["cluster"]]:
+        tell("facts" if cluster is None else f"facts of {line(cluster)}")
+        yield facts(spark, place, wanted, meant, cluster=cluster, calendar=calendar)

@@ -74,6 +74,15 @@ def last_week(spark: SparkSession, lake: Lake, zone: dt.tzinfo = dt.UTC) -> Peri
     return week_of(instant(last - 1), zone)
 
 
+def clusters(spark: SparkSession, lake: Lake) -> list[str]:
+    """The clusters that a lake tells of.
+
+    Raises:
+        TableNotFoundError: There is no gold yet.
+    """
+    return sorted({one.cluster for one in sla.subjects(spark, lake)})
+
+
 def facts(
     spark: SparkSession,
     lake: Lake,

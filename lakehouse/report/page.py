@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from lakehouse import zones
 from lakehouse.report import (
+    assets,
     business_section,
     charts,
     figures,
@@ -26,7 +21,7 @@ from lakehouse.report import (
 from lakehouse.report.findings import nothing_seen
 from lakehouse.report.questions import Question, questions
 from lakehouse.report.spans import Span, spans
-from lakehouse.report.verdicts import WORDS, headline, verdicts
+from lakehouse.report.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,50 +60,17 @@ def render(facts: Mapping[str, Any]) -> str:
 
 def _rendered(facts: Mapping[str, Any]) -> str:
     within = (words.parse(facts["from"]), words.parse(facts["to"]))
-    style, script = _asset("page.css"), _asset("page.js")
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            # Both are files of this package: no fact ever reaches them.
-            style=Markup(style),  # noqa: S704
-            script=Markup(script),  # noqa: S704
-            policy=_policy(style, script),
-            headline=headline(facts),
-            verdicts=verdicts(facts),
-            questions=[_question(one, facts, within) for one in questions(facts)],
-            extras=[one for section in EXTRAS if (one := section(facts)) is not None],
-            coverage=_coverage(facts, within),
-            events=observation.EVENTS.of(facts.get("events") or ()),
-            **_happened(facts, within),
-            **_masthead(facts),
-        )
+    return assets.page(
+        "page.html.j2",
+        headline=headline(facts),
+        verdicts=verdicts(facts),
+        questions=[_question(one, facts, within) for one in questions(facts)],
+        extras=[one for section in EXTRAS if (one := section(facts)) is not None],
+        coverage=_coverage(facts, within),
+        events=observation.EVENTS.of(facts.get("events") or ()),
+        **_happened(facts, within),
+        **_masthead(facts),
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("lakehouse.report"), autoescape=True, undefined=StrictUndefined
-    )
-    environment.globals["said"] = WORDS
-    return environment
-
-
-def _asset(file: str) -> str:
-    return resources.files("lakehouse.report").joinpath("templates", file).read_text("utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """Nothing may be loaded, and only our own style and script may run."""
-    return (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
