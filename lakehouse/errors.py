@@ -15,6 +15,10 @@ LakehouseError
 ├── ObjectiveError          an objective's file is wrong
 ├── MaintenanceFileError    a file of planned maintenance is wrong
 ├── JobFailedError          a command that ran as a job ended with another code than 0
+├── OwnersError             the file of owners is wrong
+├── PrintError              no browser prints the page
+├── SendError               a report could not be sent, or its settings are wrong
+├── FactsError              a file is no report.json that this version can read
 ├── PeriodError             the period asked for makes no sense
 └── SubjectError            nobody, or more than one, has the name asked for
 """
@@ -88,3 +92,19 @@ class SubjectError(LakehouseError):
 
 class JobFailedError(LakehouseError):
     """A command that ran as a job has failed; what it said is on standard error."""
+
+
+class OwnersError(LakehouseError):
+    """The file that says who owns what is wrong, or knows no such team."""
+
+
+class PrintError(LakehouseError):
+    """The page could not be printed: there is no browser, or it failed."""
+
+
+class SendError(LakehouseError):
+    """A report could not be sent, or its settings are wrong; no secret is in it."""
+
+
+class FactsError(LakehouseError):
+    """A file holds no facts of a report, or those of a newer version."""

@@ -1,4 +1,4 @@
-"""The period a report is about: an ISO week, or any span, UTC."""
+"""The period a report is about: an ISO week of a time zone (by default UTC), or any span."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from lakehouse import zones
 from lakehouse.errors import PeriodError
 
 _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
@@ -14,7 +15,7 @@ _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A half-open span of time; ``grain`` is ``1w`` for an ISO week, else ``span``."""
+    """A half-open span of time; ``grain`` is ``1w`` for an ISO week of UTC, else ``span``."""
 
     start: dt.datetime
     end: dt.datetime
@@ -46,8 +47,8 @@ def instant(microseconds: int) -> dt.datetime:
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def week(text: str) -> Period:
-    """An ISO week such as ``2026-W47``.
+def week(text: str, zone: dt.tzinfo = dt.UTC) -> Period:
+    """An ISO week such as ``2026-W47``, from Monday to Monday at midnight of a time zone.
 
     Raises:
         PeriodError: There is no such week.
@@ -55,33 +56,48 @@ def week(text: str) -> Period:
     year, number = match.groups() if (match := _WEEK.fullmatch(text)) else ("0", "0")
     try:
         monday = dt.date.fromisocalendar(int(year), int(number), 1)
-    except ValueError as error:
+        return _from_monday(monday, zone)
+    except (ValueError, OverflowError) as error:
         raise PeriodError(f"week {text!r}: write an ISO week such as 2026-W47") from error
-    return week_of(dt.datetime.combine(monday, dt.time(), dt.UTC))
 
 
-def week_of(moment: dt.datetime) -> Period:
-    """The ISO week in which a moment lies."""
-    day = moment.astimezone(dt.UTC).date()
-    monday = dt.datetime.combine(day - dt.timedelta(days=day.weekday()), dt.time(), dt.UTC)
-    return Period(monday, monday + dt.timedelta(days=7), "1w")
+def week_of(moment: dt.datetime, zone: dt.tzinfo = dt.UTC) -> Period:
+    """The ISO week of a time zone in which a moment lies."""
+    day = moment.astimezone(zone).date()
+    return _from_monday(day - dt.timedelta(days=day.weekday()), zone)
 
 
-def span(start: str, end: str) -> Period:
-    """A span between two ISO 8601 instants; without an offset they are UTC.
+def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
+    start, end = (zones.midnight(monday + dt.timedelta(days=n), zone) for n in (0, 7))
+    of_utc = start.time() == end.time() == dt.time()
+    return Period(start, end, "1w" if of_utc else "span")
+
+
+def week_name(period: Period, zone: dt.tzinfo = dt.UTC) -> str | None:
+    """The name of the ISO week that a period is in a time zone; None where it is none."""
+    week = week_of(period.start, zone)
+    if (week.start, week.end) != (period.start, period.end):
+        return None
+    year, number, _ = period.start.astimezone(zone).isocalendar()
+    return f"{year}-W{number:02d}"
+
+
+def span(start: str, end: str, zone: dt.tzinfo = dt.UTC) -> Period:
+    """A span between two ISO 8601 instants; without an offset they are of the time zone.
 
     Raises:
         PeriodError: One is no instant, or the end is not after the start.
     """
-    first, last = (_parsed(text) for text in (start, end))
+    first, last = (_parsed(text, zone) for text in (start, end))
     if last <= first:
         raise PeriodError(f"--to {end} is not after --from {start}")
     return Period(first, last)
 
 
-def _parsed(text: str) -> dt.datetime:
+def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError as error:
         raise PeriodError(f"{text!r}: write an instant such as 2026-11-16T10:00:00Z") from error
-    return moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment.astimezone(dt.UTC)
+    aware = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    return aware.astimezone(dt.UTC)

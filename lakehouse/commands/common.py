@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from lakehouse.errors import LakehouseError
 from lakehouse.quiet import quiet_jvm
 
 if TYPE_CHECKING:
@@ -40,3 +43,28 @@ def opened(lake: str, gold: str | None) -> tuple[SparkSession, Lake]:
 def tell(what: str) -> None:
     """A line of progress, on standard error."""
     click.echo(f"jmxlake: {what}", err=True)
+
+
+def written(path: Path, content: bytes) -> None:
+    """Write a file, its folders too; ``-`` is standard output.
+
+    Raises:
+        LakehouseError: It cannot be written.
+    """
+    if str(path) == "-":
+        click.echo(content, nl=False)
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise LakehouseError(
+            f"{path}: {error.strerror}; choose a file that can be written"
+        ) from error
+
+
+def file_stem(cluster: str) -> str:
+    """A file's name that no cluster can choose to lead elsewhere, and no two share."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", cluster).strip("-")[:40]
+    digest = hashlib.sha256(cluster.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return f"{plain}-{digest}" if plain else digest

@@ -15,26 +15,31 @@ if TYPE_CHECKING:
     from lakehouse.periods import Period
 
 WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
-FROM: Final = click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601, UTC.")
-TO: Final = click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601, UTC.")
+FROM: Final = click.option(
+    "--from", "start", metavar="INSTANT", help="Start, ISO 8601; UTC if it does not say."
+)
+TO: Final = click.option(
+    "--to", "end", metavar="INSTANT", help="End, ISO 8601; UTC if it does not say."
+)
 
 
 def chosen(
-    week: str | None, start: str | None, end: str | None
+    week: str | None, start: str | None, end: str | None, time_zone: str | None = None
 ) -> Callable[[SparkSession, Lake], Period]:
     """The period that was asked for; a wrong one fails before Spark starts."""
-    from lakehouse import periods
+    from lakehouse import periods, zones
 
+    zone = zones.named(time_zone or zones.UTC_NAME)
     if week is not None and (start or end):
         raise click.UsageError("give --week, or --from and --to, not both")
     if (start is None) != (end is None):
         raise click.UsageError("--from and --to go together")
     if week is not None:
-        asked = periods.week(week)
+        asked = periods.week(week, zone)
     elif start is not None and end is not None:
-        asked = periods.span(start, end)
+        asked = periods.span(start, end, zone)
     else:
         from lakehouse.report.facts import last_week
 
-        return last_week
+        return lambda spark, lake: last_week(spark, lake, zone)
     return lambda _spark, _lake: asked

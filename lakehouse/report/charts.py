@@ -5,9 +5,9 @@ Each is drawn twice, for wide and for narrow screens, so that its letters stay r
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
@@ -16,9 +16,11 @@ from markupsafe import Markup
 
 from lakehouse.report import words
 from lakehouse.report.svg import COLOURS, tidy
+from lakehouse.report.ticks import ticks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from lakehouse.report.incidents import Bar, Paint
     from lakehouse.report.spans import Known, Span, Spans
@@ -31,10 +33,6 @@ _FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 _PIXELS: Final = 3
 """The narrowest step of a timeline: finer ones cannot be told apart, and make the page heavy."""
 
-_STEPS: Final = tuple(
-    [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)]
-    + [timedelta(days=days) for days in (1, 2, 7, 14, 28)]
-)
 _SUFFIXES: Final = frozenset({"%", *map(words.binary_unit, range(words.BINARY_UNITS))})
 _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 
@@ -50,22 +48,39 @@ class Chart:
 def timeline(figure: Spans, title: str) -> Chart:
     """One figure over the period; where it is not known it is hatched, never drawn as zero."""
     caption = f"{title}: {figure.summary}"
-    if figure.is_flat_zero or not figure.known:
+    if not is_drawn(figure):
         return Chart(caption)
+    return Chart(caption, _both(lambda width: timeline_svg(figure, width)))
+
+
+def is_drawn(figure: Spans) -> bool:
+    """Whether a drawing says more than its caption."""
+    return bool(figure.known) and not figure.is_flat_zero
+
+
+def timeline_svg(figure: Spans, width: int) -> str:
+    """A timeline as Vega draws it, in ``COLOURS``."""
     scaled, unit = figure.scaled()
-    return Chart(caption, _both(lambda width: _timeline(scaled, unit, width)))
+    return _svg(_timeline(scaled, unit, width))
 
 
 def incidents(bars: Sequence[Bar], within: Span) -> tuple[Markup, ...]:
     """The incidents of the period, one lane each topic or source; nothing where there are none."""
-    return _both(lambda width: _incidents(bars, within, width)) if bars else ()
+    return _both(lambda width: incidents_svg(bars, within, width)) if bars else ()
 
 
-def _both(chart: Callable[[int], Drawing]) -> tuple[Markup, ...]:
-    return tuple(
-        tidy(vl_convert.vegalite_to_svg(_style(chart(width)).to_dict()), kind)
-        for kind, width in _WIDTHS.items()
-    )
+def incidents_svg(bars: Sequence[Bar], within: Span, width: int) -> str:
+    """The incidents as Vega draws them, in ``COLOURS``."""
+    return _svg(_incidents(bars, within, width))
+
+
+def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
+    return tuple(tidy(draw(width), kind) for kind, width in _WIDTHS.items())
+
+
+def _svg(chart: Drawing) -> str:
+    svg: str = vl_convert.vegalite_to_svg(_style(chart).to_dict())
+    return svg
 
 
 def _style(chart: Drawing) -> Drawing:
@@ -137,22 +152,17 @@ def _unknown(spans: Sequence[Span], time: alt.X) -> Drawing:
 
 def _time_axis(within: Span, width: int) -> alt.X:
     most = 5 if width < 500 else 9
-    length = within[1] - within[0]
-    step = next((step for step in _STEPS if length <= most * step), length / most)
-    form = "%-d %b" if step >= timedelta(days=1) else "%H:%M"
-    return alt.X(
-        "at:T",
-        title=None,
-        scale=alt.Scale(type="utc", domain=[_epoch_ms(instant) for instant in within]),
-        axis=alt.Axis(format=form, values=_ticks(within, step), grid=False, labelOverlap=True),
+    ticks = ticks_of(within, most)
+    # Vega knows UTC and the time zone of its own process alone: so the words are ours.
+    labels = json.dumps({str(_epoch_ms(tick)): label for tick, label in ticks})
+    axis = alt.Axis(
+        values=[_epoch_ms(tick) for tick, _ in ticks],
+        labelExpr=f"{labels}[toString(toNumber(datum.value))]",
+        grid=False,
+        labelOverlap=True,
     )
-
-
-def _ticks(within: Span, step: timedelta) -> list[int]:
-    """Round instants; Vega's own intervals are not reachable from Vega-Lite for minutes."""
-    wide = step // timedelta(milliseconds=1)
-    start, end = (_epoch_ms(instant) for instant in within)
-    return list(range(-(-start // wide) * wide, end + 1, wide))
+    scale = alt.Scale(type="utc", domain=[_epoch_ms(instant) for instant in within])
+    return alt.X("at:T", title=None, scale=scale, axis=axis)
 
 
 def _epoch_ms(instant: datetime) -> int:

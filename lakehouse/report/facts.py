@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
@@ -12,10 +11,16 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import progress, sla, tables
+from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
 from lakehouse.grains import WEEK
-from lakehouse.periods import Period, instant, micros, week_of
+from lakehouse.periods import Period, instant, micros, week_name, week_of
+from lakehouse.report import business
 from lakehouse.report.gather import Gold
+from lakehouse.report.hygiene import hygiene
+from lakehouse.report.judged import objective, verdicts
+from lakehouse.report.restated import restated
+from lakehouse.report.saved import FORMAT
 from lakehouse.report.sections import (
     coverage,
     lost_before_read,
@@ -24,9 +29,9 @@ from lakehouse.report.sections import (
     throttling,
     tier_lag,
 )
+from lakehouse.report.tiering import tiering
 from lakehouse.report.timelines import timelines
 from lakehouse.trends.facts import trends
-from lakehouse.weighted import by_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,10 +41,8 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
     from lakehouse.maintenance import Maintenance
     from lakehouse.progress import Progress
-    from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
-FORMAT: Final = 1
 _WATCHED: Final = "min_isr"
 
 
@@ -62,8 +65,8 @@ def _reached(spark: SparkSession, lake: Lake) -> Progress:
     return row
 
 
-def last_week(spark: SparkSession, lake: Lake) -> Period:
-    """The ISO week of the last instant that anything was seen.
+def last_week(spark: SparkSession, lake: Lake, zone: dt.tzinfo = dt.UTC) -> Period:
+    """The ISO week, of a time zone, of the last instant that anything was seen.
 
     Raises:
         PeriodError: Nothing was ever seen.
@@ -72,7 +75,16 @@ def last_week(spark: SparkSession, lake: Lake) -> Period:
     last = seen.collect()[0][0]
     if last is None:
         raise PeriodError(f"{lake.root}: nothing was seen there yet; are the agents delivering?")
-    return week_of(instant(last - 1))
+    return week_of(instant(last - 1), zone)
+
+
+def clusters(spark: SparkSession, lake: Lake) -> list[str]:
+    """The clusters that a lake tells of.
+
+    Raises:
+        TableNotFoundError: There is no gold yet.
+    """
+    return sorted({one.cluster for one in sla.subjects(spark, lake)})
 
 
 def facts(
@@ -84,6 +96,7 @@ def facts(
     cluster: str | None = None,
     now: dt.datetime | None = None,
     maintenance: tuple[Maintenance, ...] = (),
+    calendar: Calendar = OF_UTC,
 ) -> dict[str, Any]:
     """The facts of a report over a period, which is widened to whole windows.
 
@@ -95,6 +108,7 @@ def facts(
         cluster: Which cluster; may be left out where the lake has one.
         now: Nothing is expected later than this; by default this instant.
         maintenance: What was planned; of objectives the figures without it are told, too.
+        calendar: Whose week and hours are meant, and where instants are shown.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -115,6 +129,7 @@ def facts(
     stated += sla.read(spark, lake, others, *asked, plain)
     gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
     seen = coverage(gold, known, micros(generated))
+    judged = [objective(one, promised) for one in objectives]
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
     return {
         "format": FORMAT,
@@ -122,16 +137,22 @@ def facts(
         "cluster": cluster,
         "from": iso(micros(period.start)),
         "to": iso(micros(period.end)),
+        "time_zone": calendar.time_zone,
+        "week": _week(period, calendar),
         "generated_at": iso(micros(generated)),
         "window_seconds": window_seconds,
         "verdicts": verdicts(objectives, promised),
-        "objectives": [_objective(one, promised) for one in objectives],
+        "objectives": judged,
         "maintenance": [one.told() for one in maintenance if one.overlaps(period)],
+        "restated": restated(gold, judged),
+        "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
         "min_isr": min_isr(gold, known, stated),
         "throttling": throttling(gold, known, stated),
         "tier_lag": tier_lag(gold, known, stated),
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
+        "tiering": tiering(gold, stated),
+        "hygiene": hygiene(gold, known, seen["sources"], micros(generated)),
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
         "trends": trends(gold, objectives, known, micros(generated)),
@@ -141,60 +162,14 @@ def facts(
     }
 
 
-def verdicts(objectives: Sequence[Objective], stated: Sequence[Statement]) -> list[dict[str, Any]]:
-    """One verdict per objective, that of its worst subject; worst first."""
-    found = []
-    for objective in objectives:
-        counts = Counter(one.verdict for one in stated if one.objective == objective)
-        worst = next((verdict for verdict in sla.VERDICTS if counts[verdict]), "no_data")
-        found.append(
-            {
-                "objective": objective.name,
-                "title": objective.title,
-                "target": objective.target,
-                "verdict": worst,
-                "subjects": counts.total(),
-                **{verdict: counts[verdict] for verdict in sla.VERDICTS},
-            }
-        )
-    return sorted(found, key=lambda one: sla.VERDICTS.index(one["verdict"]))
+def _week(period: Period, calendar: Calendar) -> dict[str, str] | None:
+    name = week_name(period, calendar.zone)
+    return None if name is None else {"iso": name, "time_zone": calendar.time_zone}
 
 
 def iso(microseconds: int) -> str:
     """An instant as ISO 8601, UTC."""
     return instant(microseconds).isoformat().replace("+00:00", "Z")
-
-
-def _objective(objective: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
-    mine = [one for one in stated if one.objective == objective]
-    mine.sort(
-        key=lambda one: (sla.VERDICTS.index(one.verdict), -one.times.bad_us, str(one.subject.key))
-    )
-    return {
-        "name": objective.name,
-        "title": objective.title,
-        "description": objective.description,
-        "target": objective.target,
-        "level": objective.level,
-        "window": objective.window.name,
-        "method": objective.method,
-        "labels": {key: list(values) for key, values in objective.labels.items()},
-        **(mine[0].over() if mine else {}),
-        "weighted": next((one.told() for one in by_cluster(mine)), None),
-        "subjects": [
-            {
-                "topic": one.subject.topic,
-                "partition": None,
-                "user": one.subject.user,
-                "client_id": one.subject.client_id,
-                "group": one.subject.group,
-                "source": one.subject.source,
-                **one.figures(),
-                **one.more(brief=True),
-            }
-            for one in mine
-        ],
-    }
 
 
 def _cluster(lake: Lake, wanted: str | None, known: set[str]) -> str:

@@ -31,6 +31,7 @@ Row = dict[str, Any]
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+HEADROOM: Final = "kafka.group.retention_headroom.low"
 _LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")
 _MOST_POINTS: Final = 500
 _MOST_EVENTS: Final = 1000
@@ -101,11 +102,24 @@ class Gold:
 
     @property
     def chart_grain(self) -> str:
-        """The finest grain that gives no more points than a chart can show."""
-        for name in grains.within_hour(self.window_seconds):
+        """The finest grain of whole windows that gives no more points than a chart can show.
+
+        A period of months in another time zone than UTC is not made of days, and gets more.
+        """
+        fitting = [
+            name
+            for name in grains.within_hour(self.window_seconds)
+            if all(
+                micros(end) % (grains.parse_window(name) * 1_000_000) == 0
+                for end in (self.period.start, self.period.end)
+            )
+        ]
+        for name in fitting:
             if self.period.microseconds / 1e6 / grains.parse_window(name) <= _MOST_POINTS:
                 return name
-        return grains.DAY
+        # Windows that reach over an end of the period would be drawn as not known there.
+        whole_days = all(end.time() == dt.time() for end in (self.period.start, self.period.end))
+        return grains.DAY if whole_days else fitting[-1]
 
     def bad_runs(self) -> list[Row]:
         """Runs of partitions that were under min ISR or had no leader; instants in microseconds."""
@@ -143,6 +157,21 @@ class Gold:
             key: sum(value or 0.0 for end, value in told if end >= max(told)[0] - _STILL_US)
             for key, told in found.items()
         }
+
+    def headroom(self) -> list[Row]:
+        """Per group and topic for how long, at least, retention left what it had not read.
+
+        ``last`` is that of the last window that tells, in seconds, None where there was no danger;
+        ``window`` its start in microseconds. Who is not among them: it is not known.
+        """
+        rows = self._rows(tables.GROUPS, grains.name(self.window_seconds))
+        last = _of(rows, (HEADROOM,)).groupBy("group", "topic")
+        return _rows(
+            last.agg(
+                F.max_by("min", "window").alias("last"),
+                F.unix_micros(F.max("window")).alias("window"),
+            )
+        )
 
     def failures(self) -> list[Row]:
         """The agents' account of what was not seen; instants in microseconds."""

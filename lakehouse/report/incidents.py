@@ -20,6 +20,7 @@ LANES: Final = 12
 """Topics that are drawn, the worst ones; the table below the drawing lists more."""
 
 _LABEL: Final = 20
+_OF_PARTITION: Final = ("topic", "partition", "team", "owner", "tier")
 _ISOLATE: Final = ("\u2068", "\u2069")
 
 
@@ -36,7 +37,7 @@ class Bar:
 def incidents(facts: Mapping[str, Any]) -> list[Row]:
     """Every incident of every partition, with its topic and partition."""
     return [
-        {"topic": row.get("topic"), "partition": row.get("partition"), **incident}
+        {**{key: row.get(key) for key in _OF_PARTITION if key in row}, **incident}
         for row in (facts.get("min_isr") or {}).get("partitions") or ()
         for incident in row.get("incidents") or ()
     ]

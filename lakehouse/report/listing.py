@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import words
+from lakehouse.report import figures, words
 from lakehouse.report.figures import Figure, Name, Row
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 WORST: Final = 20
 MORE: Final = 60
 """A page of a fleet stays below 1.5 MB; what is beyond stands in the JSON report."""
+
+TEAM: Final = "team"
+"""The key of rows that are somebody's; a list with such rows has a column of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +90,13 @@ class Draft:
         ordered: Sequence[Row] = list(rows)
         if self.badness is not None:
             ordered = sorted(ordered, key=self.badness, reverse=True)
-        shown = [
-            tuple(column.cell(row) for column in self.columns) for row in ordered[: WORST + MORE]
-        ]
+        columns = self.columns
+        if any(row.get(TEAM) is not None for row in ordered):
+            columns = (*columns, _OF_TEAM)
+        shown = [tuple(column.cell(row) for column in columns) for row in ordered[: WORST + MORE]]
         return Listing(
             self.caption,
-            self.columns,
+            columns,
             tuple(shown[:WORST]),
             tuple(shown[WORST:]),
             max(0, len(ordered) - WORST - MORE),
@@ -129,3 +133,6 @@ def text(get: Callable[[Row], str]) -> Callable[[Row], Cell]:
         return Cell(text=found, order=found)
 
     return cell
+
+
+_OF_TEAM: Final = Column("Team", names(lambda row: figures.single(row.get(TEAM))), numeric=False)

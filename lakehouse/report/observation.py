@@ -18,9 +18,11 @@ def _outcomes(row: Row) -> str:
     return ", ".join(f"{_OUTCOMES.get(k, words.line(k))} {n:,}" for k, n in counted.items())
 
 
-def _share(row: Row) -> Figure:
-    share = row.get("percent")
-    return figures.plain(share, words.percent(None if share is None else share / 100, "down"))
+def share(row: Row) -> Figure:
+    """How much of the expected time was seen."""
+    percent = row.get("percent")
+    said = words.percent(None if percent is None else percent / 100, "down")
+    return figures.plain(percent, said)
 
 
 SOURCES: Final = Draft(
@@ -29,7 +31,7 @@ SOURCES: Final = Draft(
     (
         columns.one("Source", "source"),
         columns.one("Family", "family"),
-        Column("Seen", figure(_share)),
+        Column("Seen", figure(share)),
         columns.plain("Not seen", "unknown_us", columns.span_us),
         columns.plain("Read every", "interval_us", columns.span_us),
         Column("Readings", text(_outcomes), numeric=False),

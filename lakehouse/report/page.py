@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from lakehouse.report import charts, figures, incidents, observation, tables, trend, words
+from lakehouse import zones
+from lakehouse.report import (
+    assets,
+    business_section,
+    charts,
+    figures,
+    hygiene_section,
+    incidents,
+    observation,
+    owner_section,
+    restated_section,
+    tables,
+    trend,
+    words,
+)
 from lakehouse.report.findings import nothing_seen
 from lakehouse.report.questions import Question, questions
 from lakehouse.report.spans import Span, spans
-from lakehouse.report.verdicts import WORDS, headline, verdicts
+from lakehouse.report.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,13 +30,24 @@ if TYPE_CHECKING:
 _DRAWN: Final = 2
 """Timelines of one figure that are drawn, where it has no timeline of the whole cluster."""
 
-_SHORT: Final = {
+SHORT: Final = {
     "min-isr": "Safe writes",
     "throttling": "Throttling",
     "tier-lag": "Tiered storage",
     "lost": "Lost before read",
     "remote-reads": "Remote reads",
 }
+"""What the list of sections calls each question."""
+
+
+EXTRAS: Final = (
+    restated_section.section,
+    trend.section,
+    business_section.section,
+    owner_section.section,
+    hygiene_section.section,
+)
+"""Sections that are there only where the facts have them, in the order of the page."""
 
 
 def render(facts: Mapping[str, Any]) -> str:
@@ -37,51 +56,23 @@ def render(facts: Mapping[str, Any]) -> str:
     Args:
         facts: The report's facts, as docs/report-json.md describes them.
     """
+    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+        return _rendered(facts)
+
+
+def _rendered(facts: Mapping[str, Any]) -> str:
     within = (words.parse(facts["from"]), words.parse(facts["to"]))
-    style, script = _asset("page.css"), _asset("page.js")
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            # Both are files of this package: no fact ever reaches them.
-            style=Markup(style),  # noqa: S704
-            script=Markup(script),  # noqa: S704
-            policy=_policy(style, script),
-            headline=headline(facts),
-            verdicts=verdicts(facts),
-            questions=[_question(one, facts, within) for one in questions(facts)],
-            trends=trend.section(facts),
-            coverage=_coverage(facts, within),
-            events=observation.EVENTS.of(facts.get("events") or ()),
-            **_happened(facts, within),
-            **_masthead(facts),
-        )
+    return assets.page(
+        "page.html.j2",
+        headline=headline(facts),
+        verdicts=verdicts(facts),
+        questions=[_question(one, facts, within) for one in questions(facts)],
+        extras=[one for section in EXTRAS if (one := section(facts)) is not None],
+        coverage=_coverage(facts, within),
+        events=observation.EVENTS.of(facts.get("events") or ()),
+        **_happened(facts, within),
+        **_masthead(facts),
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("lakehouse.report"), autoescape=True, undefined=StrictUndefined
-    )
-    environment.globals["said"] = WORDS
-    return environment
-
-
-def _asset(file: str) -> str:
-    return resources.files("lakehouse.report").joinpath("templates", file).read_text("utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """Nothing may be loaded, and only our own style and script may run."""
-    return (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,17 +80,29 @@ def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "version": words.line(facts.get("jmxlake") or ""),
         "cluster": figures.name(facts.get("cluster")),
+        "team": figures.single(facts.get("team")),
         "period": words.period(facts["from"], facts["to"]),
+        "week": week_name(facts),
+        "zone": str(words.zone()),
+        "restated": len(facts.get("restated") or ()),
         "generated": words.day_and_time(facts.get("generated_at")),
         "window": words.duration(None if window is None else round(window * 1_000_000)),
         "floor": words.duration(facts.get("detection_floor_us"), "up"),
     }
 
 
+def week_name(facts: Mapping[str, Any]) -> str:
+    """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
+    week = facts.get("week")
+    if not week:
+        return ""
+    return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
+
+
 def _question(question: Question, facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     return {
         "anchor": question.anchor,
-        "short": _SHORT[question.anchor],
+        "short": SHORT[question.anchor],
         "title": question.title,
         "kip": question.kip,
         "meaning": question.meaning,
@@ -120,12 +123,13 @@ def _charts(facts: Mapping[str, Any], name: str, title: str, within: Span) -> li
     drawn = []
     for one in whole or found:
         figure = spans(one.get("points") or (), within, str(one.get("unit") or ""))
-        drawn.append((figure, _titled(title, one.get("subject"))))
+        drawn.append((figure, titled(title, one.get("subject"))))
     drawn.sort(key=lambda pair: pair[0].highest, reverse=True)
     return [charts.timeline(figure, heading) for figure, heading in drawn[:_DRAWN]]
 
 
-def _titled(title: str, subject: object) -> str:
+def titled(title: str, subject: object) -> str:
+    """What a drawing is of, and whose."""
     # A caption is plain text, where isolates do what <bdi> does in markup.
     return title if subject is None else f"{title}, \u2068{figures.name(subject).text}\u2069"
 

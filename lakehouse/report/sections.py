@@ -9,9 +9,9 @@ from lakehouse import remote_index, tables
 from lakehouse.existence import expected_us, with_ends
 from lakehouse.metrics import LEADERLESS, PARTITIONS_TOLD, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import instant
+from lakehouse.report import quotas as limits
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.outages import incidents
-from lakehouse.subjects import DEFAULT_ENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from lakehouse.sla import Statement
 
 AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
-THROTTLES: Final = {
-    "produce": ("kafka.client.produce.byte_rate", "By/s", "kafka.quota.produce.byte_rate"),
-    "fetch": ("kafka.client.fetch.byte_rate", "By/s", "kafka.quota.fetch.byte_rate"),
-    "request": ("kafka.client.request.time", "%", "kafka.quota.request.percentage"),
-    "controller_mutation": (
-        "kafka.client.controller_mutation.rate",
-        "{mutation}/s",
-        "kafka.quota.controller_mutation.rate",
-    ),
-}
-"""Kinds of throttling: the metric of the rate, its unit, and the quota's metric."""
-
 ANY_FAMILY: Final = "any"
 """Stands for the families of a source that nobody ever read."""
 
@@ -104,13 +92,14 @@ def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Stateme
     rows = _by(
         gold.sums(tables.CLIENTS, ("metric", "user", "client_id")), ("user", "client_id"), "metric"
     )
-    quotas = {(one.user, one.client_id): one.attributes for one in subjects if one.kind == "quota"}
+    known = limits.quotas(subjects)
     found = []
     for (user, client_id), metrics in rows.items():
-        for kind, (rate, unit, limit) in THROTTLES.items():
+        for kind, (rate, unit, limit) in limits.THROTTLES.items():
             metric = f"kafka.client.{kind}.throttle_time"
             throttle, rates = metrics[metric], metrics[rate]
-            quota = _quota(quotas, user, client_id, limit)
+            held = limits.in_force(known, user, client_id, limit)
+            quota = None if held is None else held.limit
             if not throttle.get("positive_high_us") and (quota is None or not rates):
                 continue
             times = next(
@@ -135,21 +124,6 @@ def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Stateme
             )
     found.sort(key=lambda one: -(one["throttled_us"] or 0))
     return {"clients": found}
-
-
-def _quota(
-    quotas: dict[tuple[str | None, str | None], Any],
-    user: str | None,
-    client_id: str | None,
-    metric: str,
-) -> float | None:
-    """The quota in force, by Kafka's order of precedence."""
-    users = (user, DEFAULT_ENTITY) if user is not None else (None,)
-    clients = (client_id, DEFAULT_ENTITY) if client_id is not None else (None,)
-    for key in ((u, c) for u in users for c in clients):
-        if metric in quotas.get(key, {}):
-            return float(quotas[key][metric])
-    return None
 
 
 def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:

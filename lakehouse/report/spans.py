@@ -60,7 +60,8 @@ class Spans:
         if not self.highest:
             return "none seen"
         at = words.day_and_time(peak.start.isoformat())
-        return f"{words.quantity(peak.values[0], _plain_unit(self.unit))} at most, on {at} UTC"
+        most = words.quantity(peak.values[0], _plain_unit(self.unit))
+        return f"{most} at most, on {at} {words.zone()}"
 
     def _unknown_share(self) -> str:
         lost = sum((end - start for start, end in self.unknown), timedelta())

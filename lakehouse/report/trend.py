@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import columns, figures, words
 from lakehouse.report.charts import Chart, timeline
+from lakehouse.report.extra import Extra
 from lakehouse.report.figures import Figure
-from lakehouse.report.listing import Cell, Column, Draft, Listing, figure, text
+from lakehouse.report.listing import Cell, Column, Draft, figure, text
 from lakehouse.report.spans import Known, Spans
 
 if TYPE_CHECKING:
@@ -42,32 +43,20 @@ _NOTE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What the page says of trends.
-
-    Attributes:
-        sentence: What changed, in words.
-        charts: The worst subjects, week by week.
-        listings: All that were bad; lags, and when they will be gone.
-    """
-
-    sentence: str
-    charts: tuple[Chart, ...]
-    listings: tuple[Listing, ...]
-
-
-def section(facts: Mapping[str, Any]) -> Section | None:
+def section(facts: Mapping[str, Any]) -> Extra | None:
     """The section; None where the facts tell nothing of trends."""
     trends = facts.get("trends") or {}
     rows = _rows(trends)
     drains = trends.get("drains") or ()
     if not rows and not drains:
         return None
-    return Section(
-        _sentence(trends, rows),
-        tuple(_chart(row, trends["weeks"]) for row in rows[:_DRAWN]),
-        (_SUBJECTS.of(rows), _LAGS.of(drains)),
+    return Extra(
+        "trends",
+        "Trends",
+        "Is it getting better or worse?",
+        (_sentence(trends, rows),),
+        listings=(_SUBJECTS.of(rows), _LAGS.of(drains)),
+        charts=tuple(_chart(row, trends["weeks"]) for row in rows[:_DRAWN]),
     )
 
 

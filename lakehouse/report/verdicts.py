@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WORDS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
 """Verdicts as people say them, worst first."""
 
+NO_FIGURE: Final = Figure(words.NOT_KNOWN)
+
 _COUNTED: Final = WORDS | {"no_data": "without data"}
 _LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker"})
 _RANK: Final = {verdict: rank for rank, verdict in enumerate(reversed(WORDS))}
@@ -70,9 +72,14 @@ class Verdict:
 def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
     """All verdicts, worst first."""
     objectives = {one["name"]: one for one in facts.get("objectives") or ()}
-    rows = list(facts.get("verdicts") or ())
-    rows.sort(key=lambda row: rank(row.get("verdict")), reverse=True)
-    return tuple(_verdict(row, objectives.get(row["objective"], {})) for row in rows)
+    return tuple(_verdict(row, objectives.get(row["objective"], {})) for row in ordered(facts))
+
+
+def ordered(facts: Mapping[str, Any]) -> list[Row]:
+    """The facts' rows of the verdicts, worst first."""
+    return sorted(
+        facts.get("verdicts") or (), key=lambda row: rank(row.get("verdict")), reverse=True
+    )
 
 
 def rank(verdict: str | None) -> int:

@@ -7,8 +7,13 @@ Names come from clients of the cluster: every one of them is treated as hostile.
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime
-from typing import Final, Literal
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Rounding = Literal["down", "nearest", "up"]
 
@@ -145,21 +150,51 @@ def parse(instant: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+_ZONE: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
+
+
+@contextmanager
+def shown_in(zone: tzinfo) -> Iterator[None]:
+    """Instants are said in a time zone meanwhile; else in UTC."""
+    token = _ZONE.set(zone)
+    try:
+        yield
+    finally:
+        _ZONE.reset(token)
+
+
+def zone() -> tzinfo:
+    """The time zone in which instants are said."""
+    return _ZONE.get()
+
+
+def local(moment: datetime) -> datetime:
+    """A moment as a clock of that time zone shows it."""
+    return moment.astimezone(_ZONE.get())
+
+
 def day_and_time(instant: str | None) -> str:
     """An instant to the second, such as ``Sat 21 Nov 06:41:12``."""
     if instant is None:
         return NOT_KNOWN
-    moment = parse(instant)
-    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", f"{moment:%H:%M:%S}"))
+    moment = local(parse(instant))
+    clock = f"{moment:%H:%M:%S}{_which(moment)}"
+    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", clock))
+
+
+def _which(moment: datetime) -> str:
+    """Which one is meant where a clock shows a time twice, as when summer ends."""
+    twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
+    return f"{_TIE}{moment.tzname()}" if twice else ""
 
 
 def period(start: str, end: str) -> str:
     """The time from ``start`` to ``end``, the day said once if it is the same."""
-    first, last = parse(start), parse(end)
+    first, last = local(parse(start)), local(parse(end))
     opening = f"{first:%A} {first.day} {first:%B %Y, %H:%M}"
     if first.date() == last.date():
-        return f"{opening} to {last:%H:%M} UTC"
-    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} UTC"
+        return f"{opening} to {last:%H:%M} {zone()}"
+    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} {zone()}"
 
 
 def visible(text: object) -> str:

@@ -1,0 +1,14 @@
+"""Every file of the CSV folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lakehouse.report import csv_accounts, csv_hygiene, csv_observed, csv_questions
+
+TABLES: Final = (
+    *csv_accounts.TABLES,
+    *csv_questions.TABLES,
+    *csv_hygiene.TABLES,
+    *csv_observed.TABLES,
+)

@@ -1,0 +1,127 @@
+"""The page as a PDF: printed by a Chromium of the machine, which is given no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.errors import PrintError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+BROWSER_SETTING: Final = "JMXLAKE_CHROMIUM"
+"""Environment variable that names the browser, where it is not on PATH."""
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SECONDS: Final = 120
+
+_FLAGS: Final = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",  # containers give it 64 MB
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-component-update",
+    "--disable-background-networking",
+    # The page asks for nothing. Should anything ask all the same, no name leads anywhere, and
+    # what needs no name goes to a proxy that is not there.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--no-pdf-header-footer",
+    "--generate-pdf-document-outline",
+)
+_MAGIC: Final = b"%PDF-"
+
+
+def browser(environment: Mapping[str, str] = os.environ) -> str:
+    """The Chromium that prints.
+
+    Args:
+        environment: Where ``JMXLAKE_CHROMIUM`` and ``PATH`` are looked up.
+
+    Raises:
+        PrintError: There is none.
+    """
+    named = environment.get(BROWSER_SETTING)
+    found = (
+        shutil.which(name, path=environment.get("PATH"))
+        for name in ([named] if named else BROWSERS)
+    )
+    program = next(filter(None, found), None)
+    if program is None and named:
+        raise PrintError(f"{BROWSER_SETTING}: {named} is no program that can be started")
+    if program is None:
+        raise PrintError(
+            "a PDF needs Chromium, and there is none on PATH: install the package chromium, or "
+            f"set {BROWSER_SETTING} to a Chromium or Chrome"
+        )
+    return program
+
+
+def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
+    """A page as PDF, on the paper its style asks for (A4).
+
+    Args:
+        html: The page.
+        program: The browser, see ``browser``.
+        seconds: How long it may take.
+
+    Raises:
+        PrintError: The browser failed, or took too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="jmxlake-print-") as folder:
+        page, target = Path(folder, "page.html"), Path(folder, "page.pdf")
+        page.write_text(html, encoding="utf-8")
+        command = [
+            program,
+            *_FLAGS,
+            *_unguarded(),
+            f"--user-data-dir={Path(folder, 'profile')}",
+            f"--print-to-pdf={target}",
+            page.as_uri(),
+        ]
+        told = _run(command, seconds)
+        made = target.read_bytes() if target.is_file() else b""
+    if not made.startswith(_MAGIC):
+        raise PrintError(f"{program} printed nothing: {_reason(told)}")
+    return made
+
+
+def _unguarded() -> tuple[str, ...]:
+    """Chromium refuses its sandbox to root, and only to root."""
+    return ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+
+
+def _run(command: Sequence[str], seconds: float) -> str:
+    """What the browser says of it; it and all that it started have ended then."""
+    program = command[0]
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise PrintError(f"{program} cannot be started: {error.strerror}") from error
+    try:
+        return process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired as error:
+        raise PrintError(f"{program} did not print within {seconds:g} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def _reason(told: str) -> str:
+    """The last of its lines that tells of an error; they begin with where in its sources."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR" in line or "FATAL" in line] or lines
+    return errors[-1].rpartition("] ")[2][:300] if errors else "it says nothing of why"

@@ -1,0 +1,62 @@
+"""Which quota is in force for a client, by Kafka's order of precedence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse.subjects import DEFAULT_ENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakehouse.existence import Subject
+
+Entity = tuple[str | None, str | None]
+"""User and client id of a quota; ``<default>`` stands for everybody who has none of his own."""
+
+Quotas = Mapping[Entity, Mapping[str, float | None]]
+"""The limits of each entity, by the quota's metric."""
+
+THROTTLES: Final = {
+    "produce": ("kafka.client.produce.byte_rate", "By/s", "kafka.quota.produce.byte_rate"),
+    "fetch": ("kafka.client.fetch.byte_rate", "By/s", "kafka.quota.fetch.byte_rate"),
+    "request": ("kafka.client.request.time", "%", "kafka.quota.request.percentage"),
+    "controller_mutation": (
+        "kafka.client.controller_mutation.rate",
+        "{mutation}/s",
+        "kafka.quota.controller_mutation.rate",
+    ),
+}
+"""Kinds of throttling: the metric of the rate, its unit, and the quota's metric."""
+
+
+class InForce(NamedTuple):
+    """A quota that holds for a client, and whose it is."""
+
+    entity: Entity
+    limit: float
+
+
+def quotas(subjects: Iterable[Subject]) -> Quotas:
+    """All quotas that were told of."""
+    return {(one.user, one.client_id): one.attributes for one in subjects if one.kind == "quota"}
+
+
+def in_force(known: Quotas, user: str | None, client_id: str | None, metric: str) -> InForce | None:
+    """The quota that holds for a client; None where none does, or nobody told its limit.
+
+    Args:
+        known: All quotas.
+        user: As the client's bean names it; None: the quota goes by client id alone.
+        client_id: Likewise; None: the quota goes by user alone.
+        metric: Which limit, such as ``kafka.quota.produce.byte_rate``.
+    """
+    users = (user, DEFAULT_ENTITY) if user is not None else (None,)
+    clients = (client_id, DEFAULT_ENTITY) if client_id is not None else (None,)
+    for entity in ((u, c) for u in users for c in clients):
+        limits = known.get(entity, {})
+        if metric in limits:
+            limit = limits[metric]
+            return None if limit is None else InForce(entity, float(limit))
+    return None

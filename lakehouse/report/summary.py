@@ -1,0 +1,140 @@
+"""Several clusters at once: which of them need a look, and each one's report behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from lakehouse import zones
+from lakehouse.report import assets, figures, observation, verdicts, words
+from lakehouse.report.listing import Cell, Column, Draft, Listing, figure, names, text
+from lakehouse.report.page import SHORT
+from lakehouse.report.questions import questions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakehouse.report.figures import Row
+
+
+def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The facts of a summary: each cluster's verdicts, findings and coverage.
+
+    Args:
+        reports: Facts of one report for each cluster.
+    """
+    clusters = [_cluster(one) for one in reports]
+    clusters.sort(key=lambda one: (-verdicts.rank(one["verdict"]), str(one["cluster"])))
+    return {"format": 1, "clusters": clusters}
+
+
+def _cluster(facts: Mapping[str, Any]) -> Row:
+    rows = verdicts.ordered(facts)
+    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+        said = [
+            {"question": one.anchor, "answer": "".join(_plain(part) for part in one.finding)}
+            for one in questions(facts)
+        ]
+    return {
+        "cluster": facts.get("cluster"),
+        "from": facts["from"],
+        "to": facts["to"],
+        "time_zone": facts.get("time_zone") or zones.UTC_NAME,
+        "week": facts.get("week"),
+        "verdict": rows[0].get("verdict") if rows else "no_data",
+        "headline": verdicts.headline(facts),
+        "verdicts": rows,
+        "findings": said,
+        "restated": len(facts.get("restated") or ()),
+        "coverage_percent": (facts.get("coverage") or {}).get("percent"),
+    }
+
+
+def _plain(part: object) -> str:
+    return part if isinstance(part, str) else str(part.text)  # type: ignore[attr-defined]
+
+
+def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+    """The summary as one HTML page.
+
+    Args:
+        told: The facts of the summary.
+        pages: Where the page of a cluster is, as seen from this one.
+    """
+    clusters = told["clusters"]
+    return assets.page(
+        "summary.html.j2",
+        headline=headline(clusters),
+        clusters=[_shown(one, pages.get(str(one["cluster"]), "")) for one in clusters],
+        overview=_overview(clusters),
+        names=SHORT,
+    )
+
+
+def headline(clusters: Sequence[Row]) -> str:
+    """All clusters in one sentence."""
+    tally = Counter(one["verdict"] for one in clusters)
+    if tally["met"] == len(clusters):
+        return f"{words.plural(len(clusters), 'cluster')}: every objective is met."
+    said = {"missed": "missed an objective", "uncertain": "may have", "no_data": "not known"}
+    parts = [f"{tally[key]}\u00a0{word}" for key, word in said.items() if tally[key]]
+    return f"Of {words.plural(len(clusters), 'cluster')}: {', '.join(parts)}."
+
+
+def _shown(one: Row, page: str) -> dict[str, Any]:
+    with words.shown_in(zones.named(str(one["time_zone"]))):
+        return {
+            "name": figures.name(one["cluster"]),
+            "page": page,
+            "verdict": _known(one["verdict"]),
+            "headline": one["headline"],
+            "period": words.period(one["from"], one["to"]),
+            "week": _week(one),
+            "findings": [(row["question"], row["answer"]) for row in one["findings"]],
+            "restated": one["restated"],
+            "coverage": words.percent(_share(one), "down"),
+        }
+
+
+def _week(one: Row) -> str:
+    week = one.get("week")
+    return f"{words.line(week['iso'])} of {words.line(week['time_zone'])}" if week else ""
+
+
+def _overview(clusters: Sequence[Row]) -> Listing:
+    """Clusters by objective; an objective that a cluster does not have is left empty."""
+    titles: dict[str, str] = {}
+    for one in clusters:
+        for row in one["verdicts"]:
+            titles.setdefault(row["objective"], words.line(row.get("title") or row["objective"]))
+    draft = Draft(
+        "Clusters and objectives",
+        "cluster",
+        (
+            Column("Cluster", names(lambda row: figures.single(row["cluster"])), numeric=False),
+            *(_objective(name, title) for name, title in titles.items()),
+            Column("Seen", figure(observation.share)),
+            Column("Week", text(_week), numeric=False),
+        ),
+    )
+    return draft.of([{**one, "percent": one["coverage_percent"]} for one in clusters])
+
+
+def _objective(name: str, title: str) -> Column:
+    def cell(row: Row) -> Cell:
+        found = next((one for one in row["verdicts"] if one["objective"] == name), None)
+        if found is None:
+            return Cell()
+        verdict = _known(found.get("verdict"))
+        return Cell(verdict=verdict, order=-float(verdicts.rank(verdict)))
+
+    return Column(title, cell, numeric=False)
+
+
+def _known(verdict: object) -> str:
+    return str(verdict) if verdict in verdicts.WORDS else "no_data"
+
+
+def _share(one: Row) -> float | None:
+    percent = one.get("coverage_percent")
+    return None if percent is None else percent / 100

@@ -1,0 +1,1 @@
+"""A report on its way to people: by mail and by webhook, of the facts of a report alone."""

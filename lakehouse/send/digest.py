@@ -1,0 +1,114 @@
+"""A report in a few lines: what a mail and a message say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse import zones
+from lakehouse.report import words
+from lakehouse.report.figures import name
+from lakehouse.report.page import SHORT, week_name
+from lakehouse.report.questions import questions
+from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakehouse.report.findings import Finding
+
+MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
+"""The shape of a verdict where there are letters only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One objective's verdict.
+
+    Attributes:
+        verdict: As in the facts.
+        word: As people say it.
+        title: The objective.
+        detail: Its target and how many subjects there are.
+        worst: The subject with the lowest share, and that share; empty where there is none.
+    """
+
+    verdict: str
+    word: str
+    title: str
+    detail: str
+    worst: str
+
+    @property
+    def mark(self) -> str:
+        """Its shape, as a letter."""
+        return MARKS[self.verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The report in short; every text is fit to be shown, and none has a line break.
+
+    Attributes:
+        headline: The period in one sentence.
+        period: From when to when, and which week that is.
+        about: Which cluster, and whose part of it.
+        lines: The verdicts, worst first.
+        findings: Each question's short name and its answer.
+        coverage: How much was seen.
+    """
+
+    headline: str
+    period: str
+    about: str
+    lines: tuple[Line, ...]
+    findings: tuple[tuple[str, str], ...]
+    coverage: str
+
+    @property
+    def subject(self) -> str:
+        """What stands above it in a list of mails."""
+        return words.shorten(f"Kafka SLA: {self.headline} {self.period}, {self.about}", 200)
+
+
+def digest(facts: Mapping[str, Any]) -> Digest:
+    """The digest of a report's facts, in the time zone that they ask for."""
+    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+        week = week_name(facts)
+        period = words.period(facts["from"], facts["to"])
+        return Digest(
+            _plain(headline(facts)),
+            _plain(f"{period} ({week})" if week else period),
+            _plain(_about(facts)),
+            tuple(map(_line, verdicts(facts))),
+            tuple((SHORT[one.anchor], _plain(_text(one.finding))) for one in questions(facts)),
+            _plain(_coverage(facts)),
+        )
+
+
+def _about(facts: Mapping[str, Any]) -> str:
+    cluster = f"cluster {name(facts.get('cluster')).text}"
+    team = facts.get("team")
+    return cluster if team is None else f"team {name(team).text}, {cluster}"
+
+
+def _line(one: Verdict) -> Line:
+    worst = " ".join(f"{part.label} {part.text}".strip() for part in one.worst)
+    share = "" if one.attainment is None else f"Lowest: {worst} {one.attainment.text}"
+    detail = f"{one.counts}; {one.target}"
+    return Line(one.verdict, WORDS[one.verdict], *map(_plain, (one.title, detail, share)))
+
+
+def _text(finding: Finding) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in finding)
+
+
+def _coverage(facts: Mapping[str, Any]) -> str:
+    percent = (facts.get("coverage") or {}).get("percent")
+    seen = words.percent(None if percent is None else percent / 100, "down")
+    return f"{seen} of the expected time was seen."
+
+
+def _plain(text: str) -> str:
+    """Ties between numbers and units are spaces where no line is broken by anybody."""
+    return " ".join(text.replace("\u00a0", " ").split())

@@ -1,0 +1,101 @@
+"""The report's drawings as PNG: mail clients show no SVG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import vl_convert
+
+from lakehouse import zones
+from lakehouse.report import charts, incidents, words
+from lakehouse.report.page import SHORT, titled
+from lakehouse.report.questions import questions
+from lakehouse.report.spans import spans
+from lakehouse.report.svg import COLOURS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lakehouse.report.spans import Span, Spans
+
+MOST: Final = 6
+WIDTH: Final = 600
+_SCALE: Final = 2.0
+_LIGHT: Final = {
+    "ink": "#1b1f24",
+    "muted": "#57606a",
+    "line": "#d8dde3",
+    "accent": "#1f57a8",
+    "band": "#b7c9e3",
+    "unknown": "#d3d8de",
+    "under": "#b3370b",
+    "leaderless": "#1b1f24",
+    "edge": "#e6b39b",
+}
+"""The page's colours by day; what is not known is grey, for a picture has no hatching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing.
+
+    Attributes:
+        name: Tells it from the others of a mail.
+        caption: What it shows, in words: all of it, for who sees no pictures.
+        png: The file; ``WIDTH`` wide, at twice as many pixels.
+    """
+
+    name: str
+    caption: str
+    png: bytes
+
+
+def pictures(facts: Mapping[str, Any]) -> tuple[Picture, ...]:
+    """The incidents, then the worst timeline of each question, then what was seen."""
+    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+        found = [Picture(*told) for told in _drawn(facts)]
+    return tuple(found[:MOST])
+
+
+def _drawn(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, bytes]]:
+    within = (words.parse(facts["from"]), words.parse(facts["to"]))
+    bars = incidents.bars(facts, within)
+    if bars:
+        caption = "Incidents: under minimum (red), no leader (black), perhaps (pale), not seen"
+        yield "incidents", f"{caption} (grey)", _png(charts.incidents_svg(bars, within, WIDTH))
+    wanted = {
+        name: f"{SHORT[one.anchor]}: {title.lower()}"
+        for one in questions(facts)
+        for name, title in one.charts.items()
+    }
+    wanted["coverage"] = "Share of the expected time that was seen"
+    for name, title in wanted.items():
+        worst = _worst(facts, name, within)
+        if worst is not None:
+            figure, subject = worst
+            shown = titled(title, subject)
+            said = figure.summary.replace(", hatched.", ", grey.")
+            yield name, f"{shown}: {said}", _png(charts.timeline_svg(figure, WIDTH))
+
+
+def _worst(facts: Mapping[str, Any], name: str, within: Span) -> tuple[Spans, object] | None:
+    """The timeline of the whole cluster, else of the worst subject; None where there is none."""
+    told = [one for one in facts.get("timelines") or () if one.get("name") == name]
+    whole = [one for one in told if one.get("subject") is None] or told
+    figures = [
+        (spans(one.get("points") or (), within, str(one.get("unit"))), one.get("subject"))
+        for one in whole
+    ]
+    drawn = [pair for pair in figures if charts.is_drawn(pair[0])]
+    return max(drawn, key=lambda pair: pair[0].highest, default=None)
+
+
+def _png(svg: str) -> bytes:
+    for name, stand_in in COLOURS.items():
+        svg = svg.replace(stand_in, _LIGHT[name])
+    # A dark mail client would show dark letters on dark.
+    head, mark, rest = svg.partition(">")
+    paper = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    png: bytes = vl_convert.svg_to_png(f"{head}{mark}{paper}{rest}", scale=_SCALE)
+    return png

@@ -1,0 +1,89 @@
+"""The page under axe, the rules of accessibility that screen readers' makers agree on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse.report import pdf
+from lakehouse.report import summary as summaries
+from lakehouse.report.page import render
+from tests import axe, sample_facts
+from tests.integration.test_page_browser import POLICY, Browser, read_title
+from tests.unit.test_hygiene import tidy
+from tests.unit.test_page_extras import with_hours
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.browser
+
+# All rules of WCAG 2.0 to 2.2 up to AA, and what is good practice beside.
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+SCHEMES = {"dark": 0, "light": 1}
+PAGES = {
+    "demo": lambda: render(sample_facts.demo()),
+    "silent_week": lambda: render(sample_facts.silent_week()),
+    "hostile": lambda: render(sample_facts.hostile()),
+    "extras": lambda: render(with_hours(tidy())),
+    "summary": lambda: summaries.render(
+        summaries.summary([sample_facts.demo(), sample_facts.quiet_week() | {"cluster": "b"}]),
+        {"b": "b.html"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def script() -> str:
+    return axe.script()
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Browser:
+    try:
+        return Browser(pdf.browser(), tmp_path)
+    except pdf.PrintError as error:
+        pytest.skip(str(error))
+
+
+def broken(browser: Browser, script: str, html: str, *flags: str) -> list[Any]:
+    """What axe finds: rule, how bad, and the first elements that break it."""
+    body, replaced = POLICY.subn("", html)
+    assert replaced == 1
+    ask = (
+        "axe.run(document, {runOnly: %s, resultTypes: ['violations']}).then((found) => {"
+        "document.title = JSON.stringify({ran: found.passes.length, broken: found.violations.map("
+        "(one) => [one.id, one.impact, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)"
+        " + ' | ' + node.failureSummary.slice(0, 200))])});});" % json.dumps(list(RULES))
+    )
+    # Folds are open: what is hidden is not looked at.
+    opened = 'for (const one of document.querySelectorAll("details")) one.open = true;'
+    last = body.rindex("</body>")
+    made = f"{body[:last]}<script>{script}</script><script>{opened}{ask}</script>{body[last:]}"
+    seen = browser.open(made, "--virtual-time-budget=20000", *flags)
+    told = json.loads(read_title(seen.dom))
+    assert told["ran"] > 20, "axe looked at something"
+    return told["broken"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("page", PAGES)
+def test_no_rule_is_broken(browser: Browser, script: str, page: str, scheme: str):
+    flag = f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}"
+    assert broken(browser, script, PAGES[page](), flag) == []
+
+
+def test_on_a_phone_no_rule_is_broken(browser: Browser, script: str):
+    found = broken(browser, script, PAGES["extras"](), "--window-size=500,900")
+    assert found == []
+
+
+def test_axe_sees_what_is_wrong(browser: Browser, script: str):
+    """That it finds nothing above says something only if it finds this."""
+    wrong = PAGES["demo"]().replace(
+        "<main>", '<main><p style="color:#ddd;background:#fff">pale</p><img src="data:,">'
+    )
+    rules = {one[0] for one in broken(browser, script, wrong)}
+    assert {"color-contrast", "image-alt"} <= rules

@@ -1,0 +1,104 @@
+"""The page printed by a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from lakehouse.cli import main
+from lakehouse.errors import PrintError
+from lakehouse.report import pdf
+from lakehouse.report.page import render
+from tests import sample_facts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    try:
+        return pdf.browser()
+    except PrintError as error:
+        pytest.skip(str(error))
+
+
+def pages(printed: bytes) -> list[tuple[int, int]]:
+    """Width and height of each page, points."""
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)
+    return [(round(float(width)), round(float(height))) for width, height in boxes]
+
+
+@pytest.mark.usefixtures("chromium")
+def test_the_command_prints_on_a4_from_the_facts_alone(tmp_path: Path):
+    facts, target = tmp_path / "report.json", tmp_path / "out" / "report.pdf"
+    facts.write_text(json.dumps(sample_facts.demo()))
+    run = CliRunner().invoke(main, ["report", str(facts), "--pdf", str(target)])
+    assert run.exit_code == 0, run.stderr
+    printed = target.read_bytes()
+    assert set(pages(printed)) == {(595, 842)}
+    assert 3 <= len(pages(printed)) <= 10
+    assert b"/StructTreeRoot" in printed, "a screen reader finds its headings and tables"
+    assert b"/Outlines" in printed
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_names_of_attackers_print_like_others(chromium: str):
+    assert len(pages(pdf.printed(render(sample_facts.hostile()), chromium))) >= 3
+
+
+def test_a_fleet_prints_within_the_size_of_a_mail(chromium: str):
+    printed = pdf.printed(render(sample_facts.fleet()), chromium)
+    assert len(printed) < 1_500_000
+    assert len(pages(printed)) < 25
+
+
+def test_the_headings_of_a_table_stand_on_each_of_its_pages(chromium: str, tmp_path: Path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is missing; on Debian: apt-get install poppler-utils")
+    file = tmp_path / "fleet.pdf"
+    file.write_bytes(pdf.printed(render(sample_facts.fleet()), chromium))
+    told = subprocess.run(
+        ["pdftotext", "-layout", str(file), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    over = [page for page in told.split("\f") if page.count("User:service") > 2]
+    assert len(over) > 1, "the table goes over more than one page"
+    assert all("Highest rate" in page for page in over)
+
+
+def test_no_request_leaves_the_browser(chromium: str):
+    """Even of a page that asks for something, without the policy that forbids it."""
+    asked: list[str] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            for host in ("127.0.0.1", "localhost"):
+                place = f"http://{host}:{server.server_port}"
+                html = (
+                    f"<img src='{place}/img'><link rel='stylesheet' href='{place}/css'>"
+                    f"<iframe src='{place}/frame'></iframe><p>text"
+                    f"<script>fetch('{place}/fetch', {{mode: 'no-cors'}})</script>"
+                )
+                assert len(pages(pdf.printed(html, chromium))) == 1
+        finally:
+            server.shutdown()
+    assert asked == []

@@ -1,0 +1,206 @@
+"""The report's facts from a real gold: what the unit tests of their parts take as given."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from lakehouse import business_hours, periods, sla, slo, tables
+from lakehouse import lake as lakes
+from lakehouse.cli import main
+from lakehouse.report import facts as reports
+from tests import rollups
+from tests.lake_builder import Batch, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ISR = "kafka.partition.under_min_isr"
+THROTTLE = "kafka.client.produce.throttle_time"
+RATE = "kafka.client.produce.byte_rate"
+QUOTA = "kafka.quota.produce.byte_rate"
+HEADROOM = "kafka.group.retention_headroom.low"
+HOUR = 3600.0
+SECOND = 1_000_000
+ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
+
+
+def batch(cluster: str = "cluster-a") -> Batch:
+    """Two hours of Monday, 10:00 to 12:00 UTC; t-0 is bad for a minute in each."""
+    made = Batch()
+    rest = {"cluster": cluster}
+    for hour in (0.0, HOUR):
+        for start in (hour, hour + 300):
+            end = start + 300
+            made.zeros(ISR, start, end, "t", [1, 2], **rest)
+            made.run("kafka.topic.partitions", start, end, 3.0, topic="t", **rest)
+            made.run("kafka.topic.replication_factor", start, end, 2.0, topic="t", **rest)
+            made.run("kafka.topic.min_insync_replicas", start, end, 2.0, topic="t", **rest)
+            for family in ("min_isr", "topology", "client_rates", "quota_limits", "offsets"):
+                made.scrape(family, start, end, **rest)
+            made.run(QUOTA, start, end, 1e6, user="u", **rest)
+            made.run(QUOTA, start, end, 1e6, user="idle", **rest)
+            made.counter("kafka.topic.remote_copy.bytes", start, end, 50.0, topic="t", **rest)
+            made.run("kafka.topic.remote_log_size.bytes", start, end, 7.0, topic="t", **rest)
+        made.run(ISR, hour + 100, hour + 160, 1.0, topic="t", partition=0, **rest)
+        made.zeros(ISR, hour, hour + 100, "t", [0], **rest)
+        made.zeros(ISR, hour + 160, hour + 600, "t", [0], **rest)
+        made.run(RATE, hour, hour + 60, 900_000.0, user="u", **rest)
+        made.run(RATE, hour, hour + 60, 800_000.0, source="broker-2", user="u", **rest)
+        made.run(THROTTLE, hour, hour + 60, 500.0, user="u", tail=20, **rest)
+    for start, low in ((0.0, 7200.0), (300.0, 1800.0)):
+        made.run(HEADROOM, start, start + 300, low, group="slow", topic="t", partition=0, **rest)
+        made.run(HEADROOM, start, start + 300, 7200.0, group="slow", topic="t", partition=1, **rest)
+        made.run(HEADROOM, start, start + 300, 60.0 if not start else None, group="saved",
+                 topic="t", partition=0, **rest)  # fmt: skip
+    return made
+
+
+@pytest.fixture(scope="module")
+def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("facts")
+    batch().commit(folder)
+    other = Batch(agent="agent-2")
+    other.zeros(ISR, 0.0, 300.0, "other", [0, 1], cluster="cluster-b")
+    other.scrape("min_isr", 0.0, 300.0, cluster="cluster-b")
+    other.commit(folder)
+    rollups.quick(spark, folder, of=ALL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, root: Path) -> dict[str, Any]:
+    """From 10:00 to 12:00, of which 12:00 to 13:00 in Berlin are business hours."""
+    calendar = business_hours.Calendar("Europe/Berlin", business_hours.parse("Mon-Fri 12:00-13:00"))
+    period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T12:00:00Z")
+    return reports.facts(
+        spark, lakes.at(str(root)), slo.load(), period, cluster="cluster-a", calendar=calendar
+    )
+
+
+def of_topic(objectives: Any, topic: str = "t") -> Any:
+    (objective,) = [one for one in objectives if one["name"] == "min-isr"]
+    (subject,) = [one for one in objective["subjects"] if one["topic"] == topic]
+    return subject
+
+
+def test_business_hours_are_a_part_of_all_hours(told: dict[str, Any]):
+    whole, part = (of_topic(one["objectives"]) for one in (told, told["business_hours"]))
+    assert told["business_hours"]["spans"] == [["2026-11-16T11:00:00Z", "2026-11-16T12:00:00Z"]]
+    assert (whole["bad_us"], part["bad_us"]) == (120 * SECOND, 60 * SECOND)
+    assert (whole["good_us"], part["good_us"]) == (1080 * SECOND, 540 * SECOND)
+    assert part["expected_us"] == 3600 * SECOND
+    assert part["unknown_us"] == 3000 * SECOND
+
+
+def test_what_the_remote_store_holds_and_took(told: dict[str, Any]):
+    (row,) = told["tiering"]["topics"]
+    assert (row["topic"], row["uploaded_bytes"], row["read_bytes"]) == ("t", 200.0, None)
+    assert row["stored_byte_seconds"] == 7.0 * 1200
+
+
+def test_what_asks_to_be_tidied_up(told: dict[str, Any]):
+    found = told["hygiene"]
+    assert [row["topic"] for row in found["no_spare_replica"]] == ["t"]
+    assert found["replication_one"] == []
+    assert [row["user"] for row in found["unused_quotas"]] == ["idle"]
+    (near,) = found["near_quota"]
+    assert (near["user"], near["rate_max_of_a_broker"], near["share"]) == ("u", 900_000.0, 0.9)
+    assert near["suggested_at_least"] is True
+    (slow,) = found["overtaken"]
+    assert (slow["group"], slow["least_seconds"]) == ("slow", 1800.0), "its worst partition, last"
+    assert slow["as_of"] == "2026-11-16T10:10:00Z"
+
+
+def test_the_same_period_is_no_week(told: dict[str, Any]):
+    assert told["week"] is None
+    assert told["time_zone"] == "Europe/Berlin"
+    assert told["restated"] is None, "nothing was ever published"
+
+
+def test_a_week_of_another_zone_has_the_same_figures(spark: SparkSession, root: Path):
+    lake, weeks = lakes.at(str(root)), {}
+    for zone in ("UTC", "Europe/Berlin", "Asia/Kolkata"):
+        calendar = business_hours.Calendar(zone)
+        period = periods.week("2026-W47", calendar.zone)
+        told = reports.facts(
+            spark, lake, slo.load(), period, cluster="cluster-a", calendar=calendar
+        )
+        weeks[zone] = told
+    assert {told["week"]["iso"] for told in weeks.values()} == {"2026-W47"}
+    assert [told["from"] for told in weeks.values()] == [
+        "2026-11-16T00:00:00Z", "2026-11-15T23:00:00Z", "2026-11-15T18:30:00Z",
+    ]  # fmt: skip
+    bad = {zone: of_topic(told["objectives"])["bad_us"] for zone, told in weeks.items()}
+    assert set(bad.values()) == {120 * SECOND}
+    under = {told["min_isr"]["topics"][0]["under_us"] for told in weeks.values()}
+    assert under == {120 * SECOND}
+    for told in weeks.values():
+        (line,) = [one for one in told["timelines"] if one["name"] == "under_min_isr"]
+        assert line["points"][0][0] >= told["from"]
+        assert sum(point[1] or 0 for point in line["points"]) > 0
+
+
+def test_a_figure_that_was_published_otherwise_stands_beside_the_new_one(
+    spark: SparkSession, root: Path
+):
+    lake, period = lakes.at(str(root)), periods.span("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z")
+    wanted = slo.load()
+    now = micros(24 * HOUR)
+    found = [one for one in sla.read(spark, lake, wanted, period, now)
+             if one.subject.cluster == "cluster-a"]  # fmt: skip
+    older = [
+        dataclasses.replace(one, times=one.times._replace(bad_us=1)) if one.subject.topic else one
+        for one in found
+    ]
+    sla.publish(spark, lake, older, period)
+    told = reports.facts(spark, lake, wanted, period, cluster="cluster-a")
+    restated = {row["objective"]: row for row in told["restated"] if row["topic"] == "t"}
+    assert restated["min-isr"]["before"]["bad_us"] == 1
+    assert restated["min-isr"]["now"]["bad_us"] == 60 * SECOND
+    assert all(row["topic"] == "t" for row in told["restated"])
+    sla.publish(spark, lake, found, period)
+    again = reports.facts(spark, lake, wanted, period, cluster="cluster-a")
+    (row,) = [one for one in again["restated"] if one["objective"] == "min-isr"]
+    assert (row["before"]["bad_us"], row["before"]["statement"]) == (1, 1), "the old one stays"
+
+
+def test_every_cluster_and_a_team_by_one_command_each(
+    spark: SparkSession, root: Path, tmp_path: Path
+):
+    assert spark is not None
+    folder = tmp_path / "clusters"
+    span = [
+        "--from",
+        "2026-11-16T11:00",
+        "--to",
+        "2026-11-16T13:00",
+        "--time-zone",
+        "Europe/Berlin",
+    ]
+    done = CliRunner().invoke(main, ["report", str(root), *span, "--every-cluster", str(folder)])
+    assert done.exit_code == 0, done.stderr
+    written = {json.loads(one.read_text())["cluster"] for one in folder.iterdir()}
+    assert written == {"cluster-a", "cluster-b"}
+    summed = CliRunner().invoke(main, ["summary", *map(str, sorted(folder.iterdir()))])
+    assert summed.exit_code == 0, summed.stderr
+    assert len(summed.stdout.splitlines()) == 2
+    owners = tmp_path / "owners.yaml"
+    owners.write_text("owners: [{team: red, topics: [t]}, {team: blue, users: [u]}]")
+    team = ["--cluster", "cluster-a", "--owners", str(owners), "--team", "blue", "--json", "-"]
+    done = CliRunner().invoke(main, ["report", str(root), *span, *team])
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["from"] == "2026-11-16T10:00:00Z", "an instant without an offset is of the zone"
+    assert told["min_isr"]["topics"] == []
+    (client,) = told["throttling"]["clients"]
+    assert (client["user"], client["team"]) == ("u", "blue")
+    assert [row["team"] for row in told["owners"]["accounts"]] == ["blue"]

@@ -1,0 +1,208 @@
+"""Time zones and business hours: which instants they are, also where summer begins and ends."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakehouse import business_hours, periods, zones
+from lakehouse.errors import PeriodError
+from lakehouse.lake import Lake
+from lakehouse.report import words
+from lakehouse.report.business import disjoint, outside
+from lakehouse.report.gather import Gold
+from lakehouse.report.ticks import ticks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BERLIN = zones.named("Europe/Berlin")
+HOUR = dt.timedelta(hours=1)
+
+
+def told(spans: Sequence[periods.Period]) -> list[str]:
+    return [f"{one.start:%a %d %H:%M} {(one.end - one.start) // HOUR}h" for one in spans]
+
+
+@pytest.mark.parametrize(
+    "name", ["Europe/Atlantis", "", "../../etc/passwd", "Europe", "\x00", "UTC "]
+)
+def test_no_such_zone_is_one_line(name: str):
+    with pytest.raises(PeriodError, match="write one such as Europe/Berlin") as caught:
+        zones.named(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_week_of_berlin_begins_and_ends_at_its_own_midnight():
+    week = periods.week("2026-W47", BERLIN)
+    assert week.start == dt.datetime(2026, 11, 15, 23, tzinfo=dt.UTC)
+    assert week.end == dt.datetime(2026, 11, 22, 23, tzinfo=dt.UTC)
+    assert week.grain == "span", "gold's weeks are those of UTC"
+    assert periods.week_of(week.start, BERLIN) == week
+    assert periods.week_name(week, BERLIN) == "2026-W47"
+    assert periods.week_name(week) is None
+
+
+@pytest.mark.parametrize(("week", "hours"), [("2026-W13", 167), ("2026-W43", 169)])
+def test_the_week_in_which_the_clock_is_set_has_its_true_length(week: str, hours: int):
+    assert periods.week(week, BERLIN).microseconds == hours * 3600 * 1_000_000
+
+
+def test_a_zone_like_utc_has_weeks_of_gold():
+    assert periods.week("2026-W47", zones.named("Atlantic/Reykjavik")).grain == "1w"
+
+
+def test_an_instant_without_an_offset_is_of_the_zone():
+    span = periods.span("2026-07-01T10:00", "2026-07-01T10:00Z", BERLIN)
+    assert (span.start.hour, span.end.hour) == (8, 10)
+
+
+def test_business_hours_of_a_week():
+    week = periods.week("2026-W47", BERLIN)
+    hours = business_hours.parse("Mon-Fri 08:00-18:00,  Sat 09:00-13:00")
+    assert hours.text == "Mon-Fri 08:00-18:00, Sat 09:00-13:00"
+    assert told(hours.within(week, BERLIN)) == [
+        "Mon 16 07:00 10h", "Tue 17 07:00 10h", "Wed 18 07:00 10h", "Thu 19 07:00 10h",
+        "Fri 20 07:00 10h", "Sat 21 08:00 4h",
+    ]  # fmt: skip
+
+
+def test_hours_over_midnight_come_from_the_day_before_and_are_cut_at_the_period():
+    day = periods.span("2026-11-17T00:00Z", "2026-11-18T00:00Z")
+    hours = business_hours.parse("Mon-Tue 22:00-06:00")
+    assert told(hours.within(day, dt.UTC)) == ["Tue 17 00:00 6h", "Tue 17 22:00 2h"]
+
+
+def test_hours_that_overlap_or_touch_are_one():
+    day = periods.span("2026-11-17T00:00Z", "2026-11-18T00:00Z")
+    hours = business_hours.parse("Tue 08:00-12:00, Tue 12:00-14:00, Mon-Sun 13:00-15:00")
+    assert told(hours.within(day, dt.UTC)) == ["Tue 17 08:00 7h"]
+
+
+@pytest.mark.parametrize(("day", "length"), [("2026-03-29", 23), ("2026-10-25", 25)])
+def test_a_whole_day_has_the_hours_it_has(day: str, length: int):
+    date = dt.date.fromisoformat(day)
+    start, end = (zones.midnight(date + dt.timedelta(days=n), BERLIN) for n in (0, 1))
+    (whole,) = business_hours.parse("Mon-Sun 00:00-24:00").within(
+        periods.Period(start, end), BERLIN
+    )
+    assert (whole.end - whole.start) // HOUR == length
+
+
+def test_days_go_round_the_week():
+    (rule,) = business_hours.parse("Sat-Mon 08:00-09:00").rules
+    assert rule.days == {5, 6, 0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "always",
+        "Mon-Fri",
+        "Mon-Fri 8-18",
+        "Mo 08:00-18:00",
+        "Mon 08:00-24:30",
+        "Mon 25:00-26:00",
+    ],
+)
+def test_hours_that_are_none_are_one_line(text: str):
+    with pytest.raises(PeriodError, match="business hours"):
+        business_hours.parse(text)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=8),
+    st.sampled_from(["Mon-Sun 00:00-24:00", "Mon-Fri 08:00-18:00", "Sat 22:00-04:00"]),
+    st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York"]),
+)
+def test_no_instant_counts_twice(spans: list[tuple[int, int]], text: str, zone: str):
+    week = periods.week("2026-W43", zones.named(zone))
+    found = business_hours.parse(text).within(week, zones.named(zone))
+    assert sum(one.microseconds for one in found) <= week.microseconds
+    assert all(a.end < b.start for a, b in itertools.pairwise(found))
+    given_ = sorted((week.start + a * HOUR, week.start + (a + b) * HOUR) for a, b in spans)
+    apart = disjoint([periods.Period(*one) for one in given_])
+    assert all(a.end <= b.start for a, b in itertools.pairwise(apart))
+    covered = {one for a, b in given_ for one in _hours(a, b)}
+    assert {one for span in apart for one in _hours(span.start, span.end)} == covered
+
+
+def _hours(start: dt.datetime, end: dt.datetime) -> list[dt.datetime]:
+    return [start + HOUR * n for n in range((end - start) // HOUR)]
+
+
+def test_what_does_not_count_is_all_of_the_period_but_business_hours():
+    week = periods.week("2026-W47")
+    hours = business_hours.parse("Mon-Fri 08:00-18:00").within(week, dt.UTC)
+    rest = [(one.start_us, one.end_us) for one in outside(hours, week)]
+    assert len(rest) == 6, "four nights, a morning and an evening with the weekend"
+    assert sum(end - start for start, end in rest) == (168 - 50) * 3600 * 1_000_000
+    inside = [(periods.micros(one.start), periods.micros(one.end)) for one in hours]
+    edges = sorted([*rest, *inside])
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(edges))
+    assert (edges[0][0], edges[-1][1]) == (periods.micros(week.start), periods.micros(week.end))
+
+
+def test_without_business_hours_nothing_counts():
+    week = periods.week("2026-W47")
+    (all_,) = outside([], week)
+    assert all_.overlaps(week)
+    assert all_.end_us - all_.start_us == week.microseconds
+
+
+def test_instants_are_said_in_the_zone_and_which_one_where_the_clock_shows_it_twice():
+    with words.shown_in(BERLIN):
+        assert words.day_and_time("2026-07-01T10:00:00Z") == "Wed 1 Jul 12:00:00".replace(
+            " ", "\xa0"
+        )
+        both = [words.day_and_time(f"2026-10-25T0{hour}:30:00Z") for hour in (0, 1)]
+        assert [one.split("\xa0", 3)[3] for one in both] == ["02:30:00\xa0CEST", "02:30:00\xa0CET"]
+        assert words.period("2026-11-15T23:00:00Z", "2026-11-22T23:00:00Z") == (
+            "Monday 16 November 2026, 00:00 to Monday 23 November 2026, 00:00 Europe/Berlin"
+        )
+    assert words.day_and_time("2026-07-01T10:00:00Z").endswith("10:00:00"), "UTC again"
+
+
+def test_marks_of_the_axis_are_round_by_the_clock_that_is_shown():
+    week = periods.week("2026-W43", BERLIN)
+    with words.shown_in(BERLIN):
+        days = ticks_of((week.start, week.end), 9)
+        assert [label for _, label in days] == [f"{n} Oct" for n in range(19, 27)]
+        assert {words.local(tick).hour for tick, _ in days} == {0}
+        night = zones.midnight(dt.date(2026, 10, 25), BERLIN)
+        hours = ticks_of((night, night + 8 * HOUR), 9)
+        assert [label for _, label in hours] == [f"0{n}:00" for n in range(8)]
+        assert len({b - a for (a, _), (b, _) in itertools.pairwise(hours)}) == 2
+    with words.shown_in(zones.named("Asia/Kolkata")):
+        ticks = ticks_of((night, night + 8 * HOUR), 9)
+        assert all(label.endswith(":00") for _, label in ticks)
+
+
+@given(st.integers(1, 200_000), st.sampled_from([5, 9]))
+def test_there_is_room_for_all_marks(minutes: int, most: int):
+    start = dt.datetime(2026, 10, 20, 3, 7, tzinfo=dt.UTC)
+    within = (start, start + dt.timedelta(minutes=minutes))
+    found = ticks_of(within, most)
+    assert len(found) <= most + 1
+    assert all(within[0] <= tick <= within[1] for tick, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "grain"),
+    [
+        ("2026-11-15T23:00Z", "2026-11-22T23:00Z", "1h"),
+        ("2026-11-15T18:30Z", "2026-11-22T18:30Z", "5m"),  # a week of Kolkata
+        ("2026-11-15T00:00Z", "2026-12-15T00:00Z", "1d"),
+        ("2026-11-15T23:00Z", "2026-12-15T23:00Z", "1h"),
+        ("2026-11-15T00:00Z", "2026-11-16T00:00Z", "5m"),
+    ],
+)
+def test_a_drawing_is_made_of_whole_windows(start: str, end: str, grain: str):
+    no_spark: Any = None
+    assert Gold(no_spark, Lake("l"), "c", periods.span(start, end), 300).chart_grain == grain

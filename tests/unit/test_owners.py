@@ -1,0 +1,244 @@
+"""Who owns what, what that costs, and one team's part of the facts."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakehouse import owners
+from lakehouse.errors import OwnersError
+from lakehouse.owners import Owner
+from lakehouse.prices import Prices
+from lakehouse.report.owned import labelled
+from lakehouse.report.page import render
+from lakehouse.report.team import of_team
+from tests import sample_facts
+from tests.page_reader import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = """
+owners:
+  - team: payments
+    owner: Ada Example
+    tier: gold
+    topics: ["orders", "pay*"]
+    clients: ["bulk-*", "billing"]
+    groups: [nightly]
+  - team: storage
+    topics: "a[ru]*"
+    users: ["carol"]
+prices:
+  currency: EUR
+  stored_gib_month: 30
+  read_gib: 2
+"""
+GIB = 1024**3
+
+
+def loaded(folder: Path, text: str = FILE) -> owners.Owners:
+    file = folder / "owners.yaml"
+    file.write_text(text)
+    return owners.load(file)
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> sample_facts.Facts:
+    made = sample_facts.demo()
+    made["tiering"] = {
+        "topics": [
+            {"topic": "archive", "uploaded_bytes": 5.0 * GIB, "read_bytes": 3.0 * GIB,
+             "stored_byte_seconds": GIB * 86_400.0 * 10, "unknown_us": 7},
+            {"topic": "audit-log", "uploaded_bytes": None, "read_bytes": None,
+             "stored_byte_seconds": GIB * 86_400.0, "unknown_us": 0},
+        ]
+    }  # fmt: skip
+    return labelled(made, loaded(tmp_path))
+
+
+def account(facts: sample_facts.Facts, team: str | None) -> sample_facts.Facts:
+    (found,) = [one for one in facts["owners"]["accounts"] if one["team"] == team]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("row", "team"),
+    [
+        ({"topic": "orders"}, "payments"),
+        ({"topic": "orders2"}, None),
+        ({"topic": "Orders"}, None),
+        ({"topic": "payments"}, "payments"),
+        ({"topic": "archive"}, "storage"),
+        ({"topic": "apple"}, None),
+        ({"client_id": "bulk-loader", "user": None}, "payments"),
+        ({"client_id": "reporter", "user": "carol"}, "storage"),
+        ({"client_id": "bulk-loader", "user": "carol"}, "payments"),
+        ({"group": "nightly", "topic": "archive"}, "payments"),
+        ({"group": "other", "topic": "orders"}, None),
+        ({"source": "broker-1"}, None),
+        ({}, None),
+    ],
+)
+def test_the_first_entry_that_matches_owns_a_row(tmp_path: Path, row: dict, team: str | None):
+    assert loaded(tmp_path).of(row).team == team
+
+
+def test_all_labels_are_told(tmp_path: Path):
+    assert loaded(tmp_path).of({"topic": "orders"}) == Owner("payments", "Ada Example", "gold")
+
+
+@given(st.text())
+def test_any_name_can_be_asked_for(name: str):
+    rule = owners.Rule(Owner("t"), {"topic": owners._pattern("topics", ["*"])})
+    assert owners.Owners((rule,)).of({"topic": name}).team == "t"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "there is no list under owners"),
+        ("owners: {}", "there is no list under owners"),
+        ("owners: [", "no YAML"),
+        ("owners:\n- team: a\n  topics: ['x']\n- team: b\n  topcs: ['x']\n",
+         "line 4: an entry has no 'topcs', but team"),
+        ("owners:\n- topics: ['x']\n", "line 2: an entry has one of team, owner, tier"),
+        ("owners:\n- team: a\n", "line 2: an entry has one of topics, clients"),
+        ("owners:\n- team: a\n  topics: [1]\n", "topics is a pattern or a list of patterns"),
+        ("owners:\n- team: [a]\n  topics: ['x']\n", "team is a name"),
+        ("owners:\n- nobody\n", "line 2: an entry has keys"),
+        ("owners: []\nprice: {}\n", "the file has no 'price', but owners, prices"),
+        ("owners: []\nprices: {}\n", "prices has a currency"),
+        ("owners: []\nprices: {currency: EUR, read_gib: -1}\n", "read_gib is a price of 0 or more"),
+        ("owners: []\nprices: {currency: EUR, read_gb: 1}\n", "prices has no 'read_gb'"),
+        ("owners: !!python/object/apply:os.system ['true']\n", "no YAML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line_that_says_where(tmp_path: Path, text: str, told: str):
+    with pytest.raises(OwnersError) as caught:
+        loaded(tmp_path, text)
+    assert told in str(caught.value)
+    assert str(tmp_path / "owners.yaml") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path):
+    with pytest.raises(OwnersError, match="No such file or directory"):
+        owners.load(tmp_path / "none.yaml")
+
+
+def test_an_account_adds_up_what_is_known_and_says_what_is_not(facts: sample_facts.Facts):
+    mine = account(facts, "payments")
+    second = sample_facts.SECOND
+    assert (mine["topics"], mine["clients"], mine["groups"]) == (2, 2, 1)
+    assert (mine["throttled_us"], mine["throttled_low_us"], mine["throttled_high_us"]) == (
+        95 * second, 61 * second, 121 * second,
+    )  # fmt: skip
+    assert (mine["offsets_low"], mine["offsets_high"]) == (12_400, 12_431)
+    assert mine["not_known"] == {"clients": 0, "topics": 0, "groups": 1}
+    theirs = account(facts, "storage")
+    assert theirs["not_known"]["topics"] == 1
+    assert theirs["read_bytes"] == 3 * GIB
+    assert theirs["unknown_us"] == 20 * second + 7
+    assert account(facts, None)["clients"] == 1, "what nobody owns is counted, too"
+    assert facts["owners"]["accounts"][-1]["team"] is None
+
+
+def test_cost_is_prices_times_amounts(facts: sample_facts.Facts):
+    # 11 GiB days are 11/30 GiB months at 30, and 3 GiB were read at 2; uploads have no price.
+    assert account(facts, "storage")["cost"] == pytest.approx(11 + 6)
+    assert account(facts, "payments")["cost"] == 0
+
+
+def test_a_cost_of_which_nothing_is_known_is_not_zero():
+    row = {"topic": "t", "uploaded_bytes": None, "read_bytes": None, "stored_byte_seconds": None}
+    made = labelled({"tiering": {"topics": [row]}}, owners.Owners((), Prices("EUR", 1.0)))
+    (one,) = made["owners"]["accounts"]
+    assert one["cost"] is None
+    assert one["stored_byte_seconds"] is None
+
+
+def test_what_nobody_looked_at_is_not_zero(tmp_path: Path):
+    made = labelled(sample_facts.silent_week(), loaded(tmp_path))
+    one = account(made, "payments")
+    assert one["topics"] == 2
+    assert one["throttled_us"] is one["uploaded_bytes"] is one["offsets_low"] is one["cost"] is None
+
+
+def test_nothing_given_is_changed(tmp_path: Path):
+    given = sample_facts.demo()
+    before = deepcopy(given)
+    of_team(labelled(given, loaded(tmp_path)), "payments")
+    assert given == before
+
+
+def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
+    mine = of_team(facts, "storage")
+    assert [one["topic"] for one in mine["min_isr"]["topics"]] == ["audit-log"]
+    assert mine["min_isr"]["partitions"] == mine["min_isr"]["brokers"] == []
+    assert [one["client_id"] for one in mine["throttling"]["clients"]] == ["reporter"]
+    verdicts = {one["objective"]: (one["verdict"], one["subjects"]) for one in mine["verdicts"]}
+    assert verdicts == {"min-isr": ("met", 1), "tier-lag": ("uncertain", 1), "remote": ("met", 1)}
+    assert mine["verdicts"][0]["objective"] == "tier-lag", "worst first"
+    drawn = {(one["name"], one["subject"]) for one in mine["timelines"]}
+    assert drawn == {
+        ("coverage", None), ("copy_lag_bytes", "archive"), ("delete_lag_bytes", "archive")
+    }  # fmt: skip
+    assert mine["coverage"] == facts["coverage"]
+    assert [one["kind"] for one in mine["events"]] == ["source_restart"], "it is of all"
+    assert [one["team"] for one in mine["owners"]["accounts"]] == ["storage"]
+
+
+def test_a_group_makes_no_topic_of_another_team_its_own(facts: sample_facts.Facts):
+    facts["timelines"].append({**facts["timelines"][3], "subject": "clicks"})
+    drawn = {one["subject"] for one in of_team(facts, "payments")["timelines"]}
+    assert "clicks" not in drawn
+
+
+def test_no_such_team_and_no_owners_are_one_line(facts: sample_facts.Facts):
+    with pytest.raises(OwnersError, match="those that do: payments, storage"):
+        of_team(facts, "sales")
+    with pytest.raises(OwnersError, match="no owners; name their file"):
+        of_team(sample_facts.demo(), "payments")
+
+
+def test_the_page_has_a_section_and_a_column_of_teams(facts: sample_facts.Facts):
+    page = read(render(facts))
+    section = page.one("section", id="owners")
+    (body,) = section.all("tbody")
+    first, second, *_, last = [one.text for one in body.all("tr")]
+    assert first.startswith("payments Ada Example tier gold2211 m 35 s (1 m 1 s to 2 m 1 s)")
+    assert "1 group not known" in first
+    assert second.startswith("storage")
+    assert "375.5 MiB months" in second
+    assert last.startswith("nobody")
+    assert "Nobody owns" in section.one("p", class_="answer").text
+    topics = page.one("section", id="min-isr").one("table")
+    assert [one.text for one in topics.one("thead").all("th")][-1] == "Team"
+    orders = next(one for one in topics.all("tr") if one.text.startswith("orders"))
+    assert orders.text.endswith("payments")
+
+
+def test_without_owners_there_is_neither():
+    page = read(render(sample_facts.demo()))
+    assert not list(page.all("section", id="owners"))
+    assert "Team" not in {one.text for one in page.all("th")}
+
+
+def test_a_teams_page_says_whose_it_is(facts: sample_facts.Facts):
+    page = read(render(of_team(facts, "payments")))
+    assert page.one("p", class_="cluster").text.startswith("Team payments · Cluster ")
+    assert "archive" not in page.one("main").raw
+
+
+def test_evil_labels_stay_text():
+    rule = owners.Rule(Owner(*sample_facts.EVIL[:3]), {"topic": owners._pattern("topics", ["*"])})
+    made = labelled(sample_facts.hostile(), owners.Owners((rule,), Prices("<b>EUR")))
+    page = read(render(made))
+    assert not list(page.all("b", onmouseover="alert(1)"))
+    assert sample_facts.EVIL[0] in page.one("section", id="owners").raw
+    assert "<b>EUR" in page.one("section", id="owners").raw

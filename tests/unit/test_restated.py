@@ -1,0 +1,103 @@
+"""The old figure beside the new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakehouse.report.owned import labelled
+from lakehouse.report.page import render
+from lakehouse.report.restated import FIGURES, SUBJECT, changed
+from lakehouse.report.team import of_team
+from tests import sample_facts
+from tests.page_reader import read
+from tests.unit.test_owners import loaded
+
+AT = 1_800_000_000_000_000
+
+
+def published(facts: sample_facts.Facts, statement: int = 1, **other: Any) -> list[dict[str, Any]]:
+    """Every figure of the facts as gold/sla has it."""
+    return [
+        {
+            "objective": one["name"],
+            **{name: subject.get(name) for name in SUBJECT},
+            **{name: subject.get(name) for name in FIGURES},
+            "statement": statement,
+            "stated_at": AT + statement,
+            **other,
+        }
+        for one in facts["objectives"]
+        for subject in one["subjects"]
+    ]
+
+
+def with_late_data() -> sample_facts.Facts:
+    """Where one topic was published as met, and is missed now."""
+    facts = sample_facts.demo()
+    rows = published(facts)
+    was = next(row for row in rows if row["topic"] == "orders")
+    was |= {"bad_us": 0, "attainment": 1.0, "attainment_low": 0.94, "attainment_high": 1.0,
+            "unknown_us": 20_000_000, "verdict": "met"}  # fmt: skip
+    facts["restated"] = changed(facts["objectives"], rows)
+    return facts
+
+
+def test_what_was_published_and_is_the_same_is_not_restated():
+    facts = sample_facts.demo()
+    assert changed(facts["objectives"], published(facts)) == []
+    assert changed(facts["objectives"], []) == []
+
+
+def test_the_old_figure_stands_beside_the_new():
+    (one,) = with_late_data()["restated"]
+    assert (one["objective"], one["topic"]) == ("min-isr", "orders")
+    assert (one["before"]["verdict"], one["now"]["verdict"]) == ("met", "missed")
+    assert one["before"]["attainment"] == 1.0
+    assert one["now"]["bad_us"] == 71_400_000
+    assert one["before"]["stated_at"] == "2027-01-15T08:00:00.000001Z"
+
+
+def test_of_several_the_last_that_differs_is_the_old_one():
+    facts = sample_facts.demo()
+    rows = [
+        *published(facts, 3),  # as it is now
+        *published(facts, 1, bad_us=1),
+        *published(facts, 2, bad_us=2),
+    ]
+    found = changed(facts["objectives"], rows)
+    assert {row["before"]["bad_us"] for row in found} == {2}
+    assert {row["before"]["statement"] for row in found} == {2}
+
+
+def test_a_subject_that_was_never_published_is_not_restated():
+    facts = sample_facts.demo()
+    rows = [row for row in published(facts, bad_us=-1) if row["topic"] != "orders"]
+    assert "orders" not in {row["topic"] for row in changed(facts["objectives"], rows)}
+
+
+def test_the_page_says_so_at_its_head_and_shows_both():
+    page = read(render(with_late_data()))
+    assert "Restated: 1 of its figures was published otherwise" in page.one("header").text
+    section = page.one("section", id="restated")
+    assert section.one("p", class_="answer").text == (
+        "1 figure of this period changed after it was published, 1 verdict with it."
+    )
+    (row,) = section.one("tbody").all("tr")
+    cells = [one.text for one in row.children if not isinstance(one, str)]
+    assert cells[0] == "topic orders"
+    assert cells[3:] == [
+        "100 % (94 % to 100 %), 20 s unknown", "met",
+        "79 % (73.91 % to 80.53 %), 20 s unknown", "missed",
+    ]  # fmt: skip
+
+
+def test_a_page_of_which_nothing_changed_says_nothing():
+    for told in (None, []):
+        page = read(render(sample_facts.demo() | {"restated": told}))
+        assert "Restated" not in page.raw
+
+
+def test_a_team_sees_its_own_restatements(tmp_path):
+    facts = labelled(with_late_data(), loaded(tmp_path))
+    assert facts["restated"][0]["team"] == "payments"
+    assert of_team(facts, "storage")["restated"] == []

@@ -1,0 +1,121 @@
+"""Several clusters at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lakehouse.cli import main
+from lakehouse.commands.common import file_stem
+from lakehouse.report.summary import headline, render, summary
+from tests import sample_facts
+from tests.page_reader import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fleet() -> list[sample_facts.Facts]:
+    return [
+        sample_facts.quiet_week() | {"cluster": "calm", "time_zone": "Europe/Berlin"},
+        sample_facts.demo() | {"cluster": sample_facts.EVIL[0]},
+        sample_facts.silent_week() | {"cluster": "mute"},
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    made = []
+    for number, one in enumerate(fleet()):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps(one))
+        made.append(str(file))
+    return made
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["summary", *arguments])
+
+
+def test_the_worst_cluster_comes_first():
+    told = summary(fleet())
+    assert [one["verdict"] for one in told["clusters"]] == ["missed", "no_data", "met"]
+    assert headline(told["clusters"]).replace("\u00a0", " ") == (
+        "Of 3 clusters: 1 missed an objective, 1 not known."
+    )
+
+
+def test_a_fleet_of_which_all_is_well_says_so():
+    assert headline(summary(fleet()[:1])["clusters"]).replace("\u00a0", " ") == (
+        "1 cluster: every objective is met."
+    )
+
+
+def test_the_page_has_clusters_by_objectives_and_each_ones_findings():
+    page = read(render(summary(fleet()), {"calm": "pages/calm.html"}))
+    table = page.one("table")
+    heads = [one.text for one in table.one("thead").all("th")]
+    assert heads[0] == "Cluster"
+    assert heads[-2:] == ["Seen", "Week"]
+    rows = [[one.text for one in row.children if not isinstance(one, str)]
+            for row in table.one("tbody").all("tr")]  # fmt: skip
+    assert rows[0][0].startswith("<script>")
+    isr, remote = map(heads.index, ("Topics can be written to safely", "Remote reads succeed"))
+    assert [row[isr] for row in rows] == ["missed", "no data", "met"]
+    assert [row[remote] for row in rows] == ["met", "", ""], "it has no such objective"
+    assert [row[-2] for row in rows] == ["98.14 %", "0 %", "100 %"]
+    sections = list(page.one("main").all("section"))
+    assert "Group nightly lost 12,400 to 12,431 offsets" in sections[1].text
+    assert "Not known: nobody looked" in sections[2].text
+    assert "01:00 to Monday 16 November 2026, 01:00 Europe/Berlin" in sections[3].text
+    assert [one.attributes["href"] for one in page.one("main").all("a")] == ["pages/calm.html"]
+
+
+def test_a_page_of_hostile_clusters_needs_nothing_but_itself():
+    page = read(render(summary([sample_facts.hostile()]), {}))
+    assert len(list(page.all("script"))) == len(list(page.all("style"))) == 1
+    for node in page.all():
+        assert not [key for key in node.attributes if key.startswith("on") or key == "style"]
+
+
+def test_one_command_makes_the_summary_and_its_pages(files: list[str], tmp_path: Path):
+    html, pages = tmp_path / "out" / "index.html", tmp_path / "out" / "clusters"
+    told = tmp_path / "summary.json"
+    done = run(*files, "--html", str(html), "--pages", str(pages), "--json", str(told))
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split("  ")[0].strip() for line in lines] == ["missed", "no data", "met"]
+    links = re.findall(r'<h2 id="[^"]+"><a href="([^"]+)">', html.read_text(encoding="utf-8"))
+    assert len(links) == 3
+    for link in links:
+        assert (html.parent / link).read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert len(json.loads(told.read_text())["clusters"]) == 3
+
+
+def test_the_same_cluster_twice_is_a_mistake(files: list[str], tmp_path: Path):
+    again = tmp_path / "again.json"
+    again.write_text(json.dumps(fleet()[0]))
+    done = run(*files, str(again))
+    assert done.exit_code == 2
+    assert "are of the same cluster" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", "a/b", "\x00", "\ud800", "x" * 500, "."])
+def test_no_cluster_chooses_where_its_page_is_written(name: str):
+    assert re.fullmatch(r"[A-Za-z0-9-]{8,50}", file_stem(name))
+
+
+def test_clusters_of_like_names_have_files_of_their_own():
+    assert file_stem("a.b") != file_stem("a-b") != file_stem("A-b")
+
+
+@pytest.mark.parametrize("more", [["--html", "x.html"], ["--cluster", "c"], ["--json", "-"]])
+def test_every_cluster_goes_with_no_other_output(more: list[str]):
+    command = ["report", "s3://nowhere/lake", "--every-cluster", "folder", *more]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 2
+    assert "--every-cluster goes with a lake" in done.stderr
