@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import zones
 from lakehouse.errors import PeriodError
+from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period
 
 if TYPE_CHECKING:
@@ -69,15 +70,17 @@ class BusinessHours:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Whose clock counts.
+    """Whose clock counts, and what was planned.
 
     Attributes:
         time_zone: By its IANA name: which week is meant, and how instants are shown.
         business: When business is done there; None: nothing is said of it.
+        maintenance: What was planned; of objectives the figures without it are told, too.
     """
 
     time_zone: str = zones.UTC_NAME
     business: BusinessHours | None = None
+    maintenance: tuple[Maintenance, ...] = ()
 
     @property
     def zone(self) -> dt.tzinfo:

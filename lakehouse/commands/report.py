@@ -174,12 +174,10 @@ def _facts_of_lake(
     zone, hours = asked["time_zone"] or zones.UTC_NAME, asked["business_hours"]
     period = chosen(asked["week"], asked["start"], asked["end"], zone)
     business = None if hours is None else business_hours.parse(hours)
-    calendar = business_hours.Calendar(zone, business)
     planned = maintenance.load(asked["maintenance"]) if asked["maintenance"] else ()
+    calendar = business_hours.Calendar(zone, business, planned)
     spark, place = opened(lake, asked["gold"])
     meant = period(spark, place)
     for cluster in clusters(spark, place) if every else [asked["cluster"]]:
         tell("facts" if cluster is None else f"facts of {line(cluster)}")
-        yield facts(
-            spark, place, wanted, meant, cluster=cluster, maintenance=planned, calendar=calendar
-        )
+        yield facts(spark, place, wanted, meant, cluster=cluster, calendar=calendar)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
-    from lakehouse.maintenance import Maintenance
     from lakehouse.progress import Progress
     from lakehouse.slo import Objective
 
@@ -95,7 +94,6 @@ def facts(
     *,
     cluster: str | None = None,
     now: dt.datetime | None = None,
-    maintenance: tuple[Maintenance, ...] = (),
     calendar: Calendar = OF_UTC,
 ) -> dict[str, Any]:
     """The facts of a report over a period, which is widened to whole windows.
@@ -107,8 +105,7 @@ def facts(
         period: What the report is about.
         cluster: Which cluster; may be left out where the lake has one.
         now: Nothing is expected later than this; by default this instant.
-        maintenance: What was planned; of objectives the figures without it are told, too.
-        calendar: Whose week and hours are meant, and where instants are shown.
+        calendar: Whose week and hours are meant, where instants are shown, and what was planned.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -121,9 +118,10 @@ def facts(
     subjects = sla.subjects(spark, lake)
     cluster = _cluster(lake, cluster, {one.cluster for one in subjects})
     known = [one for one in subjects if one.cluster == cluster]
+    planned = calendar.maintenance
     plain = sla.Manner(window_seconds=window_seconds)
     asked = (period, micros(generated), known)
-    manner = replace(plain, own_windows=period.grain == WEEK, burns=True, maintenance=maintenance)
+    manner = replace(plain, own_windows=period.grain == WEEK, burns=True, maintenance=planned)
     promised = sla.read(spark, lake, objectives, *asked, manner)
     stated, others = sla.of_time(promised, objectives, period)
     stated += sla.read(spark, lake, others, *asked, plain)
@@ -143,7 +141,7 @@ def facts(
         "window_seconds": window_seconds,
         "verdicts": verdicts(objectives, promised),
         "objectives": judged,
-        "maintenance": [one.told() for one in maintenance if one.overlaps(period)],
+        "maintenance": [one.told() for one in planned if one.overlaps(period)],
         "restated": restated(gold, judged),
         "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
         "min_isr": min_isr(gold, known, stated),

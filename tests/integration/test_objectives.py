@@ -21,6 +21,7 @@ from lakehouse import lake as lakes
 from lakehouse import partition_time, periods, progress, sla, tables, upkeep
 from lakehouse.burn import PAIRS
 from lakehouse.burnt import Bad, burnt_us
+from lakehouse.business_hours import Calendar
 from lakehouse.cli import main
 from lakehouse.errors import ObjectiveError
 from lakehouse.maintenance import Maintenance
@@ -455,7 +456,7 @@ def test_facts_tell_objectives_over_their_windows_and_questions_over_the_week(
             lakes.create(spark, lake, table)
     planned = (Maintenance(START, START + HOUR, "disks"),)
     now = periods.instant(LATE)
-    told = facts(spark, lake, EVERY, WEEK, now=now, maintenance=planned)
+    told = facts(spark, lake, EVERY, WEEK, now=now, calendar=Calendar(maintenance=planned))
     by_name = {one["name"]: one for one in told["objectives"]}
     rolling = by_name["rolling"]
     assert (rolling["window"], rolling["from"]) == ("28d", "2026-10-26T00:00:00Z")
