@@ -55,16 +55,6 @@ def local_level(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
     return _ahead(frame["mean"], frame["mean_ci_lower"], frame["mean_ci_upper"])
 
 
-def ets(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
-    """statsmodels: simple exponential smoothing with additive errors."""
-    from statsmodels.tsa.exponential_smoothing.ets import ETSModel  # noqa: PLC0415
-
-    told = np.array([week for week in weeks if week is not None])
-    fitted = ETSModel(told, error="add").fit(disp=False)
-    frame = fitted.get_prediction(len(told), len(told) + ahead - 1).summary_frame(alpha=1 - LEVEL)
-    return _ahead(frame["mean"], frame["pi_lower"], frame["pi_upper"])
-
-
 def _statsforecast(name: str, **settings: Any) -> Callable[[Sequence[float | None], int], Any]:
     def forecast(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
         from statsforecast import models  # noqa: PLC0415
@@ -85,9 +75,7 @@ MODELS: Final = {
     "seasonal naive": seasonal_naive,
     "mean of all weeks": mean,
     "statsmodels local level": local_level,
-    "statsmodels ETS": ets,
     "statsforecast AutoETS": _statsforecast("AutoETS", season_length=1),
     "statsforecast AutoTheta": _statsforecast("AutoTheta", season_length=1),
     "statsforecast AutoARIMA": _statsforecast("AutoARIMA", season_length=1),
-    "statsforecast SES": _statsforecast("SimpleExponentialSmoothingOptimized"),
 }

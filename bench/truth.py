@@ -86,8 +86,9 @@ def report(
 def findings(seeds: Sequence[int], seen: list[Seen], told: list[dict[str, Any]]) -> Findings:
     """Every report compared with what was."""
     found = Findings(seen=seen)
-    for seed, facts in zip(seeds, told, strict=True):
-        found.judgements.append(judge(schedule(seed), facts))
+    for number, (seed, facts) in enumerate(zip(seeds, told, strict=True)):
+        unlooked = seen[number].unlooked if seen else None
+        found.judgements.append(judge(schedule(seed), facts, unlooked))
         found.floors_us.add(facts["detection_floor_us"])
     return found
 

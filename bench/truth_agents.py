@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import defaultdict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.truth_schedule import END_US, START_US, WARM_UP_US
 from bench.truth_sources import FAMILIES, Instants, Simulated
+from bench.truth_steps import Span
 from bench.truth_world import BROKERS, S
 from collector import catalogue
 from collector.delivery import Delivery
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.truth_schedule import Schedule
-    from bench.truth_steps import Span
 
 WINDOW_US: Final = tables.DEFAULT_WINDOW_SECONDS * S
 _SPOOL_BYTES: Final = 64 << 20
@@ -44,10 +45,12 @@ class Seen(NamedTuple):
         scrapes: Attempts that were recorded.
         apart_us: Per family, the longest time from a question to the next answer that was vouched
             for: nothing in between was looked at.
+        unlooked: Per broker, such times of the min ISR family that are longer than its cadence.
     """
 
     scrapes: int
     apart_us: dict[str, int]
+    unlooked: dict[int, list[Span]]
 
 
 def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
@@ -58,12 +61,13 @@ def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
         lake: Where it is delivered to.
         folder: Where the spools are.
     """
-    found = [_Agent(schedule, broker, lake, folder).live() for broker in BROKERS]
-    apart: dict[str, int] = {}
-    for one in found:
+    seen = Seen(0, {}, {})
+    for broker in BROKERS:
+        one = _Agent(schedule, broker, lake, folder).live()
+        seen = Seen(seen.scrapes + one.scrapes, seen.apart_us, seen.unlooked | one.unlooked)
         for family, us in one.apart_us.items():
-            apart[family] = max(apart.get(family, 0), us)
-    return Seen(sum(one.scrapes for one in found), apart)
+            seen.apart_us[family] = max(seen.apart_us.get(family, 0), us)
+    return seen
 
 
 class _Agent:
@@ -91,7 +95,8 @@ class _Agent:
             path = self._folder / f"{self._schedule.cluster}-{self._broker}-{spool}.db"
             with ExitStack() as things:
                 self._one_life(things, path, span, in_order=in_order)
-        return Seen(self._scrapes, dict(self._apart.longest_us))
+        unlooked = {self._broker: self._apart.spans["min_isr"]}
+        return Seen(self._scrapes, self._apart.longest_us, unlooked)
 
     def _lives(self) -> Iterator[tuple[Span, bool]]:
         start_us = START_US - WARM_UP_US + self._rng.randrange(20 * S)
@@ -170,6 +175,7 @@ class _Apart:
 
     def __init__(self) -> None:
         self.longest_us: dict[str, int] = {}
+        self.spans: defaultdict[str, list[Span]] = defaultdict(list)
         self._asked_us: dict[str, int] = {}
 
     def note(self, task: Task, asked_us: int, answered_us: int, outcome: str) -> None:
@@ -182,3 +188,5 @@ class _Apart:
         if before_us is not None and asked_us - before_us <= 2.5 * task.interval_us:
             apart_us = answered_us - before_us
             self.longest_us[name] = max(self.longest_us.get(name, 0), apart_us)
+            if apart_us > task.interval_us:
+                self.spans[name].append((before_us, answered_us))

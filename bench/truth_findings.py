@@ -49,7 +49,7 @@ class Findings:
     def wrong(self) -> list[str]:
         """Whatever a report states that is not so, in words."""
         missed = [_say(check) for check in self.checks if not check.contained]
-        return missed + [text for one in self.judgements for text in one.unsound]
+        return missed + [text for one in self.judgements for text in (*one.unsound, *one.missed)]
 
     def figures(self) -> dict[str, Any]:
         """For machines; shares are rounded down, so that 100 is all."""
@@ -67,6 +67,7 @@ class Findings:
             "contained_percent": _percent(check.contained for check in self.checks),
             "contained_however_short_percent": _percent(check.strictly for check in self.checks),
             "unsound_incidents": sum(len(one.unsound) for one in self.judgements),
+            "missed_incidents": sum(len(one.missed) for one in self.judgements),
             "width_intervals": _mean(widths),
             "width_intervals_max": round(max(widths, default=0.0), 2),
             "incidents_measured": sum(one.truth.incidents for one in measured(self.checks)),

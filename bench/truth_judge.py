@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bench import truth_true
 from bench.truth_schedule import LAGS
-from bench.truth_steps import clipped, united, without
+from bench.truth_steps import Span, clipped, united, without
 from bench.truth_true import PERIOD, Truth
 from bench.truth_world import S
 from lakehouse.periods import instant, micros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from bench.truth_schedule import Schedule
-    from bench.truth_steps import Span
 
 Row = dict[str, Any]
+Unlooked = Mapping[int, Sequence[Span]]
 _KINDS: Final = {"under_min_isr": "under", "leaderless": "leaderless"}
 
 
@@ -70,18 +71,26 @@ class Judgement(NamedTuple):
         checks: Of every figure.
         unsound: Incidents of which the report is sure, and that were none; and others that were,
             though everything was seen, and are not told.
+        missed: Incidents above the floor that fell between two looks, and are taken for well.
         brief: How many incidents were shorter than the floor.
         brief_seen: How many of them the report tells.
     """
 
     checks: list[Check]
     unsound: list[str]
+    missed: list[str]
     brief: int
     brief_seen: int
 
 
-def judge(schedule: Schedule, facts: Row) -> Judgement:
-    """Compare a report with what happened."""
+def judge(schedule: Schedule, facts: Row, unlooked: Unlooked | None = None) -> Judgement:
+    """Compare a report with what happened.
+
+    Args:
+        schedule: What happened.
+        facts: The report.
+        unlooked: Per broker, when nobody looked though scrapes before and after vouch for it.
+    """
     floor_us = facts["detection_floor_us"]
     checks = [
         *_topics(schedule, facts, floor_us),
@@ -98,7 +107,8 @@ def judge(schedule: Schedule, facts: Row) -> Judgement:
         for span in spans
     )
     unsound = list(_unsound(schedule, facts, told, floor_us))
-    return Judgement(checks, unsound, sum(map(len, short.values())), seen)
+    missed = list(_missed(schedule, told, unlooked or {}, floor_us))
+    return Judgement(checks, unsound, missed, sum(map(len, short.values())), seen)
 
 
 def _topics(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
@@ -203,6 +213,30 @@ def _unsound(
             lasting = truth_true.lasting(clipped(bad.spans, PERIOD), floor_us)
             for span in without(lasting, may) if key[0] in whole else ():
                 yield f"{where}: nothing is told of {_text(span)}, and nothing is unknown"
+
+
+def _missed(
+    schedule: Schedule, told: Mapping[Any, tuple[list[Span], list[Span]]], unlooked: Unlooked,
+    floor_us: int,
+) -> Iterator[str]:  # fmt: skip
+    for key, bad in truth_true.partitions(schedule.world, "under").items():
+        _, may = told.get((key, "under"), ([], []))
+        for span in truth_true.lasting(clipped(bad.spans, PERIOD), floor_us):
+            leaders = {
+                schedule.world.partitions[key].at(at).leader for at in (span[0], span[1] - 1)
+            }
+            between = [
+                one
+                for leader in leaders
+                for one in unlooked.get(leader or 0, ())
+                if len(leaders) == 1 and one[0] <= span[0] and span[1] <= one[1]
+            ]
+            if between and not clipped(may, span):
+                apart_us = between[0][1] - between[0][0]
+                yield (
+                    f"{schedule.cluster} {key[0]}-{key[1]} under: {_text(span)} fell between two "
+                    f"looks {apart_us / S:.3f} s apart and is taken for well"
+                )
 
 
 def _text(span: Span) -> str:

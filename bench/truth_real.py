@@ -51,7 +51,7 @@ def judge(truth: Row, report: Row, name: str) -> Judgement:
     floor_us = report["detection_floor_us"]
     checks = [*_min_isr(truth, report, name, floor_us), *_clients(truth, report, name)]
     checks += _lost(truth, report, name)
-    return Judgement(checks, [], 0, 0)
+    return Judgement(checks, [], [], 0, 0)
 
 
 def _min_isr(truth: Row, report: Row, name: str, floor_us: int) -> Iterator[Check]:

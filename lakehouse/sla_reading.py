@@ -177,16 +177,16 @@ class Reading:
         found, counts = self._found(plain, list(touched.values()), planned)
         of = {objective.name: one for one in plain for objective in one.objectives}
         told = []
-        for one in stated:
-            each, asked_as = touched.get(_identity(one.subject)), of[one.objective.name]
-            own_ = [m for m in planned if m.concerns(one.subject) and m.overlaps(asked_as.period)]
+        for said in stated:
+            each, asked_as = touched.get(_identity(said.subject)), of[said.objective.name]
+            own_ = [m for m in planned if m.concerns(said.subject) and m.overlaps(asked_as.period)]
             if each is None or not own_:
-                told.append(one)
+                told.append(said)
                 continue
-            times = found.get(key_of(one), {})
-            other = statement(asked_as, one.objective, each, times, self.window_us)
-            other = replace(other, counts=counts.get(key_of(one)), ahead_us=one.ahead_us)
-            told.append(replace(one, maintenance=tuple(own_), without=other))
+            times = found.get(key_of(said), {})
+            other = statement(asked_as, said.objective, each, times, self.window_us)
+            other = replace(other, counts=counts.get(key_of(said)), ahead_us=said.ahead_us)
+            told.append(replace(said, maintenance=tuple(own_), without=other))
         return told
 
 

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-TRUTHS = (0, 1, 2, 3, 4)
+TRUTHS = (0, 1, 2, 9, 12)
 """Their seeds."""

@@ -123,9 +123,10 @@ def test_a_new_regime_is_marked_where_it_begins():
 
 
 def test_two_regimes_are_marked_in_order():
-    marks = regimes(history(*[60, 80, 50, 70] * 2, *[6000, 5000, 7000, 5500], *[3, 5, 4, 6, 2, 5]))
+    rising = (*[60, 80, 50, 70] * 2, *[6_000, 5_000, 7_000] * 2, *[90_000, 60_000, 80_000] * 2)
+    marks = regimes(history(*rising))
     starts = [(mark.week.start_us - micros(MONDAY)) // (SECONDS * 1_000_000) for mark in marks]
-    assert starts == [8, 12]
+    assert starts == [8, 14]
 
 
 def test_weeks_that_are_alike_have_no_regime():
@@ -169,10 +170,14 @@ def test_a_lag_that_grows_is_never_gone():
 
 
 def test_a_lag_that_only_wavers_may_never_be_gone():
+    """The bounds are of nine in ten: one in ten is sure though nothing is."""
     rng = random.Random(3)
-    told = drain([(float(n), 1e9 + rng.gauss(0, 1e8)) for n in range(24)], 1e9)
-    assert told.verdict == "standing"
-    assert told.seconds(told.slope_high) is None
+    told = [
+        drain([(float(n), 1e9 + rng.gauss(0, 1e8)) for n in range(24)], 1e9) for _ in range(200)
+    ]
+    standing = [one for one in told if one.verdict == "standing"]
+    assert len(standing) > 0.85 * len(told)
+    assert all(one.seconds(one.slope_high) is None for one in standing)
 
 
 def test_too_few_hours_tell_no_slope():
