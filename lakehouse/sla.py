@@ -14,18 +14,21 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import progress, tables
+from lakehouse.asked import WHOLE, Asked
 from lakehouse.existence import Subject, subject
 from lakehouse.periods import micros
 from lakehouse.sla_published import publish
-from lakehouse.sla_reading import Manner, Reading
+from lakehouse.sla_reading import Manner, Reading, living_until
 from lakehouse.statement import VERDICTS, Statement
+from lakehouse.statements import statements
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakehouse.asked import Named
     from lakehouse.lake import Lake
     from lakehouse.periods import Period
     from lakehouse.slo_objective import Objective
@@ -38,6 +41,7 @@ __all__ = [
     "Times",
     "in_period",
     "now_us",
+    "of_sums",
     "of_time",
     "publish",
     "read",
@@ -76,6 +80,29 @@ def read(
     window_us = 1_000_000 * (manner.window_seconds or _window_seconds(spark, lake))
     until = min(now_us, micros(period.end))
     return Reading(spark, lake, period, until, window_us, manner).statements(objectives, known)
+
+
+def of_sums(
+    objectives: Sequence[Objective],
+    known: Sequence[Subject],
+    times: Mapping[Named, Times],
+    period: Period,
+    now_us: int,
+) -> list[Statement]:
+    """Statements on time that somebody summed up; of objectives in slices or events, none.
+
+    Args:
+        objectives: What is asked for.
+        known: All subjects of the clusters that are asked for.
+        times: Sums of gold/sli over the period.
+        period: What the statements are about.
+        now_us: Nothing is expected later than this.
+    """
+    timed = tuple(one for one in objectives if one.slices is None and one.events is None)
+    timed = tuple(one for one in timed if one.level != "cluster")
+    living, _ = living_until(known, min(now_us, micros(period.end)))
+    found = {named: {WHOLE: one} for named, one in times.items()}
+    return statements([Asked(timed, None, period)], living, found, window_us=1)
 
 
 def of_time(

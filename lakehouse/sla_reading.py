@@ -69,7 +69,7 @@ class Reading:
         Raises:
             ObjectiveError: An objective's slices do not fit gold's windows.
         """
-        living, ended = _living(known, self.until_us)
+        living, ended = living_until(known, self.until_us)
         asked = self._asked(objectives)
         found, counts = self._found(asked, living, ())
         stated = statements(asked, living, found, self.window_us)
@@ -190,7 +190,7 @@ class Reading:
         return told
 
 
-def _living(known: Sequence[Subject], until_us: int) -> tuple[list[Living], set[_Identity]]:
+def living_until(known: Sequence[Subject], until_us: int) -> tuple[list[Living], set[_Identity]]:
     """When subjects existed, and which have come to their end."""
     by_cluster: defaultdict[str, list[Subject]] = defaultdict(list)
     for one in known:

@@ -14,7 +14,6 @@ from lakehouse.explain.subject import find
 from lakehouse.explain.watched import watched
 from lakehouse.report import words
 from lakehouse.report.gather import Gold
-from lakehouse.sla import Times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.existence import Subject
-    from lakehouse.explain.evidence import Evidence
     from lakehouse.explain.spans import Span
     from lakehouse.explain.subject import Asked
     from lakehouse.lake import Lake
@@ -81,7 +79,7 @@ def explain(
             looked_for,
             lives.get(_identity(asked.subject)),
             _sources(asked, lives),
-            _statements(asked, objectives, of_cluster, evidence, period, now),
+            _statements(gold, asked, objectives, of_cluster, now),
         ),
         evidence,
     )
@@ -123,20 +121,16 @@ def _sources(asked: Asked, lives: dict[tuple[str | None, ...], Span]) -> dict[st
 
 
 def _statements(
+    gold: Gold,
     asked: Asked,
     objectives: Sequence[Objective],
     known: Sequence[Subject],
-    evidence: Evidence,
-    period: Period,
     now_us: int,
 ) -> list[Statement]:
     """What is said of the subject; of a partition its topic's."""
-    subject = asked.subject
-    times = {
-        (subject.cluster, name, subject.key): Times(
-            *map(sum, zip(*of_windows.values(), strict=True))
-        )
-        for name, of_windows in evidence.times.items()
-    }
-    stated = sla.statements(objectives, known, times, period, now_us)
-    return [one for one in stated if _identity(one.subject) == _identity(subject)]
+    mine = _identity(asked.subject)
+    # All that bore the name: one that was made again ends where the next one begins.
+    same = [one for one in known if _identity(one) == mine]
+    manner = sla.Manner(window_seconds=gold.window_seconds)
+    stated = sla.read(gold.spark, gold.lake, objectives, gold.period, now_us, same, manner)
+    return [one for one in stated if _identity(one.subject) == mine]

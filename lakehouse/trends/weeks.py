@@ -157,7 +157,7 @@ def read(
         key = (row["cluster"], row["objective"], tuple(row)[3:8])
         times[row["week"]][key] = sla.Times(*tuple(row)[8:])
     stated = [
-        sla.statements(objectives, known, times[micros(one.start)], one, now_us) for one in periods
+        sla.of_sums(objectives, known, times[micros(one.start)], one, now_us) for one in periods
     ]
     return joined(stated, periods, now_us)
 
