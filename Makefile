@@ -53,6 +53,14 @@ test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some
 test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
 	@$(BIN)/pytest tests/everywhere/s3_by_spark.py
 
+.PHONY: test-deploy
+test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index
+	@$(BIN)/pytest tests/deploy
+
+.PHONY: test-packaging
+test-packaging: setup ## Wheel and sdist in clean environments, each extra alone; asks the package index
+	@$(BIN)/pytest tests/packaging/*.py
+
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
 	@$(BIN)/ruff check
@@ -93,6 +101,23 @@ bench-storage: setup ## What a sample takes on disk, against plain Delta tables 
 .PHONY: bench-rollup
 bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
 	@$(BIN)/python -m bench.rollup $(BENCH)
+
+.PHONY: bench-truth
+bench-truth: setup ## A hundred seeded fault schedules: do the report's intervals hold the truth?
+	@$(BIN)/python -m bench.truth $(BENCH)
+
+.PHONY: bench-forecast
+bench-forecast: setup ## Forecasts on held-out weeks, beside the seasonal naive
+	@$(BIN)/python -m bench.forecast $(BENCH)
+
+.PHONY: bench-startup
+bench-startup: setup ## How long jmxlake-agent --help takes
+	@$(BIN)/python -m bench.startup $(BENCH)
+
+##@ Build
+.PHONY: bundle
+bundle: $(VENV)/.installed ## A tarball and a .deb that need no network and no Python, into dist
+	@$(BIN)/python -m deploy.bundle --deb --out dist
 
 .PHONY: clean
 clean: ## Remove what the demo and the tools made; keeps .venv and .cache
