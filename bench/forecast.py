@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 from rich import box
 from rich.table import Table
 
-from bench.forecast_models import MODELS, Ahead
+from bench.forecast_models import MODELS
 from bench.forecast_weeks import WEEKS, histories
 from bench.teller import Teller
+from lakehouse.trends.forecast import AHEAD, Ahead
 from lakehouse.trends.weeks import WEEKS as SHOWN
 from lakehouse.trends.weeks import scale, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-AHEAD: Final = 4
 _ORIGINS: Final = range(SHOWN, WEEKS - AHEAD + 1, AHEAD)
 _QUANTILES: Final = (0.1, 0.5, 0.9)
 _MISSING: Final = 0.1

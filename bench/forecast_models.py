@@ -5,63 +5,45 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lakehouse.trends.forecast import LEVEL, Ahead, ahead
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-LEVEL: Final = 0.8
-
-
-class Ahead(NamedTuple):
-    """One week ahead: the middle, and the bounds of four in five."""
-
-    low: float
-    middle: float
-    high: float
 
 
 _REACH: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
-def seasonal_naive(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
+def seasonal_naive(weeks: Sequence[float | None], count: int) -> list[Ahead]:
     """As last week: what repeats every seven days sums up to just that."""
     told = [week for week in weeks if week is not None]
     changes = [(b - a) ** 2 for a, b in pairwise(told)]
     spread = math.sqrt(sum(changes) / len(changes))
     return [
         Ahead(told[-1] - _REACH * spread * h**0.5, told[-1], told[-1] + _REACH * spread * h**0.5)
-        for h in range(1, ahead + 1)
+        for h in range(1, count + 1)
     ]
 
 
-def mean(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
+def mean(weeks: Sequence[float | None], count: int) -> list[Ahead]:
     """As all weeks on the mean."""
     told = np.array([week for week in weeks if week is not None])
     middle, spread = float(told.mean()), float(told.std(ddof=1))
     reach = _REACH * spread * math.sqrt(1 + 1 / len(told))
-    return [Ahead(middle - reach, middle, middle + reach)] * ahead
-
-
-def local_level(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
-    """statsmodels: a level that drifts, seen through noise; weeks may be missing."""
-    from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415
-
-    told = np.array([math.nan if week is None else week for week in weeks])
-    fitted = UnobservedComponents(told, level="llevel").fit(disp=0)
-    frame = fitted.get_forecast(ahead).summary_frame(alpha=1 - LEVEL)
-    return _ahead(frame["mean"], frame["mean_ci_lower"], frame["mean_ci_upper"])
+    return [Ahead(middle - reach, middle, middle + reach)] * count
 
 
 def _statsforecast(name: str, **settings: Any) -> Callable[[Sequence[float | None], int], Any]:
-    def forecast(weeks: Sequence[float | None], ahead: int) -> list[Ahead]:
+    def forecast(weeks: Sequence[float | None], count: int) -> list[Ahead]:
         from statsforecast import models  # noqa: PLC0415
 
         told = np.array([week for week in weeks if week is not None])
         percent = round(100 * LEVEL)
-        found = getattr(models, name)(**settings).forecast(told, ahead, level=[percent])
+        found = getattr(models, name)(**settings).forecast(told, count, level=[percent])
         return _ahead(found["mean"], found[f"lo-{percent}"], found[f"hi-{percent}"])
 
     return forecast
@@ -74,7 +56,7 @@ def _ahead(middle: Any, low: Any, high: Any) -> list[Ahead]:
 MODELS: Final = {
     "seasonal naive": seasonal_naive,
     "mean of all weeks": mean,
-    "statsmodels local level": local_level,
+    "statsmodels local level": ahead,
     "statsforecast AutoETS": _statsforecast("AutoETS", season_length=1),
     "statsforecast AutoTheta": _statsforecast("AutoTheta", season_length=1),
     "statsforecast AutoARIMA": _statsforecast("AutoARIMA", season_length=1),

@@ -7,10 +7,11 @@ that will be seen; of what nobody sees nobody can say anything beforehand.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.trends.weeks import scale, share_of
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 AHEAD: Final = 4
 LEVEL: Final = 0.8
 NAME: Final = "local level (statsmodels)"
-_Three = tuple[float, float, float]
 _LEAST: Final = 6
 """Known weeks: of fewer neither level nor noise can be told."""
+
+_FITTED: Final = 2
+"""The variances of level and noise: what is fitted to the weeks does not vouch for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,43 +45,60 @@ class Forecast:
     high: float
 
 
+class Ahead(NamedTuple):
+    """One week ahead on the scale of weeks: the middle, and the bounds of four in five."""
+
+    low: float
+    middle: float
+    high: float
+
+
 def forecaster() -> Callable[[Sequence[Week | None]], list[Forecast]] | None:
     """How weeks are forecast; None where jmxlake[trends] is not installed."""
-    try:
-        from statsmodels.tsa.statespace.structural import (  # noqa: PLC0415 - optional
-            UnobservedComponents,
-        )
-    except ModuleNotFoundError:
-        return None
-
-    def forecast(weeks: Sequence[Week | None]) -> list[Forecast]:
-        """The weeks after these; nothing where too few of them are known."""
-        if sum(week is not None for week in weeks) < _LEAST:
-            return []
-        bounds = ("bad_us", "bad_low_us", "bad_high_us")
-        told = [_ahead(UnobservedComponents, weeks, bound) for bound in bounds]
-        return [_together(*of_week) for of_week in zip(*told, strict=True)]
-
-    return forecast
+    return None if importlib.util.find_spec("statsmodels") is None else forecast
 
 
-def _together(usual: _Three, least: _Three, most: _Three) -> Forecast:
-    """One week ahead of the past as it was seen, at its least and at its most."""
-    low, high = min(least[0], usual[0]), max(most[2], usual[2])
-    return Forecast(share_of(usual[1]), share_of(low), share_of(high))
+def forecast(weeks: Sequence[Week | None]) -> list[Forecast]:
+    """The weeks after these; nothing where too few of them are known.
 
-
-def _ahead(model: Any, weeks: Sequence[Week | None], bound: str) -> list[_Three]:
-    """Low, middle and high of the weeks ahead, of one bound of the past, on the scale."""
-    values = [
-        math.nan if week is None else scale(week.of_seen(getattr(week, bound))) for week in weeks
+    Bounds count: the outermost of a past as it was seen, at its least and at its most.
+    """
+    if sum(week is not None for week in weeks) < _LEAST:
+        return []
+    told = [
+        ahead([None if week is None else scale(week.of_seen(getattr(week, bad))) for week in weeks])
+        for bad in ("bad_us", "bad_low_us", "bad_high_us")
     ]
-    told = [value for value in values if not math.isnan(value)]
+    return [_together(*of_week) for of_week in zip(*told, strict=True)]
+
+
+def ahead(values: Sequence[float | None], weeks: int = AHEAD) -> list[Ahead]:
+    """So many weeks after these, all on the scale of weeks; None is a week that is not known.
+
+    Fitted to a dozen weeks, variances come out too small: they are corrected for what was fitted,
+    and the bounds are Student's.
+    """
+    from scipy.stats import t  # noqa: PLC0415 - optional, and slow to import
+    from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415
+
+    told = [value for value in values if value is not None]
     if max(told) == min(told):  # there is no noise to be told, and a fit would fail
-        return [(told[0], told[0], told[0])] * AHEAD
+        return [Ahead(told[0], told[0], told[0])] * weeks
+    known = [math.nan if value is None else value for value in values]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a fit did not settle: it is as good as it gets
-        fitted = model(values, level="llevel").fit(disp=0)
-        frame = fitted.get_forecast(AHEAD).summary_frame(alpha=1 - LEVEL)
-    bounds = (frame["mean_ci_lower"], frame["mean"], frame["mean_ci_upper"])
-    return [(float(a), float(b), float(c)) for a, b, c in zip(*bounds, strict=True)]
+        fitted = UnobservedComponents(known, level="llevel").fit(disp=0)
+        frame = fitted.get_forecast(weeks).summary_frame()
+    left = len(told) - _FITTED
+    reach = float(t.ppf((1 + LEVEL) / 2, left)) * math.sqrt(len(told) / left)
+    return [
+        Ahead(middle - reach * error, middle, middle + reach * error)
+        for middle, error in zip(
+            map(float, frame["mean"]), map(float, frame["mean_se"]), strict=True
+        )
+    ]
+
+
+def _together(usual: Ahead, least: Ahead, most: Ahead) -> Forecast:
+    low, high = min(least.low, usual.low), max(most.high, usual.high)
+    return Forecast(share_of(usual.middle), share_of(low), share_of(high))
