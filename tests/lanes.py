@@ -24,9 +24,16 @@ _APART: Final = "--ignore=tests/deploy"  # asks the package index, and takes lon
 LANES: Final = {
     "kafka": (0, "tests", _APART, "-m", "kafka"),
     "other": (5, "tests", _APART, "-m", "not kafka and not spark"),
-    "spark": (10, "tests", _APART, "-m", "spark and not kafka", *(f"--ignore={one}" for one in _GOLD)),
+    "spark": (
+        10,
+        "tests",
+        _APART,
+        "-m",
+        "spark and not kafka",
+        *(f"--ignore={one}" for one in _GOLD),
+    ),
     "gold": (10, *_GOLD, "-m", "spark and not kafka"),
-}
+}  # fmt: skip
 """Names, how far each gives way, and what is in it; the demo, which is both, runs by the clock.
 
 A driver of Spark plans in one thread, and planning is most of what it does in tests: two of them,

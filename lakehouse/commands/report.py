@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -14,12 +14,14 @@ from lakehouse.commands.sla import MAINTENANCE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+_F = TypeVar("_F", bound="Callable[..., Any] | click.Command")
+
 _OF_A_LAKE: Final = (
     "gold", "objectives", "week", "start", "end", "maintenance", "cluster", "business_hours",
 )  # fmt: skip
 
 
-def _file(name: str, text: str) -> Any:
+def _file(name: str, text: str) -> Callable[[_F], _F]:
     kind = click.Path(dir_okay=False, allow_dash=name == "json", path_type=Path)
     return click.option(f"--{name}", f"{name}_file", type=kind, help=text)
 
@@ -60,7 +62,7 @@ def _file(name: str, text: str) -> Any:
 )  # fmt: skip
 @click.pass_context
 def report(  # noqa: PLR0913 - a click command
-    context: click.Context, place: str, *, html_file: Path | None, pdf_file: Path | None,
+    context: click.Context, /, place: str, *, html_file: Path | None, pdf_file: Path | None,
     json_file: Path | None, csv_folder: Path | None, owners_file: Path | None, team: str | None,
     every_cluster: Path | None, **of_lake: Any,
 ) -> None:  # fmt: skip

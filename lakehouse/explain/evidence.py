@@ -18,6 +18,8 @@ from lakehouse.sla import Times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import Column
+
     from lakehouse.explain.subject import Asked
     from lakehouse.explain.watched import Watched
     from lakehouse.report.gather import Gold
@@ -125,17 +127,18 @@ def _events(gold: Gold, asked: Asked) -> list[Row]:
         return []
     first, last = gold.period.start, gold.period.end
     of_sources = F.col("kind").isin(*OF_SOURCES)
+    mine: Column
     if asked.kind == "source":
-        mine = F.col("source") == asked.subject.source
+        mine = F.col("source") == F.lit(asked.subject.source)
     elif asked.kind == "client":
         # A quota of all users or clients is this client's as well.
-        mine = (F.col("kind") == "quota_change") & F.col("topic").isNull()
+        mine = (F.col("kind") == F.lit("quota_change")) & F.col("topic").isNull()
         for name in ("user", "client_id"):
             value = getattr(asked.subject, name)
             mine &= F.col(name).isNull() | F.col(name).eqNullSafe(value)
     elif asked.kind == "partition":
-        of_it = F.col("partition").isNull() | (F.col("partition") == asked.partition)
-        mine = (F.col("topic") == asked.subject.topic) & of_it
+        of_it = F.col("partition").isNull() | (F.col("partition") == F.lit(asked.partition))
+        mine = (F.col("topic") == F.lit(asked.subject.topic)) & of_it
     else:
         mine = of_subject(asked)
     found = rows.where(

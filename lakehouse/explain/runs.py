@@ -70,8 +70,10 @@ def of_subject(asked: Asked) -> Column:
         return chosen[0] & chosen[1] & F.col("topic").isNull()
     value = {name: getattr(asked.subject, name) for name in names}
     name = "topic" if asked.kind == "partition" else asked.kind
-    found = F.col(f"`{name}`") == value[name]
-    return found & (F.col("partition") == asked.partition) if asked.kind == "partition" else found
+    found: Column = F.col(f"`{name}`") == F.lit(value[name])
+    if asked.kind == "partition":
+        found &= F.col("partition") == F.lit(asked.partition)
+    return found
 
 
 def _lane(name: str, start: Column, end: Column) -> Column:

@@ -74,7 +74,8 @@ def _of_period(subjects: Iterable[Subject], period: Period) -> list[Subject]:
 
 def replicas(topics: Iterable[Subject]) -> dict[str, Any]:
     """Topics that one broker's end takes along, and those that it stops."""
-    rows, untold = [], 0
+    rows: list[dict[str, Any]] = []
+    untold = 0
     for one in topics:
         replicas_, least = (one.attributes.get(key) for key in (_REPLICAS, _MIN_ISR))
         if replicas_ is None:

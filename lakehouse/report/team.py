@@ -80,7 +80,8 @@ def _judged(told: Mapping[str, Any]) -> Facts:
 
 def _timelines(facts: Mapping[str, Any], made: Facts) -> list[Row]:
     """Those of its own topics and groups, and what was seen at all."""
-    topics, groups = set(), set()
+    topics: set[Any] = set()
+    groups: set[Any] = set()
     for section, key in owned.LABELLED:
         for row in (made.get(section) or {}).get(key) or ():
             # A row of a group names a topic that may be another team's.

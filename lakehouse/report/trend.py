@@ -100,7 +100,7 @@ def _this(row: Row) -> Figure:
 
 
 def _next(row: Row) -> Figure:
-    ahead = row.get("forecast") or ({},)
+    ahead: Sequence[Row] = row.get("forecast") or ({},)
     return _share(ahead[0])
 
 
@@ -140,6 +140,7 @@ def _drained(row: Row) -> Figure:
     return figures.time({**row, "unknown_us": 0}, "drained")
 
 
+_WAITS: Final = {"copy": "upload", "delete": "deletion"}
 _SUBJECTS: Final = Draft(
     "Bad time, week by week",
     "trend",
@@ -165,7 +166,6 @@ _LAGS: Final = Draft(
     ),
     "As of the end of the period, from the slope of the last 24 hours.",
 )
-_WAITS: Final = {"copy": "upload", "delete": "deletion"}
 
 
 def _chart(row: Row, weeks: Sequence[str]) -> Chart:

@@ -92,7 +92,7 @@ def letter(
     message.add_alternative(html, subtype="html")
     shown = list(message.iter_parts())[1]
     for one in drawn:
-        shown.add_related(  # type: ignore[attr-defined] # typeshed has the parts as Message
+        shown.add_related(
             one.png, "image", "png", cid=f"<{_cid(one)}>", disposition="inline",
             filename=f"{one.name}.png",
         )  # fmt: skip

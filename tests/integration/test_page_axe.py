@@ -53,10 +53,11 @@ def broken(browser: Browser, script: str, html: str, *flags: str) -> list[Any]:
     body, replaced = POLICY.subn("", html)
     assert replaced == 1
     ask = (
-        "axe.run(document, {runOnly: %s, resultTypes: ['violations']}).then((found) => {"
+        f"axe.run(document, {{runOnly: {json.dumps(list(RULES))}, "
+        "resultTypes: ['violations']}).then((found) => {"
         "document.title = JSON.stringify({ran: found.passes.length, broken: found.violations.map("
         "(one) => [one.id, one.impact, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)"
-        " + ' | ' + node.failureSummary.slice(0, 200))])});});" % json.dumps(list(RULES))
+        " + ' | ' + node.failureSummary.slice(0, 200))])});});"
     )
     # Folds are open: what is hidden is not looked at.
     opened = 'for (const one of document.querySelectorAll("details")) one.open = true;'
