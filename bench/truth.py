@@ -11,6 +11,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -20,8 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from bench import truth_agents, truth_findings, truth_real
 from bench.teller import Teller
+from bench.truth_agents import Seen
 from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import judge
 from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
@@ -35,11 +39,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from bench.truth_agents import Seen
     from lakehouse.slo import Objective
 
 PERIOD: Final = Period(instant(START_US), instant(START_US + LENGTH_US))
 _AT_ONCE: Final = 2
+_JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli import main; main()")
+_MAINTAINED: Final = 25  # schedules; each brings some ten commits a table
 _QUICK: Final = 5
 _SHOWN: Final = 40
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a spool is synced at every scrape
@@ -53,12 +58,16 @@ def objectives() -> tuple[Objective, ...]:
 
 
 def replay(seeds: Sequence[int], lake: Path, spools: Path) -> list[Seen]:
-    """Let the agents of all schedules fill a lake."""
+    """Let the agents of all schedules fill a lake, which is maintained now and then."""
     spools.mkdir(parents=True, exist_ok=True)
     live = partial(_live, lake=lake, spools=spools)
     context = multiprocessing.get_context("spawn")
+    seen: list[Seen] = []
     with ProcessPoolExecutor(_AT_ONCE, mp_context=context) as pool:
-        return list(pool.map(live, seeds))
+        for first in range(0, len(seeds), _MAINTAINED):
+            seen += pool.map(live, seeds[first : first + _MAINTAINED])
+            subprocess.run([*_JMXLAKE, "maintain", str(lake)], check=True)
+    return seen
 
 
 def _live(seed: int, lake: Path, spools: Path) -> Seen:
@@ -66,18 +75,23 @@ def _live(seed: int, lake: Path, spools: Path) -> Seen:
 
 
 def report(
-    spark: SparkSession, lake: Path, seeds: Sequence[int], say: Callable[[str], None] = print
+    spark: SparkSession, folder: Path, seeds: Sequence[int], say: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
-    """Roll a lake up, and the facts of each cluster's report."""
+    """Roll a lake up, and the facts of each cluster's report; what is told already stays."""
     from lakehouse import rollup  # noqa: PLC0415 - Spark only now
     from lakehouse.report.facts import facts  # noqa: PLC0415
 
-    place, wanted = lakes.at(str(lake)), objectives()
+    place, wanted = lakes.at(str(folder / "lake")), objectives()
     rollup.rollup(spark, place, wanted)
     say(f"{len(seeds)} reports")
 
     def of(seed: int) -> dict[str, Any]:
-        return facts(spark, place, wanted, PERIOD, cluster=schedule(seed).cluster)
+        cluster = schedule(seed).cluster
+        file = folder / f"{cluster}.json"
+        if not file.exists():
+            told = facts(spark, place, wanted, PERIOD, cluster=cluster)
+            file.write_text(json.dumps(told))
+        return dict(json.loads(file.read_text()))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(of, seeds))
@@ -100,11 +114,14 @@ def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
 
     teller.say(f"{len(seeds)} schedules")
     memory = str(_MEMORY) if _MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="jmxlake-truth-", dir=memory) as spools:
-        seen = replay(seeds, folder / "lake", Path(spools))
+    kept = folder / "seen.msgpack"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory(prefix="jmxlake-truth-", dir=memory) as spools:
+            kept.write_bytes(msgspec.msgpack.encode(replay(seeds, folder / "lake", Path(spools))))
+    seen = msgspec.msgpack.decode(kept.read_bytes(), type=list[Seen])
     teller.say(f"rolling up {sum(one.scrapes for one in seen):,} scrapes")
     os.environ[JARS_SETTING] = str(delta_jars()[0].parent)
-    told = report(session(), folder / "lake", seeds, teller.say)
+    told = report(session(), folder, seeds, teller.say)
     return findings(seeds, seen, told)
 
 
@@ -124,7 +141,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
     parser.add_argument("--real", type=int, default=0, help="so many demos on real brokers too (0)")
-    parser.add_argument("--folder", type=Path, help="keep the lake there; it must not be there yet")
+    parser.add_argument("--folder", type=Path, help="keep everything there; goes on where it was")
     chosen = parser.parse_args()
     count = _QUICK if chosen.quick else chosen.schedules
     teller = Teller()
@@ -132,6 +149,7 @@ def main() -> int:
         folder = chosen.folder
         if folder is None:
             folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-")))
+        folder.mkdir(parents=True, exist_ok=True)
         try:
             found = measure(folder, range(chosen.first, chosen.first + count), teller)
             _play(found, folder, chosen.real, teller)
