@@ -1,4 +1,4 @@
-"""Shared libraries: what the tree needs of others is laid into it, but for glibc's."""
+"""Shared libraries: what the tree needs of others is laid into it, but for a few of the host's."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from deploy.errors import DeployError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_GLIBC: Final = re.compile(
-    r"(ld-linux.*|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv|nsl|anl))\.so\.[0-9]+"
+_HOST_S: Final = re.compile(
+    r"(ld-linux.*|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv|nsl|anl|stdc\+\+|gcc_s))\.so\.[0-9]+"
 )
-"""Of the host: they belong to its kernel and its loader."""
-_LINE: Final = re.compile(r"^\s*(\S+) => (\S+|not found)", re.MULTILINE)
+"""glibc belongs to the kernel and the loader. libstdc++ the host's Java needs in the same process, and
+perhaps a newer one than ours would be."""
+_LINE: Final = re.compile(r"^\s*(\S+) => (.+?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
 _WANTED_GLIBC: Final = re.compile(r"GLIBC_(\d+)\.(\d+)")
 _ELF: Final = b"\x7fELF"
 
@@ -75,7 +76,7 @@ def _closure(files: Iterable[Path], present: set[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for file in files:
         for name, path in _needs(file).items():
-            if name in present or _GLIBC.fullmatch(name):
+            if name in present or _HOST_S.fullmatch(name):
                 continue
             if path is None:
                 raise DeployError(f"{file.name} needs {name}, which is not on this machine")

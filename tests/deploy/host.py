@@ -37,7 +37,7 @@ def start_jvm(machine: Machine, *, private_tmp: bool = False) -> None:
 def configuration(way: dict[str, Any]) -> dict[str, Any]:
     """An agent of that JVM that delivers often."""
     return {
-        "source": {"node": "billing", "role": "client", **way},
+        "source": {"node": "billing", "role": "client", "cluster": "test", **way},
         "lake": {"path": "/var/lib/jmxlake/lake", "commit_interval": "2s"},
         "spool": {"path": "/var/lib/jmxlake/spool.db"},
         "window": "5s",

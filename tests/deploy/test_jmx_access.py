@@ -41,7 +41,7 @@ def followed(machine: Machine, bundle: Bundle) -> Machine:
         if kind == "sh":
             machine.run("bash", "-euo", "pipefail", "-c", text)
         else:
-            source = {**yaml.safe_load(text)["source"], "node": "billing", "role": "client"}
+            source = {**yaml.safe_load(text)["source"], **configuration({})["source"]}
             told = {**configuration({}), "source": source}
             machine.write("/etc/jmxlake/agent.yaml", yaml.safe_dump(told))
     return machine
