@@ -9,9 +9,10 @@ from lakehouse.report.extra import Extra
 from lakehouse.report.listing import Cell, Column, Draft, figure, names, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from lakehouse.report.figures import Row
+    from lakehouse.report.listing import Listing
     from lakehouse.report.verdicts import Verdict
 
 
@@ -39,13 +40,15 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
             f"Business hours are {hours}, {zone}; only that time is judged here, "
             "against the same targets.",
         ),
-        (_OBJECTIVES.of(rows), *(one.subjects for one in judged if _is_shown(one))),
+        (_OBJECTIVES.of(rows), *_subjects(judged)),
     )
 
 
-def _is_shown(one: Verdict) -> bool:
-    """Whose subjects are listed: where all is met, the line above says so."""
-    return one.subjects is not None and one.verdict != "met"
+def _subjects(judged: Iterable[Verdict]) -> Iterator[Listing]:
+    """Those of objectives that are not met: of the others the line above says all."""
+    for one in judged:
+        if one.subjects is not None and one.verdict != "met":
+            yield one.subjects.brief()
 
 
 def _one(row: Row) -> Verdict:
