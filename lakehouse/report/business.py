@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import sla, tables
+from lakehouse.existence import expected_us, with_ends
 from lakehouse.periods import instant, micros
 from lakehouse.report import judged
-from lakehouse.sla import Statement, Times
+from lakehouse.sla import Times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakehouse.business_hours import Calendar
     from lakehouse.existence import Subject
     from lakehouse.periods import Period
     from lakehouse.report.gather import Gold
+    from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
 SubjectTimes = dict[tuple[str, str, tuple[str | None, ...]], Times]
@@ -64,12 +67,29 @@ def stated(
         now_us: Nothing is expected later than this.
     """
     whole = disjoint([one.aligned(gold.window_seconds) for one in spans])
-    times = _times(gold, whole)
-    return together(
-        one
-        for number, span in enumerate(whole)
-        for one in sla.statements(objectives, known, times.get(number, {}), span, now_us)
-    )
+    found = sla.statements(objectives, known, _times(gold, whole), gold.period, now_us)
+    return within(found, whole, known, now_us)
+
+
+def within(
+    found: Iterable[Statement], spans: Sequence[Period], known: Sequence[Subject], now_us: int
+) -> list[Statement]:
+    """Statements of which as much is expected as their subject existed in some spans.
+
+    Args:
+        found: Over all of the period, with times of the spans alone.
+        spans: None of them overlaps another.
+        known: The cluster's subjects.
+        now_us: Nothing is expected later than this.
+    """
+    ends = {(one.kind, one.key): end_us for one, end_us in with_ends(known)}
+    told = []
+    for one in found:
+        end_us = ends[(one.subject.kind, one.subject.key)]
+        expected = sum(expected_us(one.subject, end_us, span, now_us) for span in spans)
+        if expected or any(one.times):
+            told.append(replace(one, expected_us=expected))
+    return told
 
 
 def disjoint(spans: Sequence[Period]) -> list[Period]:
@@ -82,42 +102,27 @@ def disjoint(spans: Sequence[Period]) -> list[Period]:
     return found
 
 
-def together(parts: Iterable[Statement]) -> list[Statement]:
-    """One statement for each objective and subject; times are added up."""
-    told: defaultdict[tuple[Any, ...], list[Statement]] = defaultdict(list)
-    for one in parts:
-        told[(one.objective.name, one.subject.kind, one.subject.key)].append(one)
-    return [
-        replace(
-            same[0],
-            expected_us=sum(one.expected_us for one in same),
-            times=Times(*map(sum, zip(*(one.times for one in same), strict=True))),
-        )
-        for same in told.values()
-    ]
-
-
-def _times(gold: Gold, spans: Sequence[Period]) -> Mapping[int, SubjectTimes]:
-    """Good and bad time of each span, by its number."""
+def _times(gold: Gold, spans: Sequence[Period]) -> SubjectTimes:
+    """Good and bad time of all spans together."""
     if not spans:
         return {}
-    number = F.lit(None).cast("int")
-    for at, span in enumerate(spans):
-        inside = (F.col("window") >= F.lit(span.start)) & (F.col("window") < F.lit(span.end))
-        number = F.when(inside, F.lit(at)).otherwise(number)
+    inside = reduce(
+        or_,
+        (
+            (F.col("window") >= F.lit(span.start)) & (F.col("window") < F.lit(span.end))
+            for span in spans
+        ),
+    )
     rows = (
         sla.in_period(lakes.read(gold.spark, gold.lake, tables.SLI), gold.period)
-        .where(F.col("cluster") == gold.cluster)
-        .withColumn("span", number)
-        .where("span IS NOT NULL")
-        .groupBy("span", "cluster", "objective", "topic", "user", "client_id", "group", "source")
+        .where((F.col("cluster") == gold.cluster) & inside)
+        .groupBy("cluster", "objective", "topic", "user", "client_id", "group", "source")
         .agg(*(F.sum(name).alias(name) for name in Times._fields))
     )
-    found: defaultdict[int, SubjectTimes] = defaultdict(dict)
-    for row in rows.collect():
-        at, cluster, objective, *rest = tuple(row)
-        found[at][(cluster, objective, tuple(rest[:5]))] = Times(*rest[5:])
-    return found
+    return {
+        (row["cluster"], row["objective"], tuple(row)[2:7]): Times(*tuple(row)[7:])
+        for row in rows.collect()
+    }
 
 
 def _iso(spans: Sequence[Period]) -> list[list[str]]:

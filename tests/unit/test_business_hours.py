@@ -15,7 +15,7 @@ from lakehouse.errors import PeriodError
 from lakehouse.existence import Subject
 from lakehouse.lake import Lake
 from lakehouse.report import words
-from lakehouse.report.business import disjoint, together
+from lakehouse.report.business import disjoint, within
 from lakehouse.report.gather import Gold
 from lakehouse.report.ticks import ticks_of
 from lakehouse.sla import Statement, Times
@@ -140,19 +140,35 @@ def _hours(start: dt.datetime, end: dt.datetime) -> list[dt.datetime]:
     return [start + HOUR * n for n in range((end - start) // HOUR)]
 
 
-def test_statements_of_several_spans_are_one():
-    objective = Objective("o", "O", "", "topic", "m", 0, 0.9)
-    subject = Subject("c", "topic", "t", None, None, None, None, 0, 0)
-    other = Subject("c", "topic", "u", None, None, None, None, 0, 0)
-    parts = [
-        Statement(objective, subject, 100, Times(80, 20, 10, 30)),
-        Statement(objective, other, 100, Times(100)),
-        Statement(objective, subject, 50, Times(40, 0, 0, 0)),
+def statement(name: str, first_hour: int, last_hour: int, times: Times) -> Statement:
+    objective = Objective("o", "O", "", "client", "m", 0, 0.9)
+    at = [periods.micros(MONDAY + hour * HOUR) for hour in (first_hour, last_hour)]
+    subject = Subject("c", "client", None, None, name, None, None, *at)
+    return Statement(objective, subject, 10**15, times)
+
+
+MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
+
+
+def test_of_a_subject_as_much_is_expected_as_it_existed_in_the_spans():
+    spans = [periods.Period(MONDAY + a * HOUR, MONDAY + b * HOUR) for a, b in ((8, 10), (20, 22))]
+    hour = 3600 * 1_000_000
+    stated = [
+        statement("all day", 0, 24, Times(hour)),
+        statement("began at nine", 9, 24, Times(hour)),
+        statement("gone by nine", 0, 9, Times()),
+        statement("at noon alone", 12, 13, Times()),
+        statement("seen at ten, though told of at noon", 12, 13, Times(0, hour, hour, hour)),
     ]
-    one, two = together(parts)
-    assert (one.expected_us, one.times) == (150, Times(120, 20, 10, 30))
-    assert one.unknown_us == 10
-    assert two.times.good_us == 100
+    known = [one.subject for one in stated]
+    found = {one.subject.client_id: one for one in within(stated, spans, known, 10**18)}
+    assert {name: one.expected_us // hour for name, one in found.items()} == {
+        "all day": 4, "began at nine": 3, "gone by nine": 1,
+        "seen at ten, though told of at noon": 0,
+    }  # fmt: skip
+    assert found["all day"].unknown_us == 3 * hour, "hours nobody told of are not left out"
+    early = within(stated[:1], spans, known, periods.micros(MONDAY + 9 * HOUR))
+    assert early[0].expected_us == hour, "nothing is expected later than now"
 
 
 def test_instants_are_said_in_the_zone_and_which_one_where_the_clock_shows_it_twice():
