@@ -746,4 +746,75 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         )
         for subject in (names[0], names[1], names[2], names[3])
     ]
+    with_everything(made)
     return made
+
+
+def with_everything(made: Facts) -> None:
+    """All that a page may have beside the five questions, as long as it gets."""
+    subjects = [one for objective in made["objectives"] for one in objective["subjects"]]
+    lists = ("min_isr", "throttling", "tier_lag", "lost_before_read", "remote_reads")
+    owned = [row for name in lists for rows in made[name].values() for row in rows]
+    for number, row in enumerate((*subjects, *owned)):
+        row["team"] = f"team-{number % 60}"
+    made["owners"] = {"currency": "EUR", "accounts": [account(n) for n in range(60)]}
+    made["business_hours"] = {
+        "hours": "Mon-Fri 08:00-18:00",
+        "time_zone": "Europe/Berlin",
+        "spans": [[made["from"], made["to"]]],
+        "verdicts": [{**one, "verdict": "missed"} for one in made["verdicts"]],
+        "objectives": made["objectives"],
+    }
+    made["restated"] = [
+        {
+            "objective": "min-isr",
+            "title": "Topics can be written to safely",
+            **one,
+            "before": {**one, "stated_at": made["to"], "statement": 1},
+            "now": one,
+        }
+        for one in subjects[:3000]
+    ]
+    made["hygiene"] = tidy()
+
+
+def account(number: int) -> Facts:
+    return {
+        "team": f"team-{number}",
+        "owner": f"Owner Number {number}",
+        "tier": "gold",
+        **dict.fromkeys(("topics", "clients", "groups"), number),
+        **exactly("throttled", number * MINUTE),
+        **dict.fromkeys(("uploaded_bytes", "read_bytes", "stored_byte_seconds"), 1e12),
+        "offsets_low": 0,
+        "offsets_high": number,
+        "not_known": {"clients": 0, "topics": 1, "groups": 0},
+        "unknown_us": 0,
+        "cost": 12.5,
+    }
+
+
+def tidy(number: int = 500) -> Facts:
+    """Lists of what asks to be tidied up."""
+    names = [f"team-{n}.stream-of-things-{n}" for n in range(number)]
+    quota = {"client_id": None, "kind": "produce", "quota": 1e6, "rate_unit": "By/s"}
+    near = {
+        "quota_of": {"user": "<default>", "client_id": None},
+        "rate_max_of_a_broker": 9e5,
+        "share": 0.9,
+        "suggested": 1.3e6,
+        "suggested_at_least": True,
+    }
+    replicas = {"partitions": 6, "replication_factor": 1, "min_insync_replicas": 1}
+    return {
+        "replication_one": [{"topic": name, **replicas} for name in names],
+        "no_spare_replica": [{"topic": name, **replicas} for name in names],
+        "replicas_untold": 3,
+        "unused_quotas": [{**quota, "user": name} for name in names],
+        "near_quota": [{**quota, **near, "user": name} for name in names],
+        "overtaken": [
+            {"group": name, "topic": name, "least_seconds": 7200.0, "as_of": "2026-11-16T00:00:00Z"}
+            for name in names
+        ],
+        "within_hours": 24,
+    }

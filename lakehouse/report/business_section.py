@@ -40,15 +40,15 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
             f"Business hours are {hours}, {zone}; only that time is judged here, "
             "against the same targets.",
         ),
-        (_OBJECTIVES.of(rows), *_shown(judged)),
+        (_OBJECTIVES.of(rows), *_subjects(judged)),
     )
 
 
-def _shown(judged: Iterable[Verdict]) -> Iterator[Listing]:
-    """The subjects of what was not met: of the rest the line above says enough."""
+def _subjects(judged: Iterable[Verdict]) -> Iterator[Listing]:
+    """Those of objectives that are not met: of the others the line above says all."""
     for one in judged:
         if one.subjects is not None and one.verdict != "met":
-            yield one.subjects
+            yield one.subjects.brief()
 
 
 def _one(row: Row) -> Verdict:

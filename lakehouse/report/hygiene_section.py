@@ -26,7 +26,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
         "What asks to be tidied up?",
         (_answer(told),),
         tuple(_notes(told)),
-        tuple(draft.of(told[key]) for key, (_, draft) in found),
+        tuple(draft.of(told[key]).brief() for key, (_, draft) in found),
     )
 
 

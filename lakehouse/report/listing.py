@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import figures, words
@@ -67,6 +67,10 @@ class Listing:
     def total(self) -> int:
         """How many rows there are in all."""
         return len(self.worst) + len(self.more) + self.omitted
+
+    def brief(self) -> Listing:
+        """The same without the rows behind "show more": what is beside the five questions."""
+        return replace(self, more=(), omitted=self.omitted + len(self.more))
 
     @property
     def summary(self) -> str:

@@ -31,7 +31,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
             f"published{verdict if turned else ''}.",
         ),
         ("Late data came, or what was asked for changed. What was published stays in gold/sla.",),
-        (_RESTATED.of(rows),),
+        (_RESTATED.of(rows).brief(),),
     )
 
 

@@ -33,6 +33,13 @@ PAGES = {
         {"b": "b.html"},
     ),
 }
+_ASK = """
+    axe.run(document, {runOnly: RULES, resultTypes: ["violations"]}).then((found) => {
+        const told = (node) => node.html.slice(0, 160) + " | " + node.failureSummary.slice(0, 200);
+        const broken = found.violations.map(
+            (one) => [one.id, one.impact, one.nodes.slice(0, 3).map(told)]);
+        document.title = JSON.stringify({ran: found.passes.length, broken});
+    });"""
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +59,7 @@ def broken(browser: Browser, script: str, html: str, *flags: str) -> list[Any]:
     """What axe finds: rule, how bad, and the first elements that break it."""
     body, replaced = POLICY.subn("", html)
     assert replaced == 1
-    ask = (
-        f"axe.run(document, {{runOnly: {json.dumps(list(RULES))}, "
-        "resultTypes: ['violations']}).then((found) => {"
-        "document.title = JSON.stringify({ran: found.passes.length, broken: found.violations.map("
-        "(one) => [one.id, one.impact, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)"
-        " + ' | ' + node.failureSummary.slice(0, 200))])});});"
-    )
+    ask = _ASK.replace("RULES", json.dumps(list(RULES)))
     # Folds are open: what is hidden is not looked at.
     opened = 'for (const one of document.querySelectorAll("details")) one.open = true;'
     last = body.rindex("</body>")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import threading
+from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
@@ -102,3 +103,19 @@ def test_no_request_leaves_the_browser(chromium: str):
         finally:
             server.shutdown()
     assert asked == []
+
+
+@pytest.mark.usefixtures("chromium")
+def test_a_mail_has_the_printed_page_attached(tmp_path: Path):
+    facts, settings = tmp_path / "report.json", tmp_path / "send.yaml"
+    facts.write_text(json.dumps(sample_facts.quiet_week()))
+    settings.write_text(
+        "mail: {host: mail.example.org, from: a@example.org, to: b@example.org, attach: [pdf]}"
+    )
+    command = ["send", str(facts), "--settings", str(settings), "--dry-run"]
+    run = CliRunner().invoke(main, command)
+    assert run.exit_code == 0, run.stderr
+    message = message_from_bytes(run.stdout_bytes, policy=policy.default)
+    (attached,) = message.iter_attachments()
+    assert attached.get_filename() == "kafka-sla-2026-11-09.pdf"
+    assert set(pages(attached.get_content())) == {(595, 842)}
