@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _HOST_S: Final = re.compile(
     r"(ld-linux.*|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv|nsl|anl|stdc\+\+|gcc_s))\.so\.[0-9]+"
 )
-"""glibc belongs to the kernel and the loader. libstdc++ the host's Java needs in the same process, and
-perhaps a newer one than ours would be."""
+"""glibc belongs to the kernel and the loader. libstdc++ the host's Java needs in the same process,
+and perhaps a newer one than ours would be."""
 _LINE: Final = re.compile(r"^\s*(\S+) => (.+?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
 _WANTED_GLIBC: Final = re.compile(r"GLIBC_(\d+)\.(\d+)")
 _ELF: Final = b"\x7fELF"
