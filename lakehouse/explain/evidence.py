@@ -126,30 +126,33 @@ def _events(gold: Gold, asked: Asked) -> list[Row]:
     except TableNotFoundError:
         return []
     first, last = gold.period.start, gold.period.end
-    of_sources = F.col("kind").isin(*OF_SOURCES)
-    mine: Column
-    if asked.kind == "source":
-        mine = F.col("source") == F.lit(asked.subject.source)
-    elif asked.kind == "client":
-        # A quota of all users or clients is this client's as well.
-        mine = (F.col("kind") == F.lit("quota_change")) & F.col("topic").isNull()
-        for name in ("user", "client_id"):
-            value = getattr(asked.subject, name)
-            mine &= F.col(name).isNull() | F.col(name).eqNullSafe(value)
-    elif asked.kind == "partition":
-        of_it = F.col("partition").isNull() | (F.col("partition") == F.lit(asked.partition))
-        mine = (F.col("topic") == F.lit(asked.subject.topic)) & of_it
-    else:
-        mine = of_subject(asked)
     found = rows.where(
         F.col("date").between(F.lit(first.date()), F.lit(last.date()))
         & (F.col("cluster") == gold.cluster)
         & (F.col("at") >= F.lit(first))
         & (F.col("at") < F.lit(last))
-        & (mine if asked.kind == "source" else mine | of_sources)
+        & _noticed_of(asked)
     ).withColumn("at", F.unix_micros("at"))
     kept = found.drop("date", "cluster", "agent", "batch").orderBy("at", "source").limit(MOST)
     return [row.asDict() for row in kept.collect()]
+
+
+def _noticed_of(asked: Asked) -> Column:
+    """Whether an event is of the subject, or of a source that may tell of it."""
+    subject, of_sources = asked.subject, F.col("kind").isin(*OF_SOURCES)
+    if asked.kind == "source":
+        return F.col("source").eqNullSafe(subject.source)
+    if asked.kind == "client":
+        # A quota of all users or clients is this client's as well.
+        user, client_id = (
+            F.col(name).isNull() | F.col(name).eqNullSafe(getattr(subject, name))
+            for name in ("user", "client_id")
+        )
+        return of_sources | ((F.col("kind") == "quota_change") & user & client_id)
+    if asked.kind == "partition":
+        of_it = F.col("partition").isNull() | (F.col("partition") == asked.partition)
+        return of_sources | (F.col("topic").eqNullSafe(subject.topic) & of_it)
+    return of_sources | of_subject(asked)
 
 
 def _times(gold: Gold, asked: Asked) -> dict[str, dict[int, Times]]:

@@ -64,16 +64,14 @@ def stretches(pieces: DataFrame, keys: tuple[str, ...], **figures: Column) -> Da
 
 def of_subject(asked: Asked) -> Column:
     """Whether a row of bronze is of the subject; pushed down to the files."""
-    names = ("topic", "user", "client_id", "group", "source")
     if asked.kind == "client":
-        chosen = [F.col(name).eqNullSafe(getattr(asked.subject, name)) for name in names[1:3]]
-        return chosen[0] & chosen[1] & F.col("topic").isNull()
-    value = {name: getattr(asked.subject, name) for name in names}
+        user, client_id = (
+            F.col(name).eqNullSafe(getattr(asked.subject, name)) for name in ("user", "client_id")
+        )
+        return user & client_id & F.col("topic").isNull()
     name = "topic" if asked.kind == "partition" else asked.kind
-    found: Column = F.col(f"`{name}`") == F.lit(value[name])
-    if asked.kind == "partition":
-        found &= F.col("partition") == F.lit(asked.partition)
-    return found
+    found: Column = F.col(f"`{name}`") == getattr(asked.subject, name)
+    return found & (F.col("partition") == asked.partition) if asked.kind == "partition" else found
 
 
 def _lane(name: str, start: Column, end: Column) -> Column:

@@ -66,7 +66,8 @@ def _exactly(row: Row) -> Row:
 
 
 def _worst(row: Row) -> str:
-    low, high, unit = row["worst_low"], row["worst_high"], str(_UNITS.get(row["unit"], row["unit"]))
+    low, high = row["worst_low"], row["worst_high"]
+    unit = str(_UNITS.get(row["unit"], row["unit"]))
     if high is None or (unit == "partitions" and len(row["parts"]) == 1 and high == 1):
         return ""
     if unit == "ms":

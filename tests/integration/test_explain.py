@@ -37,6 +37,7 @@ THROTTLE = "kafka.client.produce.throttle_time"
 LOST = "kafka.group.non_consumed"
 HOSTILE = "evil\u202e\x1b[31m"
 NOW = micros(900)
+_SHOWN = "spark.sql.maxMetadataStringLength"  # by default plans are cut short
 
 
 def bronze() -> Batch:
@@ -255,13 +256,21 @@ def test_bronze_is_read_by_date_and_subject(
     place = lakes.at(str(with_events))
     asked = find("t", sla.subjects(spark, place), "")
     gold = Gold(spark, place, CLUSTER, WEEK, 300)
-    bad_runs(gold, asked, watched("topic", ())).explain()
+    spark.conf.set(_SHOWN, "10000")
+    try:
+        bad_runs(gold, asked, watched("topic", ())).explain()
+    finally:
+        spark.conf.unset(_SHOWN)
     plan = capsys.readouterr().out
     (scan,) = (line for line in plan.splitlines() if "PushedFilters" in line)
     by_date = scan[scan.index("PartitionFilters: [") :].split("]")[0]
     assert "date" in by_date
     pushed = scan[scan.index("PushedFilters: [") :]
-    for wanted in ("EqualTo(topic,t)", f"EqualTo(cluster,{CLUSTER})", "GreaterThan(value,0.0)"):
+    for wanted in (
+        "EqualTo(topic,t)",
+        f"EqualTo(cluster,{CLUSTER})",
+        "GreaterThan(value,0.0)",
+    ):
         assert wanted in pushed
 
 
