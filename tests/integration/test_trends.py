@@ -45,9 +45,8 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(
     assert silent is not None
     assert later is not None
     assert last is not None
-    assert [one.bad_us for one in (first, silent, later, last)] == [30_000_000, 0, 30_000_000] + [
-        30_000_000
-    ]
+    bad = [one.bad_us for one in (first, silent, later, last)]
+    assert bad == [30_000_000, 0, 30_000_000, 30_000_000]
     assert (silent.share, silent.unknown_us) == (None, 7 * 24 * HOUR_US)
     assert (silent.low, silent.high) == (0.0, 1.0)
     assert later.expected_us == 7 * 24 * HOUR_US
