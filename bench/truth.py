@@ -11,6 +11,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,7 @@ def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
     memory = str(_MEMORY) if _MEMORY.is_dir() else None
     kept = folder / "seen.msgpack"
     if not kept.exists():
+        shutil.rmtree(folder / "lake", ignore_errors=True)  # agents that start twice are others
         with tempfile.TemporaryDirectory(prefix="jmxlake-truth-", dir=memory) as spools:
             kept.write_bytes(msgspec.msgpack.encode(replay(seeds, folder / "lake", Path(spools))))
     seen = msgspec.msgpack.decode(kept.read_bytes(), type=list[Seen])
