@@ -22,7 +22,7 @@ HEAVY = {"pyspark", "py4j", "delta-spark", "pandas", "pyarrow", "numpy"}
 OF_TESTS = {"pytest", "duckdb", "polars", "hypothesis", "mypy", "ruff", "confluent-kafka"}
 _INSTALLED = """
 from importlib.metadata import distributions
-print("\\n".join(sorted(one.metadata["Name"].lower() for one in distributions())))
+print("\\n".join(one.metadata["Name"].lower().replace("_", "-") for one in distributions()))
 """
 _IMPORT = """
 import importlib, pkgutil
