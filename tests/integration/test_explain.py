@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def of(story: dict[str, Any], metric: str) -> list[dict[str, Any]]:
 def seconds(story: dict[str, Any], metric: str) -> list[tuple[float, float]]:
     spans = [(row["start"], row["end"]) for row in of(story, metric)]
     return [
-        tuple((periods.micros(periods._parsed(end)) - micros(0)) / SECOND for end in span)
+        tuple((periods.micros(dt.datetime.fromisoformat(end)) - micros(0)) / SECOND for end in span)
         for span in spans
     ]
 
