@@ -141,7 +141,7 @@ def _noticed_of(asked: Asked) -> Column:
     """Whether an event is of the subject, or of a source that may tell of it."""
     subject, of_sources = asked.subject, F.col("kind").isin(*OF_SOURCES)
     if asked.kind == "source":
-        return F.col("source").eqNullSafe(subject.source)
+        return F.col("source").eqNullSafe(F.lit(subject.source))
     if asked.kind == "client":
         # A quota of all users or clients is this client's as well.
         user, client_id = (
@@ -151,7 +151,7 @@ def _noticed_of(asked: Asked) -> Column:
         return of_sources | ((F.col("kind") == "quota_change") & user & client_id)
     if asked.kind == "partition":
         of_it = F.col("partition").isNull() | (F.col("partition") == asked.partition)
-        return of_sources | (F.col("topic").eqNullSafe(subject.topic) & of_it)
+        return of_sources | (F.col("topic").eqNullSafe(F.lit(subject.topic)) & of_it)
     return of_sources | of_subject(asked)
 
 
