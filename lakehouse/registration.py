@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
-
+from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import LakeReplacedError, TableNotFoundError
 from lakehouse.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_ABSENT: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT")
 
 
 def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
@@ -41,11 +38,11 @@ def _register(spark: SparkSession, lake: Lake, table: tables.Table) -> str:
     name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
     literal = wanted.replace("\\", "\\\\").replace("'", "\\'")
     try:
+        # Delta without a catalog of its own would make an empty table where there is none.
+        lakes.read(spark, Lake(lake.root), table)
         spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION '{literal}'")
         found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
-    except AnalysisException as error:
-        if not (error.getCondition() or "").startswith(_ABSENT):
-            raise
+    except TableNotFoundError:
         raise TableNotFoundError(f"{wanted}: no table there; has an agent delivered yet?") from None
     if found.removeprefix("file:").rstrip("/") != wanted.removeprefix("file:").rstrip("/"):
         raise LakeReplacedError(

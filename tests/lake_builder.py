@@ -138,13 +138,14 @@ class Batch:
         for table, rows in (
             (tables.MEMBERS, self.members), (tables.RUNS, self.runs), (tables.SCRAPES, self.scrapes)
         ):  # fmt: skip
-            delta = _table(lake, table)
+            delta = made(lake, table)
             if rows:
                 ordered = [tuple(row[name] for name in table.column_names) for row in rows]
                 write_deltalake(delta, arrow.to_arrow(table, ordered), mode="append")
 
 
-def _table(lake: Path, table: tables.Table) -> DeltaTable:
+def made(lake: Path, table: tables.Table) -> DeltaTable:
+    """A table, as agents make it."""
     return DeltaTable.create(
         str(lake / table.path),
         schema=arrow.schema(table),

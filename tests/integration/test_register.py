@@ -11,7 +11,7 @@ from lakehouse import lake, tables
 from lakehouse.cli import main
 from lakehouse.errors import LakeReplacedError, TableNotFoundError
 from lakehouse.registration import register
-from tests.lake_builder import Batch
+from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     batch = Batch()
     batch.run("kafka.partition.under_min_isr", 0, 60, 1.0, topic="orders", partition=0)
     batch.commit(folder)
+    for one in tables.BRONZE:  # an agent makes all of them at its first delivery
+        made(folder, one)
     return folder
 
 
@@ -62,7 +64,8 @@ def test_names_show_what_agents_write_and_nothing_is_written_there(
 @pytest.mark.usefixtures("schema")
 def test_a_name_of_another_lake_is_refused(spark: SparkSession, root: Path, tmp_path: Path) -> None:
     register(spark, str(root), NAMES)
-    Batch().commit(tmp_path)
+    for one in tables.BRONZE:
+        made(tmp_path, one)
     with pytest.raises(LakeReplacedError, match=r"it is registered at .+; if the lake has moved"):
         register(spark, str(tmp_path), NAMES)
 
