@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,25 +57,6 @@ def test_every_name_that_is_used_is_there_and_every_variable_is_used() -> None:
             assert path[-1] in {*place, "id"}, name
         else:
             assert kind == "var" or name in {"bundle.name", "bundle.target"}, name
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_databricks_own_classes_take_every_resource(target: str, tool_python: str) -> None:
-    script = str(Path(__file__).with_name("databricks_classes.py"))
-
-    def complaints(resources: dict[str, Any]) -> str:
-        ran = subprocess.run(
-            [tool_python, script], input=json.dumps(resources), capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
-
-    resources = of_target(TOLD, target)
-    assert complaints(resources) == ""
-    wrong = json.loads(json.dumps(resources))
-    wrong["jobs"]["rollup"]["max_concurent_runs"] = 1
-    assert "max_concurent_runs" in complaints(wrong)
 
 
 @pytest.mark.parametrize("target", TARGETS)
