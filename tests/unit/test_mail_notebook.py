@@ -5,15 +5,13 @@ from __future__ import annotations
 import email
 import email.policy
 import runpy
-import shutil
 import ssl
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.deploy.bundle_file import ROOT
-from tests.deploy.smtp_server import SmtpServer
+from tests.servers import PASSWORD, USER, Authority, Mailbox, mail_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,21 +35,6 @@ class FakeDbutils:
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is missing: install the package openssl")
-    file = tmp_path / "server.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-keyout", str(file), "-out", str(tmp_path / "ca.pem"), "-days", "1",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    file.write_bytes(file.read_bytes() + (tmp_path / "ca.pem").read_bytes())
-    return file
-
-
-@pytest.fixture
 def page(tmp_path: Path) -> Path:
     file = tmp_path / "2026-11-23.html"
     file.write_text(PAGE, "utf-8")
@@ -61,7 +44,7 @@ def page(tmp_path: Path) -> Path:
 def dbutils(page: Path, recipients: str, server: str) -> FakeDbutils:
     asked = {"page": str(page), "recipients": recipients, "sender": "kafka@example.com",
              "server": server, "scope": "jmxlake"}  # fmt: skip
-    secrets = {("jmxlake", "user"): "robot", ("jmxlake", "password"): "hunter2"}
+    secrets = {("jmxlake", "user"): USER, ("jmxlake", "password"): PASSWORD}
     return FakeDbutils(asked, secrets)
 
 
@@ -70,31 +53,32 @@ def run(told: FakeDbutils) -> None:
 
 
 def test_the_page_arrives_as_it_is_at_all_who_were_named(
-    certificate: Path,
-    page: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.with_name("ca.pem")))
-    server = SmtpServer(certificate)
-    run(dbutils(page, "a@example.com, b@example.com,", f"localhost:{server.port}"))
-    server.close()
-    assert server.heard.login == "robot hunter2"
-    assert server.heard.recipients == ["a@example.com", "b@example.com"]
-    message = email.message_from_bytes(server.heard.message, policy=email.policy.default)
+    authority = Authority.made(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+    with mail_server(Mailbox(), "starttls", authority) as box:
+        run(dbutils(page, "a@example.com, b@example.com,", f"localhost:{box.port}"))
+    ((sender, recipients, content, encrypted),) = (
+        box.got
+    )  # it takes nothing from who has no password
+    assert (sender, recipients) == ("kafka@example.com", ("a@example.com", "b@example.com"))
+    assert encrypted
+    message = email.message_from_bytes(content, policy=email.policy.default)
     assert message["Subject"] == "Kafka, the week before 2026-11-23"
     (attached,) = message.iter_attachments()
     assert attached.get_filename() == page.name
     assert attached.get_payload(decode=True) == PAGE.encode()
-    assert "hunter2" not in capsys.readouterr().out
+    assert PASSWORD not in capsys.readouterr().out
 
 
-def test_a_server_that_nobody_vouches_for_gets_no_password(certificate: Path, page: Path) -> None:
-    server = SmtpServer(certificate)
-    with pytest.raises(ssl.SSLCertVerificationError):
-        run(dbutils(page, "a@example.com", f"localhost:{server.port}"))
-    server.close()
-    assert server.heard.login == ""
+def test_a_server_that_nobody_vouches_for_gets_nothing(page: Path, tmp_path: Path) -> None:
+    with (
+        mail_server(Mailbox(), "starttls", Authority.made(tmp_path)) as box,
+        pytest.raises(ssl.SSLCertVerificationError),
+    ):
+        run(dbutils(page, "a@example.com", f"localhost:{box.port}"))
+    assert box.got == []
 
 
 def test_without_recipients_nothing_is_sent(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
