@@ -776,6 +776,39 @@ def with_everything(made: Facts) -> None:
         for one in subjects[:3000]
     ]
     made["hygiene"] = tidy()
+    made["trends"] = trends(subjects[:200])
+
+
+def trends(subjects: list[Facts]) -> Facts:
+    """Thirteen weeks of each, every one worse than the last."""
+    shares = [{"share": n / 100, "share_low": n / 101, "share_high": n / 99} for n in range(17)]
+    bad = {"expected_us": WEEK, **exactly("bad", HOUR), "unknown_us": 0}
+    rows = [
+        {
+            **{key: one.get(key) for key in ("topic", "user", "client_id", "group", "source")},
+            "weeks": [{**bad, **share} for share in shares[:13]],
+            "change": {"share_low": 0.0, "share_high": 0.1, "p": 1 / 12, "compared": 11,
+                       "verdict": "worse"},
+            "regimes": [{"week": "2026-W41", "share_before": 0.01, "share_after": 0.1, "p": 0.1}],
+            "forecast": shares[13:],
+        }
+        for one in subjects
+    ]  # fmt: skip
+    lag = {"last_bytes": 1e9, "bytes_per_second": -5.0, **bounded("drained", HOUR, MINUTE, WEEK)}
+    return {
+        "weeks": [f"2026-W{week}" for week in range(34, 47)],
+        "tested": len(rows),
+        "significant_by_chance": 16.7,
+        "forecast_by": "local level (statsmodels)",
+        "forecast_level": 0.8,
+        "objectives": [
+            {"name": "min-isr", "title": "Topics can be written to safely", "subjects": rows}
+        ],
+        "drains": [
+            {"topic": one.get("topic"), "kind": "copy", **lag, "verdict": "draining"}
+            for one in subjects
+        ],
+    }
 
 
 def account(number: int) -> Facts:

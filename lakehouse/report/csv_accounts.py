@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 def _subjects(facts: Facts) -> Iterable[Row]:
     return (
-        {"objective": one.get("name"), "target": one.get("target"), **subject}
+        {
+            **subject,
+            "objective": one.get("name"),
+            **{key: one.get(key) for key in ("target", "window", "method")},
+            "window_from": one.get("from"),
+            "window_to": one.get("to"),
+        }
         for one in facts.get("objectives") or ()
         for subject in one.get("subjects") or ()
     )
@@ -46,6 +52,10 @@ def _not_known(row: Row) -> str:
 _ATTAINMENT: Final = (
     OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE,
     Column("target", "share of time that shall be good"),
+    Column("method", "how time counts, such as GoodSeconds or Timeslices"),
+    Column("window", "the objective's window, such as 1w or 28d"),
+    Column("window_from", "start of the time it is stated of, UTC"),
+    Column("window_to", "its end, UTC"),
     Column("expected_us", "microseconds in which the subject existed"),
     Column("good_us", "microseconds seen wholly and good"),
     *bounded("bad", "seen bad"),

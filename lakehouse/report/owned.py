@@ -70,6 +70,13 @@ def _changed(facts: Mapping[str, Any], change: Callable[[Sequence[Row]], list[Ro
     made["events"] = change(facts.get("events") or ())
     if facts.get("restated"):
         made["restated"] = change(facts["restated"])
+    if facts.get("trends"):
+        trends = facts["trends"]
+        made["trends"] = {
+            **trends,
+            "objectives": _with_subjects(trends, change),
+            "drains": change(trends.get("drains") or ()),
+        }
     for section, key in LABELLED:
         if (made.get(section) or {}).get(key):
             made[section] = {**made[section], key: change(made[section][key])}

@@ -5,6 +5,9 @@ Statements made before the period was over are no such thing: time went on.
 
 from __future__ import annotations
 
+import datetime as dt
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -25,14 +28,14 @@ FIGURES: Final = _NAMES[_NAMES.index("expected_us") :]
 """The figures of a statement, as in gold/sla."""
 
 
-def restated(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row] | None:
+def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Row] | None:
     """The figures of the facts that differ from those published last; None: nothing was published.
 
     Args:
         gold: The cluster's gold.
-        objectives: As in the facts.
+        objectives: As in the facts, each over its own time.
     """
-    published = _published(gold)
+    published = _published(gold, objectives)
     return changed(objectives, published) if published else None
 
 
@@ -41,17 +44,18 @@ def changed(objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]) -
 
     Args:
         objectives: As in the facts.
-        published: Rows of gold/sla of the same cluster and period, in any order; ``stated_at`` in
-            microseconds.
+        published: Rows of gold/sla of the same cluster, in any order; ``stated_at`` in
+            microseconds, their time as ``from`` and ``to`` as the facts have it.
     """
     earlier: dict[tuple[Any, ...], list[Row]] = {}
-    for row in sorted(published, key=lambda row: int(row["statement"])):
-        key = (row["objective"], *(row[name] for name in SUBJECT))
+    for row in sorted(published, key=lambda row: int(row["stated_at"])):
+        key = (row["objective"], row.get("from"), row.get("to"), *(row[name] for name in SUBJECT))
         earlier.setdefault(key, []).append(row)
     found = []
     for one in objectives:
+        of = (one["name"], one.get("from"), one.get("to"))
         for now in one.get("subjects") or ():
-            told = earlier.get((one["name"], *(now.get(name) for name in SUBJECT)), [])
+            told = earlier.get((*of, *(now.get(name) for name in SUBJECT)), [])
             others = [row for row in told if any(row[key] != now.get(key) for key in FIGURES)]
             if others:
                 found.append(_row(one, now, others))
@@ -60,7 +64,7 @@ def changed(objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]) -
 
 def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[Row]) -> Row:
     before = others[-1]
-    at = instant(before["stated_at"]).isoformat().replace("+00:00", "Z")
+    at = _iso(before["stated_at"])
     return {
         "objective": objective["name"],
         "title": objective.get("title"),
@@ -74,18 +78,31 @@ def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[
     }
 
 
-def _published(gold: Gold) -> list[Row]:
-    period = gold.period
+def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """What was stated of the cluster over the objectives' own times, when these were over."""
+    times = {(one.get("from"), one.get("to")) for one in objectives if one.get("from")}
     try:
         rows = lakes.read(gold.spark, gold.lake, tables.SLA)
     except TableNotFoundError:
         return []
-    rows = rows.where(
-        (F.col("cluster") == gold.cluster)
-        & (F.col("grain") == period.grain)
-        & (F.col("window") == F.lit(period.start))
-        & (F.col("window_end") == F.lit(period.end))
-    ).withColumn("stated_at", F.unix_micros("stated_at"))
-    wanted = rows.where(F.col("stated_at") >= micros(period.end))
-    names = ("objective", *SUBJECT, "statement", "stated_at", *FIGURES)
-    return [row.asDict() for row in wanted.select(*(f"`{name}`" for name in names)).collect()]
+    rows = rows.where(F.col("cluster") == gold.cluster)
+    instants = ("window", "window_end", "stated_at")
+    rows = rows.withColumns({name: F.unix_micros(name) for name in instants})
+    of_them = [
+        (F.col("window") == micros(start)) & (F.col("window_end") == micros(end))
+        for start, end in sorted((_parsed(start), _parsed(end)) for start, end in times)
+    ]
+    if not of_them:
+        return []
+    wanted = rows.where(reduce(or_, of_them) & (F.col("stated_at") >= F.col("window_end")))
+    names = ("objective", *SUBJECT, "statement", *instants, *FIGURES)
+    found = [row.asDict() for row in wanted.select(*(f"`{name}`" for name in names)).collect()]
+    return [{**row, "from": _iso(row["window"]), "to": _iso(row["window_end"])} for row in found]
+
+
+def _parsed(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+def _iso(microseconds: int) -> str:
+    return instant(microseconds).isoformat().replace("+00:00", "Z")

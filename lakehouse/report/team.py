@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.errors import OwnersError
 from lakehouse.report import owned, words
+from lakehouse.trends.change import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,8 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     made |= _judged(made)
     if made.get("business_hours"):
         made["business_hours"] = {**made["business_hours"], **_judged(made["business_hours"])}
+    if made.get("trends"):
+        made["trends"] = _trends(made["trends"])
     made["timelines"] = _timelines(facts, made)
     return made
 
@@ -64,7 +67,8 @@ def _is_of_all(row: Mapping[str, Any]) -> bool:
 
 def _judged(told: Mapping[str, Any]) -> Facts:
     """Its objectives that have a subject left, and the verdicts on just those; worst first."""
-    objectives = [one for one in told["objectives"] if one["subjects"]]
+    # What subjects come to together is of all teams.
+    objectives = [{**one, "weighted": None} for one in told["objectives"] if one["subjects"]]
     by_name = {one["name"]: one["subjects"] for one in objectives}
     made = []
     for row in told.get("verdicts") or ():
@@ -76,6 +80,23 @@ def _judged(told: Mapping[str, Any]) -> Facts:
             made.append({**row, "verdict": worst, "subjects": len(subjects), **counted})
     made.sort(key=lambda one: _VERDICTS.index(one["verdict"]))
     return {"objectives": objectives, "verdicts": made}
+
+
+def _trends(told: Mapping[str, Any]) -> Facts:
+    """Its own trends; how many would stand out by chance is counted anew."""
+    compared = [
+        changed["compared"] + 1
+        for one in told["objectives"]
+        for subject in one["subjects"]
+        if (changed := subject.get("change")) and changed.get("p") is not None
+    ]
+    return {
+        **told,
+        # How many were never bad is known of all teams together alone.
+        "objectives": [{**one, "never_bad": None} for one in told["objectives"]],
+        "tested": len(compared),
+        "significant_by_chance": round(sum(int(LEVEL * n) / n for n in compared), 2),
+    }
 
 
 def _timelines(facts: Mapping[str, Any], made: Facts) -> list[Row]:

@@ -18,6 +18,8 @@ from lakehouse.report.page import render
 from lakehouse.report.team import of_team
 from tests import sample_facts
 from tests.page_reader import read
+from tests.unit.test_page_trends import facts_of
+from tests.unit.test_page_trends import subject as trend_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +182,7 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
     mine = of_team(facts, "storage")
     assert [one["topic"] for one in mine["min_isr"]["topics"]] == ["audit-log"]
     assert mine["min_isr"]["partitions"] == mine["min_isr"]["brokers"] == []
+    assert {one["weighted"] for one in mine["objectives"]} == {None}, "that is of all teams"
     assert [one["client_id"] for one in mine["throttling"]["clients"]] == ["reporter"]
     verdicts = {one["objective"]: (one["verdict"], one["subjects"]) for one in mine["verdicts"]}
     assert verdicts == {"min-isr": ("met", 1), "tier-lag": ("uncertain", 1), "remote": ("met", 1)}
@@ -191,6 +194,21 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
     assert mine["coverage"] == facts["coverage"]
     assert [one["kind"] for one in mine["events"]] == ["source_restart"], "it is of all"
     assert [one["team"] for one in mine["owners"]["accounts"]] == ["storage"]
+
+
+def test_a_team_sees_its_own_trends(tmp_path: Path):
+    drains = [
+        {"topic": one, "kind": "copy", "last_bytes": 5, "verdict": "growing"}
+        for one in ("orders", "archive")
+    ]
+    bad = (trend_of("orders", [1] * 13), trend_of("archive", [2] * 13), trend_of("else", [3] * 13))
+    facts = labelled(facts_of(*bad, drains=drains), loaded(tmp_path))
+    told = of_team(facts, "storage")["trends"]
+    assert [one["topic"] for one in told["objectives"][0]["subjects"]] == ["archive"]
+    assert [one["topic"] for one in told["drains"]] == ["archive"]
+    assert (told["tested"], told["significant_by_chance"]) == (1, 0.08)
+    assert told["objectives"][0]["never_bad"] is None, "of all teams together alone it is known"
+    assert "orders" not in read(render(of_team(facts, "storage"))).one("section", id="trends").raw
 
 
 def test_a_group_makes_no_topic_of_another_team_its_own(facts: sample_facts.Facts):

@@ -16,10 +16,20 @@ from lakehouse.report.csv_columns import columns
 from lakehouse.report.csv_files import CELL_LIMIT, files, text
 from lakehouse.report.csv_tables import TABLES
 from tests import sample_facts
+from tests.unit.test_page_trends import WEEKS, facts_of, subject
 
 DOCS = Path(__file__).parents[2] / "docs" / "report-csv.md"
 JSON_DOCS = DOCS.with_name("report-json.md")
-MADE = {("timelines", name) for name in ("at", "value", "low", "high")}
+TREND_DOCS = DOCS.with_name("trends.md")
+MADE = {
+    ("trends_weeks", "week"),
+    *(
+        (name, key)
+        for name in ("attainment", "attainment_business_hours")
+        for key in ("window_from", "window_to")
+    ),
+    *(("timelines", name) for name in ("at", "value", "low", "high")),
+}
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # noqa: RUF001 - as OWASP lists them
 
 
@@ -84,7 +94,7 @@ def test_a_table_without_rows_is_its_header():
 
 def test_every_column_is_a_key_of_the_facts():
     """One that is misspelt would be empty in every row."""
-    told = JSON_DOCS.read_text(encoding="utf-8")
+    told = JSON_DOCS.read_text(encoding="utf-8") + TREND_DOCS.read_text(encoding="utf-8")
     for table in TABLES:
         for column in table.columns:
             if column.get is None and (table.name, column.name) not in MADE:
@@ -131,3 +141,17 @@ def test_every_file_and_column_is_documented():
             assert f"| `{column.name}` | {column.meaning} |" in part, (table.name, column.name)
     for column in columns(TABLES[0])[:3]:
         assert f"| `{column.name}` | {column.meaning} |" in told
+
+
+def test_a_trend_is_a_row_and_each_of_its_weeks_is_one():
+    facts = facts_of(subject("orders", [None, *[5] * 11, 600]))
+    (trend,) = rows(facts, "trends")
+    assert (trend["topic"], trend["change"], float(trend["next_share"])) == (
+        "orders",
+        "worse",
+        0.01,
+    )
+    weeks = rows(facts, "trends_weeks")
+    assert [one["week"] for one in weeks] == WEEKS
+    assert weeks[0]["share"] == "", "of a week nobody saw nothing is known"
+    assert int(weeks[-1]["bad_us"]) == 600 * sample_facts.MINUTE

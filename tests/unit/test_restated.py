@@ -69,6 +69,16 @@ def test_of_several_the_last_that_differs_is_the_old_one():
     assert {row["before"]["statement"] for row in found} == {2}
 
 
+def test_each_objective_is_compared_over_its_own_time():
+    facts = sample_facts.demo()
+    for one, (start, end) in zip(facts["objectives"], [("a", "b"), ("c", "d")] * 3, strict=False):
+        one |= {"from": start, "to": end}
+    rows = published(facts, bad_us=-1)
+    of_first = [{**row, "from": "a", "to": "b"} for row in rows]
+    names = {row["objective"] for row in changed(facts["objectives"], of_first)}
+    assert names == {one["name"] for one in facts["objectives"] if one["from"] == "a"}
+
+
 def test_a_subject_that_was_never_published_is_not_restated():
     facts = sample_facts.demo()
     rows = [row for row in published(facts, bad_us=-1) if row["topic"] != "orders"]
