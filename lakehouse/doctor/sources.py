@@ -18,6 +18,8 @@ LATE: Final = dt.timedelta(minutes=30)
 
 # A restart or an election makes holes of seconds, every day; two windows are no such thing.
 _LONG: Final = dt.timedelta(minutes=10)
+# More than that of one cluster are one finding.
+_ONE_BY_ONE: Final = 3
 # A family that keeps a history to the instant is told of late, by up to an hour.
 _FAMILY_LATE: Final = dt.timedelta(hours=2)
 
@@ -30,18 +32,27 @@ def silent(accounts: Sequence[Account], now: dt.datetime, late: dt.timedelta) ->
         now: The instant, UTC.
         late: How long an agent may take to deliver.
     """
-    found = []
+    found: list[Finding] = []
+    gone: list[tuple[Source, dt.datetime, list[Account]]] = []
     for source, of_source in _by_source(accounts):
         told = max((one.told for one in of_source if one.told), default=None)
         seen = max((one.seen for one in of_source if one.seen), default=None)
         if told is None:
             continue  # all it tells is in the future: see clocks
         if now - told > late:
-            found.append(_silent(source, of_source, told, now))
+            gone.append((source, told, of_source))
         elif seen is None or now - seen > late:
             found.append(_unread(source, of_source, seen, now))
         else:
             found += _families(source, of_source, now, max(late, _FAMILY_LATE))
+    for cluster, several in groupby(gone, lambda one: one[0].cluster):
+        of_cluster = list(several)
+        if len(of_cluster) > _ONE_BY_ONE:
+            found.append(
+                _all_silent(cluster, {one.source: told for one, told, _ in of_cluster}, now)
+            )
+        else:
+            found += [_silent(*one, now) for one in of_cluster]
     return found
 
 
@@ -121,7 +132,7 @@ def capped(accounts: Sequence[Account]) -> list[Finding]:
 
 
 def _silent(
-    source: Source, accounts: Sequence[Account], told: dt.datetime, now: dt.datetime
+    source: Source, told: dt.datetime, accounts: Sequence[Account], now: dt.datetime
 ) -> Finding:
     last = max((one for one in accounts if one.told), key=lambda one: (one.told, one.agent))
     return Finding(
@@ -130,6 +141,18 @@ def _silent(
         f"{named(last.agent)}",
         "look on its host whether jmxlake-agent runs, and at its /readyz and /metrics: what it has "
         "read waits in its spool where only the lake is away",
+    )  # fmt: skip
+
+
+def _all_silent(cluster: str, told: dict[str, dt.datetime], now: dt.datetime) -> Finding:
+    """Where many are silent, what they have in common is at fault."""
+    last = max(told.values())
+    return Finding(
+        "error", "silent", named(cluster),
+        f"no agent has told of {counted(len(told), 'source')} ({some(sorted(told))}), of the last "
+        f"since {when(last)}, for {span(now - last)}",
+        "look whether these agents can reach the lake (their /readyz), and whether they run: what "
+        "they have read waits in their spools",
     )  # fmt: skip
 
 

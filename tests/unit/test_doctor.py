@@ -58,6 +58,19 @@ def test_a_source_of_which_nobody_tells_is_silent_since() -> None:
     assert "agent new" in found.what
 
 
+def test_where_a_whole_cluster_is_silent_it_is_told_once() -> None:
+    gone = [
+        account(source=Source(cluster, f"broker-{number}"), told=NOW - number * HOUR, seen=None)
+        for cluster, count in (("a", 3), ("b", 40))
+        for number in range(1, count + 1)
+    ]
+    found = silent(*gone)
+    assert brief(found) == [("error", "silent")] * 4
+    assert [one.where for one in found] == ["a broker-1", "a broker-2", "a broker-3", "b"]
+    assert "of 40 sources (broker-1, broker-10, broker-11 and 37 others)" in found[3].what
+    assert "of the last since 2026-11-18 11:00:00 UTC, for 1 h 0 m" in found[3].what
+
+
 def test_of_two_agents_one_that_works_is_enough() -> None:
     assert silent(account(agent="old", told=NOW - 5 * HOUR, seen=NOW - 5 * HOUR), account()) == []
 
