@@ -55,7 +55,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
         "Trends",
         "Is it getting better or worse?",
         (_sentence(trends, rows),),
-        listings=(_SUBJECTS.of(rows), _LAGS.of(drains)),
+        listings=(_SUBJECTS.of(rows).brief(), _LAGS.of(drains).brief()),
         charts=tuple(_chart(row, trends["weeks"]) for row in rows[:_DRAWN]),
     )
 
