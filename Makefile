@@ -58,8 +58,9 @@ test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine wit
 	@$(BIN)/pytest tests/deploy
 
 .PHONY: test-packaging
-test-packaging: setup ## Wheel and sdist in clean environments, each extra alone; asks the package index
-	@$(BIN)/pytest tests/packaging/*.py
+test-packaging: $(VENV)/.installed promtool ## What is published, each extra in a clean environment; asks the package index
+	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/promtool.py \
+	  tests/packaging/sbom.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
@@ -114,11 +115,30 @@ bench-forecast: setup ## Forecasts on held-out weeks, beside the seasonal naive
 bench-startup: setup ## How long jmxlake-agent --help takes
 	@$(BIN)/python -m bench.startup $(BENCH)
 
-##@ Build
+##@ Publish
+DIST := dist
+
+.PHONY: dist
+dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
+	@$(BIN)/python -m hatchling build -d $(DIST)
+
+.PHONY: sbom
+sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks the package index
+	@mkdir -p $(DIST)
+	@for extra in agent maintain lakehouse connect; do \
+	  clean=$$(mktemp -d); \
+	  $(BIN)/uv venv --quiet --python $(BIN)/python $$clean/venv; \
+	  $(BIN)/uv pip install --quiet --python $$clean/venv/bin/python --constraints requirements.lock ".[$$extra]"; \
+	  $(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+	    --output-format JSON --output-file $(DIST)/jmxlake-$$extra.cdx.json $$clean/venv/bin/python; \
+	  rm -rf $$clean; \
+	done
+
 .PHONY: bundle
 bundle: $(VENV)/.installed ## A tarball and a .deb that need no network and no Python, into dist
 	@$(BIN)/python -m deploy.bundle --deb --out dist
 
+##@ Tidy
 .PHONY: clean
 clean: ## Remove what the demo and the tools made; keeps .venv and .cache
 	@rm -rf .demo .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
@@ -145,6 +165,11 @@ java:
 .PHONY: browser
 browser:
 	$(call need,chromium,chromium)
+	$(call need,pdftotext,poppler-utils)
+
+.PHONY: promtool
+promtool:
+	$(call need,promtool,prometheus)
 
 .PHONY: jars
 jars: $(VENV)/.installed java
