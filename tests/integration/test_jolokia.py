@@ -69,7 +69,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
     with Cluster.start(folder / "kafka", 0, jolokia=True, jvm_options=lambda _: options) as cluster:
         agents = Agents(cluster, folder, ports[0], short)
-        wait_for(lambda: _is_active(agents), 60)
+        wait_for(lambda: _missing(agents) is None, 60, lambda: _missing(agents))
         yield agents
 
 
@@ -103,16 +103,17 @@ def _over_tls(agents: Agents) -> JolokiaSource:
     return _source(agents, url, ca_file=agents.folder / "server.pem")
 
 
-def _is_active(agents: Agents) -> bool:
+def _missing(agents: Agents) -> str | None:
+    """Why no active controller is read; None where one is."""
     source = _over_tls(agents)
     try:
         answer = source.read(FAMILY)
-    except SourceError:
-        return False
+    except SourceError as error:
+        return str(error)
     finally:
         source.close()
     told = {one.metric: set(one.values.values()) for one in answer.readings}
-    return told["kafka.controller.active"] == {1.0}
+    return None if told["kafka.controller.active"] == {1.0} else f"it told {told}"
 
 
 def test_a_controller_is_read_over_tls(agents: Agents) -> None:
