@@ -39,7 +39,7 @@ test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
 	@$(BIN)/pytest tests/unit
 
 .PHONY: test-nightly
-test-nightly: test-connect test-cluster test-s3-spark ## What is too long for every change: the three below
+test-nightly: test-connect test-cluster test-s3-spark test-truth ## What is too long for every change: the four below
 
 .PHONY: test-connect
 test-connect: setup ## The rollup's tests over Spark Connect; make test has a part of it
@@ -52,6 +52,10 @@ test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some
 .PHONY: test-s3-spark
 test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 12 MB of jars
 	@$(BIN)/pytest tests/everywhere/s3_by_spark.py
+
+.PHONY: test-truth
+test-truth: setup ## Five of the schedules of make bench-truth
+	@$(BIN)/pytest tests/oracle/nightly_truth.py
 
 .PHONY: test-deploy
 test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index

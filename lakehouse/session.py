@@ -32,6 +32,11 @@ _CONF: Final = {
     "spark.driver.memory": "1g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Without a page, too, Spark keeps what the page would show, with every plan's text.
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
     # A rollup has many small stages: on one machine their number costs more than their data.
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
@@ -46,6 +51,8 @@ _CONF: Final = {
 }
 
 _QUICK: Final = {
+    # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
+    "spark.buffer.pageSize": "1m",
     # A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On
     # two cores a first rollup took 49 s of CPU with these, 110 s without.
     "spark.sql.codegen.wholeStage": "false",

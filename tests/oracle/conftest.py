@@ -1,5 +1,4 @@
-"""One lake for all of these tests, rolled up once: 200 fleets, a cluster for each story, and some
-whose agents ran."""
+"""One lake for all of these tests, rolled up once: 200 fleets, and a cluster for each story."""
 
 from __future__ import annotations
 
@@ -8,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench import truth_agents
-from bench.truth_schedule import schedule
 from lakehouse import lake as lakes
 from lakehouse import rollup
 from tests.lake_builder import Batch
 from tests.oracle import decoded, duck, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES
-from tests.oracle.truths import TRUTHS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +34,6 @@ def unrolled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         whole.members += made.members
         whole.scrapes += made.scrapes
     whole.commit(root)
-    spools = tmp_path_factory.mktemp("spools")
-    for seed in TRUTHS:
-        truth_agents.live(schedule(seed), root, spools)
     return root
 
 

@@ -1,4 +1,8 @@
-"""Reports of clusters that are known at every microsecond: bench/truth.py has a hundred of them."""
+"""Reports of clusters that are known at every microsecond: bench/truth.py has a hundred of them.
+
+Apart from ``make test``: agents live through some hours in simulated time, and Spark rolls up what
+they delivered.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,32 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench import truth_agents
 from bench.truth import PERIOD, findings
 from bench.truth_schedule import schedule
 from lakehouse import lake as lakes
+from lakehouse import rollup
 from lakehouse.report.facts import facts
 from tests.oracle.objectives import OBJECTIVES
-from tests.oracle.truths import TRUTHS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from bench.truth_findings import Findings
 
 pytestmark = pytest.mark.spark
 
+TRUTHS = (0, 1, 2, 9, 12)
+"""Seeds of schedules of every kind."""
+
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession, rolled: Path) -> Findings:
-    lake = lakes.at(str(rolled))
+def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
+    for seed in TRUTHS:
+        truth_agents.live(schedule(seed), root, spools)
+    lake = lakes.at(str(root))
+    rollup.rollup(spark, lake, OBJECTIVES)
     told = [
         facts(spark, lake, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS
     ]
