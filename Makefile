@@ -35,7 +35,7 @@ test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark
 	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: test-fast
-test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
+test-fast: $(VENV)/.installed java ## Unit tests only, a minute or two
 	@$(BIN)/pytest tests/unit
 
 .PHONY: test-nightly

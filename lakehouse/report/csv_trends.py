@@ -20,7 +20,7 @@ from lakehouse.report.csv_columns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from lakehouse.report.csv_columns import Facts, Row
 
@@ -49,7 +49,11 @@ def _change(key: str) -> Callable[[Row], Any]:
 
 
 def _next(key: str) -> Callable[[Row], Any]:
-    return lambda row: (row.get("forecast") or ({},))[0].get(key)
+    def told(row: Row) -> Any:
+        ahead: Sequence[Row] = row.get("forecast") or ({},)
+        return ahead[0].get(key)
+
+    return told
 
 
 TABLES: Final = (

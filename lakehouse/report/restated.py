@@ -80,7 +80,7 @@ def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
     """What was stated of the cluster over the objectives' own times, when these were over."""
-    times = {(one.get("from"), one.get("to")) for one in objectives if one.get("from")}
+    times = {(str(one["from"]), str(one["to"])) for one in objectives if one.get("from")}
     try:
         rows = lakes.read(gold.spark, gold.lake, tables.SLA)
     except TableNotFoundError:
