@@ -31,7 +31,7 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(
     """A topic is bad for 30 s in a window of three Mondays, and nobody looks in between."""
     hours(1, -3 * WEEK, -WEEK, 0.0).commit(tmp_path)
     hours(2, -WEEK, cluster="cluster-b", agent="agent-2").commit(tmp_path)
-    quick(spark, tmp_path, of=(tables.SLI, tables.SUBJECTS))
+    quick(spark, tmp_path, of=(tables.BROKERS, tables.COVERAGE, tables.SLI, tables.SUBJECTS))
     lake = lakes.at(str(tmp_path))
     known = [one for one in sla.subjects(spark, lake) if one.cluster == CLUSTER]
     now_us = micros(BASE) + HOUR_US
