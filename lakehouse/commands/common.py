@@ -21,6 +21,14 @@ LAKE: Final = click.argument("lake", metavar="LAKE")
 GOLD: Final = click.option(
     "--gold", metavar="CATALOG.SCHEMA", help="Where gold is, if not below LAKE."
 )
+GOLD_OR_NONE: Final = click.option(
+    "--gold", metavar="PATH",
+    help="Folder or URL of gold, if not LAKE/gold; 'none' where it cannot be read from here.",
+)  # fmt: skip
+OPTIONS_FILE: Final = click.option(
+    "--options-file", type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML with storage options of delta-rs, the same as the agents'.",
+)  # fmt: skip
 OBJECTIVES: Final = click.option(
     "--objectives",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

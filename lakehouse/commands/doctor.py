@@ -6,13 +6,15 @@ import datetime as dt
 import json
 import os
 import sys
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from lakehouse.commands.common import LAKE
+from lakehouse.commands.common import GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FOUND: Final = 4
 _LATE_MINUTES: Final = 30
@@ -29,14 +31,8 @@ _LATE_MINUTES: Final = 30
     "--late", type=click.IntRange(1), metavar="MINUTES", default=_LATE_MINUTES, show_default=True,
     help="An agent that told nothing for so long is silent; more than its commit interval.",
 )  # fmt: skip
-@click.option(
-    "--options-file", type=click.Path(dir_okay=False, path_type=Path),
-    help="YAML with storage options of delta-rs, the same as the agents'.",
-)  # fmt: skip
-@click.option(
-    "--gold", metavar="PATH",
-    help="Folder or URL of gold, if not LAKE/gold; 'none' where it cannot be read from here.",
-)  # fmt: skip
+@OPTIONS_FILE
+@GOLD_OR_NONE
 def doctor(
     lake: str, days: int, late: int, options_file: Path | None, gold: str | None, *, as_json: bool
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lakehouse import tables
-from lakehouse.commands.common import LAKE, tell
+from lakehouse.commands.common import LAKE, OPTIONS_FILE, tell
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
     "--out", type=click.Path(dir_okay=False, path_type=Path),
     help="Write it here, whole or not at all; by default to standard output.",
 )  # fmt: skip
-@click.option(
-    "--options-file", type=click.Path(dir_okay=False, path_type=Path),
-    help="YAML with storage options of delta-rs, the same as the agents'.",
-)  # fmt: skip
+@OPTIONS_FILE
 @click.option("--gold", metavar="PATH", help="Folder or URL of gold, if not LAKE/gold.")
 def export(  # noqa: PLR0913, PLR0917 - a click command
     lake: str, table: str, form: str, start: str | None, end: str | None, grain: str | None,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from lakehouse.commands.common import GOLD_OR_NONE, OPTIONS_FILE
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
@@ -62,18 +63,12 @@ def _version(text: str) -> tuple[str, int]:
 @click.option("--every", type=_length, metavar="LENGTH", help="Go on: a round every so often.")
 @click.option("--dry-run", is_flag=True, help="Say what a round would do; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Plan and log as JSON.")
-@click.option(
-    "--options-file", type=click.Path(dir_okay=False, path_type=Path),
-    help="YAML with storage options of delta-rs, the same as the agents'.",
-)  # fmt: skip
+@OPTIONS_FILE
 @click.option(
     "--keep", type=_length, metavar="LENGTH", default="400d", show_default=True,
     help="Remove dates of bronze older than that, if they are rolled up.",
 )  # fmt: skip
-@click.option(
-    "--gold", metavar="PATH",
-    help="Folder or URL of gold, if not LAKE/gold; 'none' where it cannot be read from here.",
-)  # fmt: skip
+@GOLD_OR_NONE
 @click.option(
     "--read-until", type=_until, default="never", metavar="DATE|never", show_default=True,
     help="With --gold none: all that was committed before DATE (UTC) is rolled up.",

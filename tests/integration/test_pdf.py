@@ -59,9 +59,16 @@ def test_names_of_attackers_print_like_others(chromium: str):
 
 
 def test_a_fleet_prints_within_the_size_of_a_mail(chromium: str):
-    printed = pdf.printed(render(sample_facts.fleet()), chromium)
+    """The five questions, and all the sections there may be beside them."""
+    facts = sample_facts.fleet()
+    printed = pdf.printed(render(facts), chromium)
     assert len(printed) < 2_000_000
     assert len(pages(printed)) < 35
+    beside = {"business_hours", "hygiene", "owners", "restated", "trends"}
+    assert beside < facts.keys()
+    printed = pdf.printed(render({k: v for k, v in facts.items() if k not in beside}), chromium)
+    assert len(printed) < 1_500_000
+    assert len(pages(printed)) < 25
 
 
 def test_the_headings_of_a_table_stand_on_each_of_its_pages(chromium: str, tmp_path: Path):
