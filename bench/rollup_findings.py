@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rich import box
@@ -69,8 +70,21 @@ class Findings:
 
     def a_million_runs(self) -> list[float]:
         """Seconds a million new runs, by the number of runs."""
-        found = sorted([*self.sizes, *([self.day] if self.day else [])])
-        return [self.beyond(one.cost) / one.written.runs * _MILLION for one in found]
+        return [self.beyond(one.cost) / one.written.runs * _MILLION for one in self._by_size()]
+
+    def a_million_runs_more(self) -> list[float]:
+        """Seconds a million runs more, from each size to the next.
+
+        What a rollup costs whatever it reads, planning and compiling mostly, is in none of them.
+        """
+        return [
+            (more.cost.seconds - less.cost.seconds) / (more.written.runs - less.written.runs)
+            * _MILLION
+            for less, more in pairwise(self._by_size())
+        ]  # fmt: skip
+
+    def _by_size(self) -> list[RolledUp]:
+        return sorted([*self.sizes, *([self.day] if self.day else [])])
 
     def figures(self) -> dict[str, Any]:
         """By name, as the last line has them."""
@@ -115,6 +129,8 @@ class Findings:
         if self.sizes:
             dearest, cheapest = max(self.a_million_runs()), min(self.a_million_runs())
             found["run_growth"] = dearest / cheapest
+            more = self.a_million_runs_more()
+            found["run_growth_more"] = max(more) / min(more)
         return {name: round(value, 2) for name, value in found.items()}
 
 

@@ -61,9 +61,10 @@ _QUICK: Final = {
 _LARGE: Final = {
     "spark.driver.memory": "3g",
     "spark.sql.adaptive.enabled": "true",
-    # Sorts that fit into memory: a shuffle of a stretch in many parts, small ones put together.
+    # Sorts that fit into memory: a shuffle of a stretch in many parts, small ones put together, but
+    # never into one: 64 MB are fifteen seconds of a sweep, in which the other core would wait.
     "spark.sql.shuffle.partitions": "32",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
     # Two bytes a run: a split of the default size would be a day of a fleet.
     "spark.sql.files.maxPartitionBytes": "8m",
     "spark.sql.files.openCostInBytes": "256k",
