@@ -115,19 +115,20 @@ def _topics(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
     rows = {row["topic"]: row for row in facts["min_isr"]["topics"]}
     for (topic, stem), truth in truth_true.topics(schedule.world, floor_us).items():
         row = rows[topic]
-        times = row["partitions"] if stem in ("under", "leaderless") else 1
-        yield _check(schedule, f"topic {stem}", topic, row, stem, truth, times * row["unknown_us"])
+        together = stem in ("under", "leaderless")
+        us = row["partitions_unknown_us" if together else "unknown_us"]
+        yield _check(schedule, f"topic {stem}", topic, row, stem, truth, us)
 
 
 def _partitions(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
-    """Partitions that are not told of were well, but for what nobody saw of their topic."""
+    """Partitions that are not told of were well, but while their topic was not wholly seen."""
     rows = {(row["topic"], row["partition"]): row for row in facts["min_isr"]["partitions"]}
-    unknown = {row["topic"]: row["unknown_us"] for row in facts["min_isr"]["topics"]}
+    unseen = {row["topic"]: row["unseen_us"] for row in facts["min_isr"]["topics"]}
     for kind in ("under", "leaderless"):
         for key, bad in truth_true.partitions(schedule.world, kind).items():
             truth = truth_true.union([bad], floor_us)
             row = rows.get(key, {})
-            us = row.get("unknown_us", unknown[key[0]])
+            us = row.get("unknown_us", unseen[key[0]])
             yield _check(schedule, f"partition {kind}", f"{key[0]}-{key[1]}", row, kind, truth, us)
 
 
@@ -203,7 +204,7 @@ def _unsound(
     schedule: Schedule, facts: Row, told: Mapping[Any, tuple[list[Span], list[Span]]],
     floor_us: int,
 ) -> Iterator[str]:  # fmt: skip
-    whole = {row["topic"] for row in facts["min_isr"]["topics"] if not row["unknown_us"]}
+    whole = {row["topic"] for row in facts["min_isr"]["topics"] if not row["unseen_us"]}
     for kind in ("under", "leaderless"):
         for key, bad in truth_true.partitions(schedule.world, kind).items():
             sure, may = told.get((key, kind), ([], []))

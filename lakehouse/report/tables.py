@@ -23,6 +23,12 @@ _INCIDENTS: Final = {"under_min_isr": "under minimum", "leaderless": "no leader"
 _FLAGS: Final = {"known_wrong": "this Kafka version is known to report it wrongly"}
 
 
+def partition_time(row: Row, stem: str) -> Figure:
+    """Time of a topic's partitions together, with what nobody saw of them together."""
+    together = row.get("partitions_unknown_us", row.get("unknown_us"))
+    return figures.time({**row, "unknown_us": together}, stem)
+
+
 TOPICS: Final = Draft(
     "Topics",
     "topic",
@@ -30,8 +36,8 @@ TOPICS: Final = Draft(
         columns.one("Topic", "topic"),
         columns.time("Unavailable", "unavailable_any"),
         columns.time("Under minimum", "any"),
-        columns.time("Partition-time under", "under"),
-        columns.time("Partition-time leaderless", "leaderless"),
+        Column("Partition-time under", figure(lambda row: partition_time(row, "under"))),
+        Column("Partition-time leaderless", figure(lambda row: partition_time(row, "leaderless"))),
         columns.plain("At minimum", "at_min_us", columns.span_us),
         columns.plain("Most at once", "max_concurrent", words.count),
     ),

@@ -199,6 +199,12 @@ SLI: Final = _gold(
         required("bad_us", "bigint", "microseconds seen bad"),
         required("bad_low_us", "bigint", "what bad_us is at least"),
         required("bad_high_us", "bigint", "what bad_us is at most"),
+        Column(
+            "seen_us",
+            "bigint",
+            "of a topic: microseconds wholly seen, good or bad (a partition told to have no "
+            "leader is seen to be unavailable); null of all others, and in older rows",
+        ),
     ),
 )
 

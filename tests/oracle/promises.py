@@ -35,12 +35,13 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     return {key: row for key, row in found.items() if any(row.values())}
 
 
-def _row(good: int, whole: claims.Atom) -> dict[str, int]:
+def _row(good: int, whole: claims.Atom) -> dict[str, int | None]:
     return {
         "good_us": good,
         "bad_us": length(whole.bad()),
         "bad_low_us": length(whole.surely()),
         "bad_high_us": length(whole.possibly()) + whole.spill(),
+        "seen_us": None,
     }
 
 
@@ -78,6 +79,10 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
         bad = thresholds.above(subject, above) if above else whole.bad()
         good = _good(whole.seen(), bad, enough, claimed) if wanted is not None else 0
         row = _row(good, whole)
+        # Of a partition that has no leader no broker claims anything; but that is known of it.
+        known = subject if metric == claims.UNAVAILABLE else leaders
+        told_of = [span for atom in known.atoms.values() for span in atom.seen()]
+        row["seen_us"] = _wholly(whole.seen(), told_of, wanted)
         if above:
             row["bad_us"] = length(bad)
             row["bad_low_us"] = length(thresholds.surely_above(subject, above))
@@ -87,6 +92,14 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
         if row["bad_high_us"] or own.items() >= objective.where.items():
             rows[(cluster, window, objective.name, topic, None, None, None, None)] = row
     return rows
+
+
+def _wholly(seen: list[Span], told_of: list[Span], wanted: float | None) -> int:
+    """Time in which something is seen and, good or bad, so many partitions are told of."""
+    if wanted is None:
+        return 0
+    enough = partial(_cover, told_of, wanted)
+    return _good(seen, [], enough, told_of)
 
 
 def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
@@ -165,6 +178,7 @@ def _groups(runs: list[Run], objective: Objective) -> Rows:
             "bad_us": length(lows),
             "bad_low_us": length(lows),
             "bad_high_us": length(union([*lows, *highs])),
+            "seen_us": None,
         }
     return rows
 
@@ -182,5 +196,6 @@ def _sources(bronze: Bronze, objective: Objective) -> Rows:
         rows[(cluster, window, objective.name, None, None, None, None, source)] = {
             "good_us": _at_best(seen, bad),
             **dict.fromkeys(("bad_us", "bad_low_us", "bad_high_us"), length(bad)),
+            "seen_us": None,
         }
     return rows

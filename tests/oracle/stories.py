@@ -192,6 +192,16 @@ def unavailable(it: Story) -> None:
     it.zeros(200, 300, 0)
 
 
+def bad_and_unseen(it: Story) -> None:
+    """While one partition is bad, the broker that leads the other one is not read."""
+    it.topology(0, 300, 2)
+    it.zeros(0, 100, 0)
+    it.bad(100, 200)
+    it.zeros(200, 300, 0)
+    it.zeros(0, 150, 1, source="broker-2")
+    it.zeros(220, 300, 1, source="broker-2")
+
+
 def counter_reset(it: Story) -> None:
     """A counter falls: by how much it rose in that window nobody knows."""
     for start, value in ((0, 100.0), (300, None), (600, 50.0)):
@@ -322,7 +332,8 @@ def _told_twice(it: Story) -> str:
 STORIES: tuple[Callable[[Story], None], ...] = (
     unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
-    unavailable, counter_reset, agent_restart, clients_come_and_go, topic_made_again,
+    unavailable, bad_and_unseen, counter_reset, agent_restart, clients_come_and_go,
+    topic_made_again,
     topic_deleted, topic_deleted_after_a_broker_left,
     new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
     bad_input, powers_of_two,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Reader = Callable[..., dict[str, Any]]
+    Everything = Callable[..., list[dict[str, Any]]]
 
 pytestmark = pytest.mark.spark
 
@@ -21,11 +22,11 @@ GRAINS = ("5m", "1h", "1d", "1w")
 
 
 @pytest.fixture(scope="module")
-def one(rolled: Path) -> Reader:
-    """Reads one row of gold: of a table and cluster, with these key columns."""
+def every(rolled: Path) -> Everything:
+    """Reads rows of gold by time: of a table and cluster, with these key columns."""
     tables = {name: gold.told(rolled, name) for name in gold.KEYS}
 
-    def read(name: str, cluster: str, **key: Any) -> dict[str, Any]:
+    def read(name: str, cluster: str, **key: Any) -> list[dict[str, Any]]:
         key = {"cluster": cluster, **key}
         names = gold.KEYS[name]
         found = [
@@ -33,6 +34,17 @@ def one(rolled: Path) -> Reader:
             for own, figures in tables[name].items()
             if all(own[names.index(column)] == value for column, value in key.items())
         ]
+        return sorted(found, key=lambda row: row.get("window", 0))
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def one(every: Everything) -> Reader:
+    """Reads one row."""
+
+    def read(name: str, cluster: str, **key: Any) -> dict[str, Any]:
+        found = every(name, cluster, **key)
         assert len(found) == 1, f"{len(found)} rows of {name} with {key}"
         return found[0]
 
@@ -120,6 +132,16 @@ def test_a_partition_without_a_leader_is_as_unavailable_as_one_under_its_min_isr
     assert (row["any_us"], row["max_concurrent"]) == (200 * SECOND, 1)
     assert one("sli", "unavailable", objective="min-isr")["bad_us"] == 200 * SECOND
     assert one("sli", "unavailable", objective="leaderless")["bad_us"] == 110 * SECOND
+
+
+def test_time_not_wholly_seen_is_told_though_the_topic_was_bad_in_it(one: Reader):
+    row = one("sli", "bad_and_unseen", objective="min-isr")
+    assert (row["good_us"], row["bad_us"]) == ((100 + 80) * SECOND, 100 * SECOND)
+    assert row["seen_us"] == (150 + 80) * SECOND, "the other partition, half a minute while bad"
+
+
+def test_a_partition_that_is_told_to_have_no_leader_is_seen(one: Reader):
+    assert one("sli", "unavailable", objective="min-isr")["seen_us"] == 300 * SECOND
 
 
 def test_an_increase_over_a_reset_is_not_known_and_not_zero(one: Reader):

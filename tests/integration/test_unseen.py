@@ -1,0 +1,88 @@
+"""What a report says of partitions that nobody saw while others of their topic were bad."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import periods, slo, tables
+from lakehouse.report import facts as reports
+from tests import rollups
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+ISR = "kafka.partition.under_min_isr"
+SECOND = 1_000_000
+ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
+PERIOD = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
+
+
+def batch() -> Batch:
+    """Ten minutes: 0 is bad for two, and broker-2, which leads 1 and 2, is not read in these."""
+    made = Batch()
+    for start, end in ((0.0, 300.0), (300.0, 600.0)):
+        made.run("kafka.topic.partitions", start, end, 3.0, topic="t")
+        made.scrape("min_isr", start, end)
+    made.zeros(ISR, 0.0, 100.0, "t", [0])
+    made.run(ISR, 100.0, 220.0, 1.0, topic="t", partition=0)
+    made.zeros(ISR, 220.0, 300.0, "t", [0])
+    made.zeros(ISR, 300.0, 600.0, "t", [0])
+    other: dict[str, Any] = {"source": "broker-2"}
+    made.zeros(ISR, 0.0, 100.0, "t", [1, 2], **other)
+    made.zeros(ISR, 220.0, 300.0, "t", [1, 2], **other)
+    made.zeros(ISR, 300.0, 600.0, "t", [2], **other)
+    made.run(ISR, 300.0, 310.0, 1.0, topic="t", partition=1, **other)
+    made.zeros(ISR, 310.0, 600.0, "t", [1], **other)
+    return made
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    root: Path = tmp_path_factory.mktemp("unseen")
+    batch().commit(root)
+    rollups.quick(spark, root, of=ALL)
+    return lakes.at(str(root))
+
+
+def told(spark: SparkSession, lake: Lake) -> dict[str, Any]:
+    now = PERIOD.end + dt.timedelta(hours=1)
+    section = reports.facts(spark, lake, slo.load(), PERIOD, now=now)["min_isr"]
+    (topic,) = section["topics"]
+    return {"topic": topic, **{row["partition"]: row for row in section["partitions"]}}
+
+
+def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(
+    spark: SparkSession, lake: Lake
+):
+    found = told(spark, lake)
+    topic = found["topic"]
+    assert topic["unknown_us"] == 0, "it was bad, or all of it was seen"
+    assert topic["unseen_us"] == 120 * SECOND
+    assert topic["partitions_unknown_us"] == 2 * 120 * SECOND, "of two partitions"
+    assert found[1]["unknown_us"] == 120 * SECOND
+    assert found[0]["unknown_us"] == 120 * SECOND, "at most: gold does not say whose time it was"
+
+
+def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(
+    spark: SparkSession, lake: Lake
+):
+    """Before its first rollup by this version the column is missing, after it empty."""
+    rows = lakes.read(spark, lake, tables.SLI).drop("seen_us")
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.saveAsTable(lake.name(tables.SLI))
+    for is_there in (False, True):
+        assert ("seen_us" in lakes.read(spark, lake, tables.SLI).columns) is is_there
+        found = told(spark, lake)
+        assert found["topic"]["unseen_us"] == 130 * SECOND, "bad time does not count as seen"
+        assert found[1]["unknown_us"] == 130 * SECOND
+        rollups.quick(spark, Path(lake.root), of=ALL)
