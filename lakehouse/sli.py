@@ -3,7 +3,7 @@
 Time that is neither good nor bad is unknown, and so are windows without any row: the report takes
 what was to be expected from gold/subjects. Time is good only where the whole subject was seen:
 of a topic all its partitions, of a client or group as much as at best in that window, of a source
-all its families.
+all its families. And only while all were read who may have told of it (see ``unread``).
 
 Of a topic it is also told how long it was wholly seen, good or bad: while one partition is bad,
 another one may be unseen, and that is unknown of the other.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, exact, sweep, thresholds, topology
+from lakehouse import claims, exact, sweep, thresholds, topology, unread
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
 from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.pieces import WINDOW, quoted
@@ -96,8 +96,9 @@ def _above(bronze: Bronze, above: float, objectives: Sequence[Objective]) -> Dat
     segments = sweep.sweep(_with_claims(events, metrics, carried), TOPIC_KEYS, carried)
     segments = topology.joined(bronze, segments, objectives)
     whole = (F.col("whole") >= F.col("partitions_told")) & (F.col("obs") > 0)
+    segments, read = unread.seen_length(segments, unread.of_topics(bronze, metrics))
     keys, bad = (*TOPIC_KEYS, "attributes"), (seen, sure, maybe)
-    times = _times(segments, keys, whole & ~seen, bad, spills, whole)
+    times = _times(segments, keys, whole & ~seen, bad, spills, whole, read)
     rows = _told(times, objectives, "attributes")
     return rows.where(topology.asked_for(objectives)).drop("attributes")
 
@@ -192,6 +193,7 @@ def _times(
     bad: tuple[Column, ...] | None = None,
     spills: Column | None = None,
     whole: Column | None = None,
+    read: Column | None = None,
 ) -> DataFrame:
     """Good and bad time with bounds, and time wholly seen.
 
@@ -203,22 +205,24 @@ def _times(
         spills: Whether what may have held before the window counts; by default where none began
             exactly with it.
         whole: When it is wholly seen, good or bad; by default that is not told.
+        read: How much of a segment is good, or wholly seen, at most; by default all of it.
     """
     seen, sure, maybe = bad or tuple(F.col(name) > 0 for name in ("pos", "low", "high"))
     length, nobody_asks = F.col("length"), F.lit(None).cast("bigint")
+    read = length if read is None else read
     if spills is None:
         spills = F.coalesce(F.max("opens"), F.lit(0)) != 1
     spill = F.when(spills, F.coalesce(F.max("spill"), F.lit(0))).otherwise(0)
 
-    def total(when: Column) -> Column:
-        return F.sum(F.when(when, length).otherwise(0)).cast("bigint")
+    def total(when: Column, most: Column = length) -> Column:
+        return F.sum(F.when(when, most).otherwise(0)).cast("bigint")
 
     return segments.groupBy(*quoted(keys)).agg(
-        total(good).alias("good_us"),
+        total(good, read).alias("good_us"),
         total(seen).alias("bad_us"),
         total(sure).alias("bad_low_us"),
         (total(maybe) + spill).alias("bad_high_us"),
-        (nobody_asks if whole is None else total(whole)).alias("seen_us"),
+        (nobody_asks if whole is None else total(whole, read)).alias("seen_us"),
     )
 
 

@@ -173,7 +173,9 @@ def _write_events(spark: SparkSession, place: Lake) -> None:
 
 def _append(spark: SparkSession, place: Lake, table: tables.Table, rows: Sequence[Any]) -> None:
     schema = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
-    lakes.append(place, table, spark.createDataFrame(rows, schema))
+    size = len(table.columns)
+    whole = [(*row, *(None for _ in range(size - len(row)))) for row in rows]  # of older rows
+    lakes.append(place, table, spark.createDataFrame(whole, schema))
 
 
 def read(

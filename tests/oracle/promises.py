@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle import claims, thresholds
+from tests.oracle.attention import Attention
 from tests.oracle.intervals import Span, cuts, length, union
 from tests.oracle.rows import HOUR
 
@@ -23,8 +24,9 @@ TOLD = "kafka.topic.partitions"
 def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     """Times by cluster, window, objective, topic, user, client id, group and source."""
     runs = bronze.usable()
+    attention = Attention(bronze)
     times: dict[str, Callable[[Objective], Rows]] = {
-        "topic": lambda objective: _topics(runs, objective),
+        "topic": lambda objective: _topics(runs, objective, attention),
         "client": lambda objective: _clients(runs, objective),
         "group": lambda objective: _groups(runs, objective),
         "source": lambda objective: _sources(bronze, objective),
@@ -52,7 +54,10 @@ def _count(spans: Iterable[Span], stretch: Span) -> int:
 def _good(
     seen: list[Span], bad: list[Span], enough: Callable[[Span], bool], further: Sequence[Span] = ()
 ) -> int:
-    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it."""
+    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it.
+
+    Where somebody was not asked, that is bad as well.
+    """
     return length(
         stretch
         for stretch in cuts([*seen, *bad, *further])
@@ -60,8 +65,11 @@ def _good(
     )
 
 
-def _topics(runs: list[Run], objective: Objective) -> Rows:
-    """Good while none is bad and every partition of the topic is claimed by a leader."""
+def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
+    """Good while none is bad and every partition of the topic is claimed by a leader.
+
+    And while all who claim one were asked for the metric.
+    """
     of_topic = [run for run in runs if run.level in ("partition", "topic")]
     subjects = claims.topics(of_topic)
     told = _partitions_told(of_topic)
@@ -75,14 +83,16 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
         wanted = told(cluster, window, topic)
         whole = subject.whole()
         enough = partial(_cover, claimed, wanted)
+        unasked = attention.missed_on(leaders.runs(), metric)
         above = objective.above
         bad = thresholds.above(subject, above) if above else whole.bad()
-        good = _good(whole.seen(), bad, enough, claimed) if wanted is not None else 0
+        never = [*bad, *unasked]
+        good = _good(whole.seen(), never, enough, claimed) if wanted is not None else 0
         row = _row(good, whole)
         # Of a partition that has no leader no broker claims anything; but that is known of it.
         known = subject if metric == claims.UNAVAILABLE else leaders
         told_of = [span for atom in known.atoms.values() for span in atom.seen()]
-        row["seen_us"] = _wholly(whole.seen(), told_of, wanted)
+        row["seen_us"] = _wholly(whole.seen(), told_of, wanted, unasked)
         if above:
             row["bad_us"] = length(bad)
             row["bad_low_us"] = length(thresholds.surely_above(subject, above))
@@ -94,12 +104,14 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
     return rows
 
 
-def _wholly(seen: list[Span], told_of: list[Span], wanted: float | None) -> int:
+def _wholly(
+    seen: list[Span], told_of: list[Span], wanted: float | None, unasked: list[Span]
+) -> int:
     """Time in which something is seen and, good or bad, so many partitions are told of."""
     if wanted is None:
         return 0
     enough = partial(_cover, told_of, wanted)
-    return _good(seen, [], enough, told_of)
+    return _good(seen, unasked, enough, told_of)
 
 
 def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:

@@ -144,6 +144,17 @@ def test_a_partition_that_is_told_to_have_no_leader_is_seen(one: Reader):
     assert one("sli", "unavailable", objective="min-isr")["seen_us"] == 300 * SECOND
 
 
+@pytest.mark.parametrize("objective", ["copy-lag", "delete-lag"])
+def test_a_lag_is_good_only_while_it_is_read_of_every_broker_that_leads_a_part(
+    every: Everything, objective: str
+):
+    windows = every("sli", "tier_not_read", objective=objective)
+    assert [row["good_us"] for row in windows] == [(300 - 60) * SECOND], "no row for the second"
+    assert windows[0]["seen_us"] == (300 - 60) * SECOND
+    isr = every("sli", "tier_not_read", objective="min-isr")
+    assert [row["good_us"] for row in isr] == [300 * SECOND] * 2, "that was read all the while"
+
+
 def test_an_increase_over_a_reset_is_not_known_and_not_zero(one: Reader):
     row = one("topics", "counter_reset", metric=stories.FETCHED, grain="1h")
     assert (row["increase"], row["observed_us"]) == (150.0, 600 * SECOND)
