@@ -130,10 +130,12 @@ def _with_claims(events: DataFrame, metrics: Sequence[str], carried: sweep.Carri
 
 
 def _clients(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
-    """Clients: bad while at least one broker throttles them."""
+    """Clients: bad while at least one broker throttles them; any broker may."""
     metrics = sorted({objective.metric for objective in objectives})
     atoms = claims.client_atoms(bronze, metrics)
-    return _told(_times(*_at_best(claims.summed(atoms, CLIENT_KEYS), CLIENT_KEYS)), objectives)
+    segments, keys, good = _at_best(claims.summed(atoms, CLIENT_KEYS), CLIENT_KEYS)
+    segments, read = unread.seen_length(segments, unread.of_clients(bronze, metrics))
+    return _told(_times(segments, keys, good, read=read), objectives)
 
 
 def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:

@@ -2,8 +2,9 @@
 
 That a metric is not above zero on those who told of it says nothing of those who were not read. Who
 has something to tell, besides who did: of a topic every source that claims a partition of it; of a
-client every broker that there is. What was read, the agents' own account says, per family. A source
-that accounts for nothing at all in an hour, and that nobody names, is not waited for.
+client every broker that there is: that was read in that hour, or is named as not fenced. What was
+read, the agents' own account says, per family. Where nobody accounts for a source at all, what it
+claims must do.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def of_topics(bronze: Bronze, metrics: Sequence[str]) -> DataFrame | None:
     named = [metric for metric in metrics if family(metric)]
     if not named:
         return None
-    gaps = _of_sources(bronze, named)
+    accounted = bronze.scrapes().withColumn("family", F.lit(None).cast("string"))
+    gaps = _of_sources(bronze, named, _hours(accounted))
     hours = gaps.select("cluster", "source", grains.hour("window").alias("hour")).distinct()
     pieces = claims.topic_pieces(bronze, (UNDER_MIN_ISR,)).withColumn("hour", grains.hour("window"))
     pieces = pieces.join(F.broadcast(hours), ["cluster", "source", "hour"], "left_semi")
@@ -68,10 +70,11 @@ def of_clients(bronze: Bronze, metrics: Sequence[str]) -> DataFrame | None:
     named = [metric for metric in metrics if family(metric)]
     if not named:
         return None
-    by_controllers = F.col("metric").startswith(CONTROLLERS_TELL) & F.col("source").startswith(
-        "controller-"
-    )
-    gaps = _of_sources(bronze, named).where(F.col("source").startswith("broker-") | by_controllers)
+    gaps = _of_sources(bronze, named, _live(bronze, named))
+    controllers = F.col("metric").startswith(CONTROLLERS_TELL)
+    source = F.col("source")
+    tells = source.startswith("broker-") | (controllers & source.startswith("controller-"))
+    gaps = gaps.where(tells)
     return _spans(gaps.selectExpr(*quoted(_OF_CLUSTER), "ended AS s", "begun AS e"), _OF_CLUSTER)
 
 
@@ -93,27 +96,29 @@ def seen_length(segments: DataFrame, unread: DataFrame | None) -> tuple[DataFram
     return rows, F.expr(f"length - coalesce({within}, 0L)")
 
 
-def _of_sources(bronze: Bronze, metrics: Sequence[str]) -> DataFrame:
+def _of_sources(bronze: Bronze, metrics: Sequence[str], hours: DataFrame) -> DataFrame:
     """Per source and window that was to be read: when reading a metric's family was interrupted.
+
+    Args:
+        bronze: What is read.
+        metrics: Of which the family is known.
+        hours: cluster, source, hour, and the family that was to be read; null: each.
 
     Returns:
         cluster, metric, source, window; ``ended``, ``begun``: microseconds.
     """
-    pairs = (F.struct(F.lit(m).alias("metric"), F.lit(family(m)).alias("family")) for m in metrics)
-    every = F.array(*pairs)
-    frames = _to_be_read(bronze).select("*", F.inline(every))
-    told = bronze.scrapes().where(
-        (F.col("outcome") == "ok") & F.col("family").isin(*{family(one) for one in metrics})
-    )
-    same = [F.col("told.family") == F.col("frames.family")]
+    pairs = (F.struct(F.lit(m).alias("metric"), F.lit(family(m)).alias("told_by")) for m in metrics)
+    frames = _windows(bronze, hours).select("*", F.inline(F.array(*pairs)))
+    frames = frames.where("family IS NULL OR family = told_by")
+    told = _read(bronze, metrics)
+    same = [F.col("told.family") == F.col("frames.told_by")]
     same += [F.col(f"told.{n}") == F.col(f"frames.{n}") for n in ("cluster", "source", "window")]
     names = quoted((*_OF_SOURCE, "start", "end"))
     ours = told.alias("told").join(frames.alias("frames"), same)
-    read = ours.select(
-        "told.cluster", "metric", "told.source", "told.window", "told.start", "told.end"
-    )
+    told_of = ("told.cluster", "metric", "told.source", "told.window", "told.start", "told.end")
+    read = ours.select(*told_of)
     rows = frames.select(*names, F.lit(1).alias("frame")).unionByName(
-        read.select(*names, F.lit(0).alias("frame"))
+        read.distinct().select(*names, F.lit(0).alias("frame"))
     )
     counts = {"obs": "1 - frame", "high": "frame"}
     segments = sweep.sweep(sweep.counted(rows, _OF_SOURCE, counts), _OF_SOURCE, _CARRIED)
@@ -121,19 +126,38 @@ def _of_sources(bronze: Bronze, metrics: Sequence[str]) -> DataFrame:
     return unread.selectExpr(*quoted(_OF_SOURCE), "t AS ended", "t + length AS begun")
 
 
-def _to_be_read(bronze: Bronze) -> DataFrame:
-    """Every window of the hours in which a source is accounted for, or named as live."""
-    accounted = bronze.scrapes().select("cluster", "source", grains.hour("window").alias("hour"))
-    live = bronze.runs().where((F.col("metric") == NODE_FENCED) & (F.col("value") == 0))
-    named = live.select(
-        "cluster", F.col("labels")["node"].alias("source"), grains.hour("window").alias("hour")
+def _read(bronze: Bronze, metrics: Sequence[str]) -> DataFrame:
+    """What of the agents' account vouches for these metrics."""
+    families = {family(one) for one in metrics}
+    return bronze.scrapes().where((F.col("outcome") == "ok") & F.col("family").isin(*families))
+
+
+def _live(bronze: Bronze, metrics: Sequence[str]) -> DataFrame:
+    """In which hours a source was read for some of the metrics, or named as not fenced."""
+    fenced = bronze.runs(by_hour=True).where(
+        (F.col("metric") == NODE_FENCED) & (F.col("value") == 0)
     )
+    nobody = F.lit(None).cast("string")
+    named = fenced.withColumns({"source": F.col("labels")["node"], "family": nobody})
+    read = _hours(_read(bronze, metrics))
+    return read.unionByName(_hours(named.where("source IS NOT NULL")))
+
+
+def _hours(rows: DataFrame) -> DataFrame:
+    """In which hours there are rows, by source and family."""
+    return rows.select(
+        "cluster", "source", "family", grains.hour("window").alias("hour")
+    ).distinct()
+
+
+def _windows(bronze: Bronze, hours: DataFrame) -> DataFrame:
+    """Every window of some hours, with its start and end."""
     length, hour = bronze.window_seconds * 1_000_000, HOUR_SECONDS * 1_000_000
     starts = f"sequence(hour * {hour}L, (hour + 1) * {hour}L - {length}L, {length}L)"
-    hours = accounted.unionByName(named).where("source IS NOT NULL").distinct()
-    return hours.selectExpr("cluster", "source", f"explode({starts}) AS at").selectExpr(
+    return hours.selectExpr("cluster", "source", "family", f"explode({starts}) AS at").selectExpr(
         "cluster",
         "source",
+        "family",
         "timestamp_micros(at) AS `window`",
         "timestamp_micros(at) AS start",
         f"timestamp_micros(at + {length}L) AS `end`",

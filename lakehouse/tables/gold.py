@@ -194,7 +194,8 @@ SLI: Final = _gold(
             "good_us",
             "bigint",
             "microseconds good and wholly seen: of a topic every partition claimed by a leader; "
-            "of a client, group or source as many brokers, partitions or families as ever in it",
+            "of a client, group or source as many brokers, partitions or families as ever in it; "
+            "of a lag all leaders read, of a client all brokers",
         ),
         required("bad_us", "bigint", "microseconds seen bad"),
         required("bad_low_us", "bigint", "what bad_us is at least"),

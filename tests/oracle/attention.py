@@ -27,23 +27,26 @@ class Attention:
             name: family.name for family in catalogue.load().families for name in _names(family)
         }
         self._answered: defaultdict[Key, list[Span]] = defaultdict(list)
-        self._there: defaultdict[Key, set[str]] = defaultdict(set)
+        self._accounted: defaultdict[Key, set[str]] = defaultdict(set)
+        self._live: defaultdict[Key, set[str]] = defaultdict(set)
+        self._read: defaultdict[Key, set[str]] = defaultdict(set)
         for row in bronze.accounts():
-            self._there[row.cluster, _hour(row.window)].add(row.source)
+            self._accounted[row.cluster, _hour(row.window)].add(row.source)
             if row.outcome == "ok":
                 key = (row.cluster, row.window, row.source, row.family)
                 self._answered[key].append((row.start, row.end))
+                self._read[row.cluster, _hour(row.window), row.family].add(row.source)
         for run in bronze.usable():
             node = dict(run.labels).get("node")
             if run.metric == FENCED and run.value == 0 and node is not None:
-                self._there[run.cluster, _hour(run.window)].add(node)
+                self._live[run.cluster, _hour(run.window)].add(node)
 
     def missed_on(self, claims: Iterable[Run], metric: str) -> list[Span]:
         """When one who claims a partition of a topic was not asked for a metric of it."""
         return [
             span
             for run in claims
-            if run.source in self._there[run.cluster, _hour(run.window)]
+            if run.source in self._accounted[run.cluster, _hour(run.window)]
             for span in self._missed(run.cluster, run.window, run.source, metric)
             for span in [(max(span[0], run.start), min(span[1], run.end))]
             if span[0] < span[1]
@@ -51,12 +54,14 @@ class Attention:
 
     def missed_by_brokers(self, cluster: str, window: int, metric: str) -> list[Span]:
         """When a broker was not asked for a metric of clients; controllers tell of some as well."""
+        hour, family = _hour(window), self._families.get(metric)
+        expected = self._live[cluster, hour] | self._read[cluster, hour, family]
         kinds = ["broker-"]
         if "controller_mutation" in metric:
             kinds.append("controller-")
         return [
             span
-            for source in self._there[cluster, _hour(window)]
+            for source in expected
             if any(source.startswith(kind) for kind in kinds)
             for span in self._missed(cluster, window, source, metric)
         ]

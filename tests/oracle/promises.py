@@ -27,7 +27,7 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     attention = Attention(bronze)
     times: dict[str, Callable[[Objective], Rows]] = {
         "topic": lambda objective: _topics(runs, objective, attention),
-        "client": lambda objective: _clients(runs, objective),
+        "client": lambda objective: _clients(runs, objective, attention),
         "group": lambda objective: _groups(runs, objective),
         "source": lambda objective: _sources(bronze, objective),
     }
@@ -153,13 +153,17 @@ def _attributes(runs: list[Run], wanted: Iterable[str]) -> dict[Key, dict[str, f
     return found
 
 
-def _clients(runs: list[Run], objective: Objective) -> Rows:
-    """Good while no broker throttles it and as many tell of it as ever in the window."""
+def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
+    """Good while no broker throttles it and as many tell of it as ever in the window.
+
+    And while every broker is asked: that which is not may be the one that throttles it.
+    """
     rows = {}
     for (cluster, window, metric, user, client_id), subject in claims.clients(runs).items():
         if metric == objective.metric:
             seen = [span for atom in subject.atoms.values() for span in atom.seen()]
-            good = _at_best(seen, subject.whole().bad())
+            unasked = attention.missed_by_brokers(cluster, window, metric)
+            good = _at_best(seen, [*subject.whole().bad(), *unasked])
             key = (cluster, window, objective.name, None, user, client_id, None, None)
             rows[key] = _row(good, subject.whole())
     return rows

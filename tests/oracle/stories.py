@@ -223,6 +223,23 @@ def tier_not_read(it: Story) -> None:
     it.scrape(100, 300, family="tiered", source="broker-2")
 
 
+def broker_not_read(it: Story) -> None:
+    """One broker tells of a client; another is read for a while, a third only named as live.
+
+    A fourth is fenced, and nobody listens there; what its agent asks others is answered.
+    """
+    for window in (0, 300, 3600, 7200):
+        it.idle(window, window + 300, "c")
+        it.scrape(window, window + 300, family="quotas")
+        it.scrape(window, window + 300, family="client", source="client-c")
+        it.scrape(window, window + 300, source="controller-9")
+    it.scrape(0, 250, family="quotas", source="broker-2")
+    it.run(FENCED, 3600, 3900, 0.0, labels=[("node", "broker-3")])
+    it.run(FENCED, 7200, 7500, 1.0, labels=[("node", "broker-4")])
+    it.scrape(7200, 7500, "refused", family="quotas", source="broker-4")
+    it.scrape(7200, 7500, family="topology", source="broker-4")
+
+
 def counter_reset(it: Story) -> None:
     """A counter falls: by how much it rose in that window nobody knows."""
     for start, value in ((0, 100.0), (300, None), (600, 50.0)):
@@ -353,7 +370,7 @@ def _told_twice(it: Story) -> str:
 STORIES: tuple[Callable[[Story], None], ...] = (
     unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
-    unavailable, bad_and_unseen, tier_not_read, counter_reset, agent_restart,
+    unavailable, bad_and_unseen, tier_not_read, broker_not_read, counter_reset, agent_restart,
     clients_come_and_go, topic_made_again, topic_deleted, topic_deleted_after_a_broker_left,
     new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
     bad_input, powers_of_two,

@@ -155,6 +155,14 @@ def test_a_lag_is_good_only_while_it_is_read_of_every_broker_that_leads_a_part(
     assert [row["good_us"] for row in isr] == [300 * SECOND] * 2, "that was read all the while"
 
 
+def test_a_client_is_well_only_while_every_broker_is_read(every: Everything):
+    windows = every("sli", "broker_not_read", objective="produce-throttling")
+    assert [row["good_us"] for row in windows] == [250 * SECOND, 300 * SECOND], (
+        "not in the next window, in which nobody read broker-2, nor in the next hour, in which "
+        "nobody read broker-3, of which only the cluster knows; for what is fenced nobody waits"
+    )
+
+
 def test_an_increase_over_a_reset_is_not_known_and_not_zero(one: Reader):
     row = one("topics", "counter_reset", metric=stories.FETCHED, grain="1h")
     assert (row["increase"], row["observed_us"]) == (150.0, 600 * SECOND)
