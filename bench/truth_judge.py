@@ -147,7 +147,8 @@ def _lags(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
     for (topic, metric), truth in truth_true.lags(schedule.world, floor_us).items():
         if metric in names:
             row, name = rows.get(topic, {}), names[metric]
-            lag, us = row.get(name, {}), row.get("unknown_us") or 0
+            lag = row.get(name, {})
+            us = lag.get("unknown_us") or 0
             yield _check(schedule, f"tier lag {name}", topic, lag, "lagging", truth, us)
 
 

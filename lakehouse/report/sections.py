@@ -14,7 +14,7 @@ from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.outages import incidents
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakehouse.existence import Subject
     from lakehouse.report.gather import Gold, Row
@@ -166,7 +166,7 @@ def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement
     """KIP-963: what waits for upload and for deletion, per topic."""
     rows = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
     last = gold.last_lags()
-    unknown = _unknown(stated, COPY_LAG)
+    unknown = {metric: _unknown(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
     for one in subjects:
         topic, metrics = str(one.topic), rows[one.topic]
@@ -176,16 +176,29 @@ def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement
             continue
         wrong = any(lag.get("known_wrong") for lag in lags)
         seen = _seen(stated, one)
+        unseen = {metric: known.get(one.key) for metric, known in unknown.items()}
         found.append(
             {
                 "topic": topic,
-                "copy": _lag(metrics, COPY_LAG, seen, last.get((COPY_LAG, topic))),
-                "delete": _lag(metrics, DELETE_LAG, seen, last.get((DELETE_LAG, topic))),
-                "unknown_us": unknown.get(one.key),
+                "copy": {
+                    **_lag(metrics, COPY_LAG, seen, last.get((COPY_LAG, topic))),
+                    "unknown_us": unseen[COPY_LAG],
+                },
+                "delete": {
+                    **_lag(metrics, DELETE_LAG, seen, last.get((DELETE_LAG, topic))),
+                    "unknown_us": unseen[DELETE_LAG],
+                },
+                "unknown_us": _longest(unseen.values()),
                 "flags": [tables.FLAG_KNOWN_WRONG] if wrong else [],
             }
         )
     return {"topics": found}
+
+
+def _longest(times: Iterable[int | None]) -> int | None:
+    """The longest time; None: one of them is not known."""
+    known = list(times)
+    return None if None in known else max(us for us in known if us is not None)
 
 
 def _lag(metrics: Any, metric: str, seen: dict[str, int], last: float | None) -> Row:

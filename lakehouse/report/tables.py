@@ -124,7 +124,7 @@ def _number(value: float) -> Figure:
 def lagging(row: Row, way: str) -> Figure:
     """How long a topic lagged, with ``copy`` or ``delete``."""
     lag = row.get(way) or {}
-    return figures.time({**lag, "unknown_us": row.get("unknown_us")}, "lagging")
+    return figures.time({"unknown_us": row.get("unknown_us"), **lag}, "lagging")
 
 
 def _cautions(row: Row) -> str:
@@ -134,7 +134,7 @@ def _cautions(row: Row) -> str:
 def tier_badness(row: Row) -> tuple[float, float]:
     """How bad a topic's lag is, uploads and deletions alike."""
     return max(
-        figures.badness({**(row.get(way) or {}), "unknown_us": row.get("unknown_us")}, "lagging")
+        figures.badness({"unknown_us": row.get("unknown_us"), **(row.get(way) or {})}, "lagging")
         for way in ("copy", "delete")
     )
 

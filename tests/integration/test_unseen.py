@@ -22,21 +22,31 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
+COPY, DELETE = (f"kafka.topic.remote_{way}_lag.bytes" for way in ("copy", "delete"))
 SECOND = 1_000_000
 ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 PERIOD = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 
 
 def batch() -> Batch:
-    """Ten minutes: 0 is bad for two, and broker-2, which leads 1 and 2, is not read in these."""
+    """Ten minutes: 0 is bad for two, and broker-2, which leads 1 and 2, is not read in these.
+
+    Meanwhile something waits for upload on broker-1, and nothing for deletion.
+    """
     made = Batch()
     for start, end in ((0.0, 300.0), (300.0, 600.0)):
         made.run("kafka.topic.partitions", start, end, 3.0, topic="t")
-        made.scrape("min_isr", start, end)
+        made.run("kafka.topic.remote_storage_enabled", start, end, 1.0, topic="t")
+        made.run(DELETE, start, end, 0.0, topic="t")
+        for family in ("min_isr", "tiered"):
+            made.scrape(family, start, end)
     made.zeros(ISR, 0.0, 100.0, "t", [0])
     made.run(ISR, 100.0, 220.0, 1.0, topic="t", partition=0)
     made.zeros(ISR, 220.0, 300.0, "t", [0])
     made.zeros(ISR, 300.0, 600.0, "t", [0])
+    for start, end, value in ((0.0, 100.0, 0.0), (100.0, 220.0, 7.0), (220.0, 300.0, 0.0)):
+        made.run(COPY, start, end, value, topic="t")
+    made.run(COPY, 300.0, 600.0, 0.0, topic="t")
     other: dict[str, Any] = {"source": "broker-2"}
     made.zeros(ISR, 0.0, 100.0, "t", [1, 2], **other)
     made.zeros(ISR, 220.0, 300.0, "t", [1, 2], **other)
@@ -56,9 +66,11 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def told(spark: SparkSession, lake: Lake) -> dict[str, Any]:
     now = PERIOD.end + dt.timedelta(hours=1)
-    section = reports.facts(spark, lake, slo.load(), PERIOD, now=now)["min_isr"]
-    (topic,) = section["topics"]
-    return {"topic": topic, **{row["partition"]: row for row in section["partitions"]}}
+    facts = reports.facts(spark, lake, slo.load(), PERIOD, now=now)
+    (topic,) = facts["min_isr"]["topics"]
+    (lag,) = facts["tier_lag"]["topics"]
+    partitions = {row["partition"]: row for row in facts["min_isr"]["partitions"]}
+    return {"topic": topic, "lag": lag, **partitions}
 
 
 def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(
@@ -71,6 +83,15 @@ def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(
     assert topic["partitions_unknown_us"] == 2 * 120 * SECOND, "of two partitions"
     assert found[1]["unknown_us"] == 120 * SECOND
     assert found[0]["unknown_us"] == 120 * SECOND, "at most: gold does not say whose time it was"
+
+
+def test_what_waits_for_deletion_was_unseen_though_something_waited_for_upload(
+    spark: SparkSession, lake: Lake
+):
+    lag = told(spark, lake)["lag"]
+    assert (lag["copy"]["lagging_us"], lag["copy"]["unknown_us"]) == (120 * SECOND, 0)
+    assert (lag["delete"]["lagging_us"], lag["delete"]["unknown_us"]) == (0, 120 * SECOND)
+    assert lag["unknown_us"] == 120 * SECOND, "the longer of both"
 
 
 def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(
