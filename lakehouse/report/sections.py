@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import remote_index, tables
 from lakehouse.existence import expected_us, with_ends
@@ -12,6 +12,7 @@ from lakehouse.periods import instant
 from lakehouse.report import quotas as limits
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.outages import incidents
+from lakehouse.report.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +40,7 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
     )
     outages = incidents(gold.bad_runs())
     unknown = _unknown(stated, UNAVAILABLE)
-    unseen = _unseen(gold, stated)
+    missed = unseen(gold, stated)
     return {
         "topics": [
             {
@@ -52,9 +53,9 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
                 "at_min_us": topics[one.topic][AT_MIN_ISR].get("positive_us"),
                 "max_concurrent": topics[one.topic][UNAVAILABLE].get("max_concurrent"),
                 "unknown_us": unknown.get(one.key),
-                "unseen_us": unseen[one.topic].us if one.topic in unseen else None,
-                "partitions_unknown_us": _unknown_together(
-                    one, unseen.get(str(one.topic)), topics[one.topic][UNAVAILABLE]
+                "unseen_us": missed[str(one.topic)].us,
+                "partitions_unknown_us": missed[str(one.topic)].together(
+                    _count(one), topics[one.topic][UNAVAILABLE]
                 ),
             }
             for one in subjects
@@ -66,7 +67,7 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
                 "partition": partition,
                 **_bounded(found[UNDER_MIN_ISR], "positive", "under", absent=0),
                 **_bounded(found[LEADERLESS], "positive", "leaderless", absent=0),
-                "unknown_us": _unknown_alone(unseen.get(topic), found[UNAVAILABLE]),
+                "unknown_us": missed[topic].alone(found[UNAVAILABLE]),
                 "incidents": outages.get((topic, partition), []),
             }
             for (topic, partition), found in sorted(partitions.items())
@@ -74,38 +75,6 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
         ],
         "brokers": _isr_of_brokers(gold),
     }
-
-
-class _Unseen(NamedTuple):
-    """For how long a topic existed, and not all its partitions were seen, whatever others were."""
-
-    expected_us: int
-    us: int
-
-
-def _unseen(gold: Gold, stated: Sequence[Statement]) -> dict[str, _Unseen]:
-    asked = [one for one in stated if one.objective.metric == UNAVAILABLE]
-    seen = gold.wholly_seen({one.objective.name for one in asked}) if asked else {}
-    whole = {str(one.subject.topic): one.whole_us for one in asked}
-    return {topic: _Unseen(us, max(0, us - seen.get(topic, 0))) for topic, us in whole.items()}
-
-
-def _unknown_alone(unseen: _Unseen | None, found: Row) -> int | None:
-    """Of one partition: gold has rows of it only where it was not zero; the rest, the topic knows.
-
-    It was unseen only while not all of the topic were seen, and not while it was seen bad.
-    """
-    if unseen is None:
-        return None
-    return min(unseen.us, max(0, unseen.expected_us - (found.get("positive_us") or 0)))
-
-
-def _unknown_together(one: Subject, unseen: _Unseen | None, found: Row) -> int | None:
-    """Of all partitions of a topic, summed over them."""
-    count = _count(one)
-    if unseen is None or count is None:
-        return None
-    return max(0, unseen.expected_us * count - (found.get("observed_us") or 0))
 
 
 def _isr_of_brokers(gold: Gold) -> list[Row]:
