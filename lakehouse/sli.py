@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
 _COUNTED: Final = sweep.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
-_TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us")
+_TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "spill_us")
 _SAYS_SOMETHING: Final = "greatest(good_us, bad_us, bad_low_us, bad_high_us) > 0"
 
 
@@ -225,6 +225,7 @@ def _times(
         total(sure).alias("bad_low_us"),
         (total(maybe) + spill).alias("bad_high_us"),
         (nobody_asks if whole is None else total(whole, read)).alias("seen_us"),
+        spill.cast("bigint").alias("spill_us"),
     )
 
 

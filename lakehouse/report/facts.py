@@ -16,6 +16,7 @@ from lakehouse.errors import PeriodError
 from lakehouse.grains import WEEK
 from lakehouse.periods import Period, instant, micros, week_name, week_of
 from lakehouse.report import business
+from lakehouse.report.begun import begun
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
@@ -128,6 +129,7 @@ def facts(
     gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
+    bounds = begun(gold)
     floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
     return {
         "format": FORMAT,
@@ -144,9 +146,9 @@ def facts(
         "maintenance": [one.told() for one in planned if one.overlaps(period)],
         "restated": restated(gold, judged),
         "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
-        "min_isr": min_isr(gold, known, stated),
-        "throttling": throttling(gold, known, stated),
-        "tier_lag": tier_lag(gold, known, stated),
+        "min_isr": min_isr(gold, known, stated, bounds),
+        "throttling": throttling(gold, known, stated, bounds),
+        "tier_lag": tier_lag(gold, known, stated, bounds),
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
         "tiering": tiering(gold, stated),

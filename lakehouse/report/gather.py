@@ -218,11 +218,17 @@ class Gold:
         rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 
-    def bronze(self, table: Table) -> DataFrame:
+    def just_after(self) -> DataFrame:
+        """Usable runs that begin in the window after the period."""
+        end, window = self.period.end, dt.timedelta(seconds=self.window_seconds)
+        return self.bronze(tables.RUNS, Period(end, end + window))
+
+    def bronze(self, table: Table, within: Period | None = None) -> DataFrame:
         """Usable rows of a table of bronze that begin in the period, with ``window``."""
         window = grains.start(F.col("start"), grains.name(self.window_seconds))
         rows = lakes.read(self.spark, self.lake, table).withColumn("window", window)
-        first, last = self.period.start, self.period.end
+        period = within or self.period
+        first, last = period.start, period.end
         committed = min(last, self.committed or last)
         faults = [judgement.misplaced(committed, self.window_seconds)]
         if table is tables.RUNS:

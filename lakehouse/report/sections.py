@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.report.begun import Begun
     from lakehouse.report.gather import Gold, Row
     from lakehouse.sla import Statement
 
@@ -26,18 +27,19 @@ ANY_FAMILY: Final = "any"
 """Stands for the families of a source that nobody ever read."""
 
 _TIERED: Final = "kafka.topic.remote_storage_enabled"
+_OF_PARTITION: Final = ("topic", "partition")
+_OF_CLIENT: Final = ("user", "client_id")
 _BOUNDS: Final = ("", "_low", "_high")
 _UNAVAILABLE: Final = (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)
 
 
-def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+def min_isr(
+    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
+) -> Row:
     """KIP-164: under and at min ISR, and without a leader."""
-    topics = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
-    partitions = _by(
-        gold.sums(tables.PARTITIONS, ("metric", "topic", "partition"), _UNAVAILABLE),
-        ("topic", "partition"),
-        "metric",
-    )
+    topics = _of_topics(gold, begun)
+    sums = gold.sums(tables.PARTITIONS, ("metric", *_OF_PARTITION), _UNAVAILABLE)
+    partitions = _by(begun.raised(sums, _OF_PARTITION), _OF_PARTITION, "metric")
     outages = incidents(gold.bad_runs())
     unknown = _unknown(stated, UNAVAILABLE)
     missed = unseen(gold, stated)
@@ -71,7 +73,7 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
                 "incidents": outages.get((topic, partition), []),
             }
             for (topic, partition), found in sorted(partitions.items())
-            if any(found[metric].get("positive_us") for metric in (UNDER_MIN_ISR, LEADERLESS))
+            if any(found[metric].get("positive_high_us") for metric in (UNDER_MIN_ISR, LEADERLESS))
         ],
         "brokers": _isr_of_brokers(gold),
     }
@@ -92,11 +94,12 @@ def _isr_of_brokers(gold: Gold) -> list[Row]:
     ]
 
 
-def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+def throttling(
+    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
+) -> Row:
     """KIP-13: throttled time per client and kind of request, and its rate against its quota."""
-    rows = _by(
-        gold.sums(tables.CLIENTS, ("metric", "user", "client_id")), ("user", "client_id"), "metric"
-    )
+    sums = gold.sums(tables.CLIENTS, ("metric", *_OF_CLIENT))
+    rows = _by(begun.raised(sums, _OF_CLIENT), _OF_CLIENT, "metric")
     known = limits.quotas(subjects)
     found = []
     for (user, client_id), metrics in rows.items():
@@ -131,9 +134,11 @@ def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Stateme
     return {"clients": found}
 
 
-def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+def tier_lag(
+    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
+) -> Row:
     """KIP-963: what waits for upload and for deletion, per topic."""
-    rows = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
+    rows = _of_topics(gold, begun)
     last = gold.last_lags()
     unknown = {metric: _unknown(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
@@ -289,6 +294,12 @@ def _joined(gaps: list[Row]) -> list[Row]:
     for gap in joined:
         gap.update(start=_iso(gap["start"]), end=_iso(gap["end"]))
     return joined
+
+
+def _of_topics(gold: Gold, begun: Begun) -> defaultdict[Any, Any]:
+    """Sums of gold/topics by topic and metric."""
+    rows = gold.sums(tables.TOPICS, ("metric", "topic"))
+    return _by(begun.raised(rows, ("topic",)), "topic", "metric")
 
 
 def _by(rows: list[Row], key: str | tuple[str, ...], inner: str) -> defaultdict[Any, Any]:

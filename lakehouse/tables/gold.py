@@ -206,6 +206,12 @@ SLI: Final = _gold(
             "of a topic: microseconds wholly seen, good or bad (a partition told to have no "
             "leader is seen to be unavailable); null of all others, and in older rows",
         ),
+        Column(
+            "spill_us",
+            "bigint",
+            "what of bad_high_us lies before the window: so long before it may have begun what was "
+            "first seen in it; null in older rows",
+        ),
     ),
 )
 

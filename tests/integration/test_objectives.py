@@ -134,7 +134,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def _write_sli(spark: SparkSession, place: Lake) -> None:
     rows = [
         ("5m", f"{periods.instant(window):%Y-%m-%d}", "c", periods.instant(window), one.name,
-         topic, None, None, None, None, *times)
+         topic, None, None, None, None, *times, None, 0)
         for topic, own in ROWS.items()
         for window, *times in own
         for one in EVERY
@@ -173,9 +173,7 @@ def _write_events(spark: SparkSession, place: Lake) -> None:
 
 def _append(spark: SparkSession, place: Lake, table: tables.Table, rows: Sequence[Any]) -> None:
     schema = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
-    size = len(table.columns)
-    whole = [(*row, *(None for _ in range(size - len(row)))) for row in rows]  # of older rows
-    lakes.append(place, table, spark.createDataFrame(whole, schema))
+    lakes.append(place, table, spark.createDataFrame(rows, schema))
 
 
 def read(

@@ -87,6 +87,12 @@ def test_a_lead_that_reaches_over_a_cut_counts_once(one: Reader, grain: str):
     assert bounds(row) == (10 + 20 + 10, 10 + 40 + 10, 15 + 40 + 20)
 
 
+def test_what_of_a_bound_lies_before_its_window_is_told(every: Everything):
+    rows = every("sli", "edges_over_a_cut", objective="min-isr")
+    assert [row["spill_us"] for row in rows] == [0, 0, 7 * SECOND]
+    assert [row["bad_high_us"] for row in rows] == [15 * SECOND, 40 * SECOND, 20 * SECOND]
+
+
 def test_a_change_between_two_values_above_zero_is_no_edge(one: Reader):
     row = one("topics", "value_changes_while_bad", grain="5m")
     assert bounds(row) == bounds(row, "any") == (200, 200, 200)
