@@ -37,6 +37,7 @@ _COUNTED: Final = sweep.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
 _TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "spill_us")
 _SAYS_SOMETHING: Final = "greatest(good_us, bad_us, bad_low_us, bad_high_us) > 0"
+_OF_CLIENT: Final = "user IS NOT NULL OR client_id IS NOT NULL"
 
 
 def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -57,7 +58,9 @@ def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         if chosen and is_told:
             parts.append(function(bronze, chosen))
     # The short cut above depends on what else is rolled up with an hour; its rows must not.
-    return reduce(lambda a, b: a.unionByName(b), parts).where(_SAYS_SOMETHING)
+    # But that there was a client of that kind nobody else tells, be nothing known of it.
+    rows = reduce(lambda a, b: a.unionByName(b), parts)
+    return rows.where(f"{_SAYS_SOMETHING} OR {_OF_CLIENT}")
 
 
 def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:

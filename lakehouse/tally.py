@@ -197,6 +197,8 @@ def _ranged(rows: DataFrame, asked: Asked, window_us: int) -> DataFrame:
         if _SPILL in rows.columns:
             after = F.when(F.col("at") == span[1], F.col(_SPILL)).otherwise(0)
             sums["bad_high_us"] = sums["bad_high_us"] + F.sum(after)
+            # A client is told of by a row of zeros as well (see sli).
+            says = says | F.col("user").isNotNull() | F.col("client_id").isNotNull()
         sums[_ROWS] = F.count_if(inside & says)
         # A union by name goes by the names of fields, too.
         return F.struct(*(one.cast("bigint").alias(n) for n, one in sums.items()))

@@ -186,7 +186,7 @@ _SLI_SUBJECT: Final = (
 SLI: Final = _gold(
     "sli",
     "Good and bad time per objective and subject at the finest grain; the rest of it is unknown. "
-    "No row says the same as a row of zeros",
+    "No row says the same as a row of zeros; of a client those say that it was there",
     (
         *_GRAIN,
         *_SLI_SUBJECT,
