@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Unlooked = Mapping[int, Sequence[Span]]
+INTERVAL_US: Final = 10 * S
 _KINDS: Final = {"under_min_isr": "under", "leaderless": "leaderless"}
 
 
@@ -58,7 +59,11 @@ class Check(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Scrape intervals per incident, but for what a bean remembers."""
+        """Scrape intervals per incident, but for what a bean remembers.
+
+        Two intervals lie between questions, which come late by what the thread and the answers
+        before them took; and each of the two answers takes a while.
+        """
         memory_us = self.truth.incidents * self.truth.memory_us
         apart_us = max(0.0, self.high - self.low - memory_us)
         return apart_us / self.truth.incidents / self.interval_us
@@ -83,15 +88,18 @@ class Judgement(NamedTuple):
     brief_seen: int
 
 
-def judge(schedule: Schedule, facts: Row, unlooked: Unlooked | None = None) -> Judgement:
+def judge(
+    schedule: Schedule, facts: Row, unlooked: Unlooked | None = None, floor_us: int | None = None
+) -> Judgement:
     """Compare a report with what happened.
 
     Args:
         schedule: What happened.
         facts: The report.
         unlooked: Per broker, when nobody looked though scrapes before and after vouch for it.
+        floor_us: What is shorter need not be seen; by default the floor that the report states.
     """
-    floor_us = facts["detection_floor_us"]
+    floor_us = facts["detection_floor_us"] if floor_us is None else floor_us
     checks = [
         *_topics(schedule, facts, floor_us),
         *_partitions(schedule, facts, floor_us),
@@ -184,8 +192,7 @@ def _check(
     truth: Truth, unknown_us: float,
 ) -> Check:  # fmt: skip
     low, high = (row.get(f"{stem}_{end}_us") or 0 for end in ("low", "high"))
-    interval_us = 10 * S
-    return Check(schedule.cluster, figure, subject, low, high, unknown_us, truth, interval_us)
+    return Check(schedule.cluster, figure, subject, low, high, unknown_us, truth, INTERVAL_US)
 
 
 def _incidents(facts: Row) -> dict[tuple[Any, str], tuple[list[Span], list[Span]]]:

@@ -13,6 +13,7 @@ from lakehouse import lake as lakes
 from lakehouse import progress, sla, tables
 from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
+from lakehouse.floor import floor_us
 from lakehouse.grains import WEEK
 from lakehouse.periods import Period, instant, micros, week_name, week_of
 from lakehouse.report import business
@@ -130,7 +131,11 @@ def facts(
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
     bounds = begun(gold)
-    floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
+    floors = [
+        floor_us(one["interval_us"], one["slowest_us"] or 0)
+        for one in seen["sources"]
+        if one["family"] == _WATCHED and one["interval_us"]
+    ]
     return {
         "format": FORMAT,
         "jmxlake": _version(),
@@ -158,7 +163,7 @@ def facts(
         "trends": trends(gold, objectives, known, micros(generated)),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],
         "rejected": gold.rejected(),
-        "detection_floor_us": max((us for us in floors if us), default=None),
+        "detection_floor_us": max(floors, default=None),
     }
 
 

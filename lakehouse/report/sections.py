@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import remote_index, tables
@@ -277,6 +278,7 @@ def _covered(
         "percent": 100 * seen / expected if expected else None,
         "outcomes": {outcome: row["scrapes"] for outcome, row in sorted(told.items())},
         "interval_us": max((row["interval_us"] for row in told.values()), default=None),
+        "slowest_us": ceil(told["ok"]["seconds_max"] * 1e6) if "ok" in told else None,
         "first_error": next((row["error"] for row in gaps if row["error"]), None),
         "gaps": _joined(gaps),
     }

@@ -137,7 +137,8 @@ def one_incident() -> Schedule:
 
 
 def test_a_true_report_is_contained_and_its_width_is_told(one_incident):
-    found = Findings([judge(one_incident, facts_of(90, 110))])
+    told = [judge(one_incident, facts_of(90, 110))]
+    found = Findings(told, told)
     assert found.wrong == []
     figures = found.figures()
     assert figures["contained_percent"] == 100
