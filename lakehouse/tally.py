@@ -123,7 +123,7 @@ class _Gold:
         span = (min(start for start, _ in spans), max(end for _, end in spans))
         if asked.slices is None:
             rows = self._indicators(asked, (span[0], span[1] + self.window_us))
-            at, spill = F.expr(_AT).alias("at"), _spilled(rows).alias(_SPILL)
+            at, spill = F.expr(_AT).alias("at"), spilled(rows).alias(_SPILL)
             return rows.select(*quoted(_KEYS), at, *Times._fields, spill)
         size = asked.size_us(self.window_us)
         slot = f"{_AT} - pmod({_AT} - {micros(asked.period.start)}L, {size}L)"
@@ -174,9 +174,10 @@ def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def _spilled(rows: DataFrame) -> Column:
-    """What of a window's upper bound may lie before it; older rows do not say, but at most.
+def spilled(rows: DataFrame) -> Column:
+    """What of a window's upper bound may lie before it, of rows of gold/sli.
 
+    Rows that an older version rolled up do not say; there it is the most that it may be.
     Nothing is first seen of what groups lost, or of attempts that failed: that has no edges.
     """
     edges = F.col("group").isNull() & F.col("source").isNull()
