@@ -2,7 +2,9 @@
 
 A hundred schedules of faults are replayed, each in a cluster of its own whose state is known at
 every microsecond. Agents read it every ten seconds, through the real encoder, spool and delivery;
-the lake is rolled up, and each report compared with what was. docs/performance.md says more.
+the lake is rolled up, and each report compared with what was: once for all that is longer than the
+floor that it states, which is the worst that may have been between two looks, and once for all that
+is longer than one interval, which mostly is enough to be seen.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from bench import truth_agents, truth_findings, truth_real
 from bench.teller import Teller
 from bench.truth_agents import Seen
 from bench.truth_findings import CLAIM, Findings
-from bench.truth_judge import judge
+from bench.truth_judge import INTERVAL_US, judge
 from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
 from demo.errors import DemoError
 from lakehouse import lake as lakes
@@ -104,6 +106,7 @@ def findings(seeds: Sequence[int], seen: list[Seen], told: list[dict[str, Any]])
     for number, (seed, facts) in enumerate(zip(seeds, told, strict=True)):
         unlooked = seen[number].unlooked if seen else None
         found.judgements.append(judge(schedule(seed), facts, unlooked))
+        found.closer.append(judge(schedule(seed), facts, unlooked, INTERVAL_US))
         found.floors_us.add(facts["detection_floor_us"])
     return found
 
@@ -132,7 +135,9 @@ def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
     for number in range(1, demos + 1):
         teller.say(f"demo {number} of {demos} on real brokers, four minutes")
         name = f"demo-{number}"
-        found.judgements.append(truth_real.played(folder / name, name))
+        played = truth_real.played(folder / name, name)
+        found.judgements.append(played)
+        found.closer.append(played)
         found.demos += 1
 
 

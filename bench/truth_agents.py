@@ -20,7 +20,7 @@ from collector import catalogue
 from collector.delivery import Delivery
 from collector.plan import Task
 from collector.recorder import Recorder
-from collector.runs import Event
+from collector.runs import MAX_GAP_INTERVALS, Event
 from collector.samples import Series
 from collector.scraper import Scraper, skipped
 from collector.spool import Spool
@@ -176,17 +176,17 @@ class _Apart:
     def __init__(self) -> None:
         self.longest_us: dict[str, int] = {}
         self.spans: defaultdict[str, list[Span]] = defaultdict(list)
-        self._asked_us: dict[str, int] = {}
+        self._before: dict[str, tuple[int, int]] = {}
 
     def note(self, task: Task, asked_us: int, answered_us: int, outcome: str) -> None:
         """An attempt in its order."""
         name = task.family.name
-        before_us = self._asked_us.pop(name, None)
+        before = self._before.pop(name, None)
         if outcome != "ok":
             return
-        self._asked_us[name] = asked_us
-        if before_us is not None and asked_us - before_us <= 2.5 * task.interval_us:
-            apart_us = answered_us - before_us
+        self._before[name] = (asked_us, answered_us)
+        if before is not None and asked_us - before[1] <= MAX_GAP_INTERVALS * task.interval_us:
+            apart_us = answered_us - before[0]
             self.longest_us[name] = max(self.longest_us.get(name, 0), apart_us)
             if apart_us > task.interval_us:
-                self.spans[name].append((before_us, answered_us))
+                self.spans[name].append((before[0], answered_us))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CLAIM: Final = (
     "The interval that a report states holds the true figure, for all that is longer than the "
-    "detection floor, and is two scrape intervals wide for each incident that was wholly seen"
+    "detection floor that it states, and is two scrape intervals wide, and what two answers took, "
+    "for each incident that was wholly seen"
 )
 
 
@@ -29,13 +30,15 @@ class Findings:
     """Filled schedule by schedule.
 
     Attributes:
-        judgements: What was found of each report.
+        judgements: What was found of each report, for all that is longer than its floor.
+        closer: The same, for all that is longer than one interval.
         seen: What the agents did.
         floors_us: The detection floors that the reports state.
         demos: How many of them are of real brokers.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
+    closer: list[Judgement] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     floors_us: set[int] = field(default_factory=set)
     demos: int = 0
@@ -46,6 +49,11 @@ class Findings:
         return [check for one in self.judgements for check in one.checks]
 
     @property
+    def closely(self) -> list[Check]:
+        """The same, for all that is longer than one interval."""
+        return [check for one in self.closer for check in one.checks]
+
+    @property
     def wrong(self) -> list[str]:
         """Whatever a report states that is not so, in words."""
         missed = [_say(check) for check in self.checks if not check.contained]
@@ -53,8 +61,9 @@ class Findings:
 
     def figures(self) -> dict[str, Any]:
         """For machines; shares are rounded down, so that 100 is all."""
-        widths = [check.width for check in measured(self.checks)]
-        brief, told = (sum(getattr(one, n) for one in self.judgements) for n in _BRIEF)
+        closer = self.closely
+        widths = [check.width for check in measured(closer)]
+        brief, told = (sum(getattr(one, n) for one in self.closer) for n in _BRIEF)
         apart: dict[str, int] = defaultdict(int)
         for seen in self.seen:
             for family, us in seen.apart_us.items():
@@ -66,11 +75,13 @@ class Findings:
             "figures": len(self.checks),
             "contained_percent": _percent(check.contained for check in self.checks),
             "contained_however_short_percent": _percent(check.strictly for check in self.checks),
+            "contained_above_an_interval_percent": _percent(check.contained for check in closer),
             "unsound_incidents": sum(len(one.unsound) for one in self.judgements),
             "missed_incidents": sum(len(one.missed) for one in self.judgements),
+            "missed_above_an_interval": sum(len(one.missed) for one in self.closer),
             "width_intervals": _mean(widths),
             "width_intervals_max": round(max(widths, default=0.0), 2),
-            "incidents_measured": sum(one.truth.incidents for one in measured(self.checks)),
+            "incidents_measured": sum(one.truth.incidents for one in measured(closer)),
             "floor_seconds": max(self.floors_us, default=0) / 1e6,
             "brief_incidents": brief,
             "brief_seen_percent": round(100 * told / brief, 1) if brief else None,
@@ -91,21 +102,30 @@ def show(findings: Findings) -> Table:
     table = Table(title="The truth in a report's intervals", box=box.SIMPLE_HEAD)
     table.title_justify = "left"
     table.add_column("", no_wrap=True)
-    columns = ("stated", "contained %", "however short %", "wholly seen", "width", "at most")
+    columns = (
+        "stated", "contained %", "above 10 s %", "however short %", "wholly seen", "width",
+        "at most",
+    )  # fmt: skip
     for column in columns:
         table.add_column(column, justify="right")
-    by_figure: defaultdict[str, list[Check]] = defaultdict(list)
-    for check in findings.checks:
-        by_figure[check.figure].append(check)
+    by_figure, closely = (_by_figure(some) for some in (findings.checks, findings.closely))
     for figure, checks in by_figure.items():
-        widths = [check.width for check in measured(checks)]
+        widths = [check.width for check in measured(closely[figure])]
         shares = (
             _percent(check.contained for check in checks),
+            _percent(check.contained for check in closely[figure]),
             _percent(check.strictly for check in checks),
         )
         width = (f"{_mean(widths):.2f}", f"{max(widths):.2f}") if widths else ("", "")
         table.add_row(figure, str(len(checks)), *map(str, shares), str(len(widths)), *width)
     return table
+
+
+def _by_figure(checks: Iterable[Check]) -> defaultdict[str, list[Check]]:
+    found: defaultdict[str, list[Check]] = defaultdict(list)
+    for check in checks:
+        found[check.figure].append(check)
+    return found
 
 
 def _say(check: Check) -> str:

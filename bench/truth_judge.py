@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Unlooked = Mapping[int, Sequence[Span]]
+INTERVAL_US: Final = 10 * S
 _KINDS: Final = {"under_min_isr": "under", "leaderless": "leaderless"}
 
 
@@ -58,7 +59,11 @@ class Check(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Scrape intervals per incident, but for what a bean remembers."""
+        """Scrape intervals per incident, but for what a bean remembers.
+
+        Two intervals lie between questions, which come late by what the thread and the answers
+        before them took; and each of the two answers takes a while.
+        """
         memory_us = self.truth.incidents * self.truth.memory_us
         apart_us = max(0.0, self.high - self.low - memory_us)
         return apart_us / self.truth.incidents / self.interval_us
@@ -83,15 +88,18 @@ class Judgement(NamedTuple):
     brief_seen: int
 
 
-def judge(schedule: Schedule, facts: Row, unlooked: Unlooked | None = None) -> Judgement:
+def judge(
+    schedule: Schedule, facts: Row, unlooked: Unlooked | None = None, floor_us: int | None = None
+) -> Judgement:
     """Compare a report with what happened.
 
     Args:
         schedule: What happened.
         facts: The report.
         unlooked: Per broker, when nobody looked though scrapes before and after vouch for it.
+        floor_us: What is shorter need not be seen; by default the floor that the report states.
     """
-    floor_us = facts["detection_floor_us"]
+    floor_us = facts["detection_floor_us"] if floor_us is None else floor_us
     checks = [
         *_topics(schedule, facts, floor_us),
         *_partitions(schedule, facts, floor_us),
@@ -115,19 +123,20 @@ def _topics(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
     rows = {row["topic"]: row for row in facts["min_isr"]["topics"]}
     for (topic, stem), truth in truth_true.topics(schedule.world, floor_us).items():
         row = rows[topic]
-        times = row["partitions"] if stem in ("under", "leaderless") else 1
-        yield _check(schedule, f"topic {stem}", topic, row, stem, truth, times * row["unknown_us"])
+        together = stem in ("under", "leaderless")
+        us = row["partitions_unknown_us" if together else "unknown_us"]
+        yield _check(schedule, f"topic {stem}", topic, row, stem, truth, us)
 
 
 def _partitions(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
-    """Partitions that are not told of were well, but for what nobody saw of their topic."""
+    """Partitions that are not told of were well, but while their topic was not wholly seen."""
     rows = {(row["topic"], row["partition"]): row for row in facts["min_isr"]["partitions"]}
-    unknown = {row["topic"]: row["unknown_us"] for row in facts["min_isr"]["topics"]}
+    unseen = {row["topic"]: row["unseen_us"] for row in facts["min_isr"]["topics"]}
     for kind in ("under", "leaderless"):
         for key, bad in truth_true.partitions(schedule.world, kind).items():
             truth = truth_true.union([bad], floor_us)
             row = rows.get(key, {})
-            us = row.get("unknown_us", unknown[key[0]])
+            us = row.get("unknown_us", unseen[key[0]])
             yield _check(schedule, f"partition {kind}", f"{key[0]}-{key[1]}", row, kind, truth, us)
 
 
@@ -146,7 +155,8 @@ def _lags(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check]:
     for (topic, metric), truth in truth_true.lags(schedule.world, floor_us).items():
         if metric in names:
             row, name = rows.get(topic, {}), names[metric]
-            lag, us = row.get(name, {}), row.get("unknown_us") or 0
+            lag = row.get(name, {})
+            us = lag.get("unknown_us") or 0
             yield _check(schedule, f"tier lag {name}", topic, lag, "lagging", truth, us)
 
 
@@ -182,8 +192,7 @@ def _check(
     truth: Truth, unknown_us: float,
 ) -> Check:  # fmt: skip
     low, high = (row.get(f"{stem}_{end}_us") or 0 for end in ("low", "high"))
-    interval_us = 10 * S
-    return Check(schedule.cluster, figure, subject, low, high, unknown_us, truth, interval_us)
+    return Check(schedule.cluster, figure, subject, low, high, unknown_us, truth, INTERVAL_US)
 
 
 def _incidents(facts: Row) -> dict[tuple[Any, str], tuple[list[Span], list[Span]]]:
@@ -203,7 +212,7 @@ def _unsound(
     schedule: Schedule, facts: Row, told: Mapping[Any, tuple[list[Span], list[Span]]],
     floor_us: int,
 ) -> Iterator[str]:  # fmt: skip
-    whole = {row["topic"] for row in facts["min_isr"]["topics"] if not row["unknown_us"]}
+    whole = {row["topic"] for row in facts["min_isr"]["topics"] if not row["unseen_us"]}
     for kind in ("under", "leaderless"):
         for key, bad in truth_true.partitions(schedule.world, kind).items():
             sure, may = told.get((key, kind), ([], []))

@@ -59,13 +59,13 @@ def _min_isr(truth: Row, report: Row, name: str, floor_us: int) -> Iterator[Chec
     topics = {row["topic"]: row for row in report["min_isr"]["topics"]}
     for stem, kind in _KINDS.items():
         for key, spans in _by(truth[kind], "topic", "partition").items():
-            us = topics[key[0]]["unknown_us"]
+            us = rows.get(key, {}).get("unknown_us", topics[key[0]]["unseen_us"])
             where = f"{key[0]}-{key[1]}"
             told = _truth(spans, floor_us)
             yield _check(name, f"partition {stem}", where, rows.get(key, {}), stem, told, us)
         for (topic,), spans in _by(truth[kind], "topic").items():
             row, told = topics[topic], _truth(spans, floor_us)
-            us = row["unknown_us"] * (row["partitions"] or 1)
+            us = row["partitions_unknown_us"] or 0
             yield _check(name, f"topic {stem}", topic, row, stem, told, us)
     for (topic,), spans in _by(truth["under_min_isr_any"], "topic").items():
         row, told = topics[topic], _truth(spans, floor_us)

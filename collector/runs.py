@@ -21,13 +21,14 @@ from collector.gauges import GaugeTrack
 from collector.ledger import Ledger, Piece
 from collector.non_consumed import NonConsumed
 from collector.samples import Answer, Identity, Notice, Reading, Scrape, Series
+from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from collector.samples import Kind
 
-MAX_GAP_INTERVALS: Final = 2.5
+MAX_GAP_INTERVALS: Final = tables.MAX_GAP_INTERVALS
 _HELD_WINDOWS: Final = 12  # of an exact history that is told at once, before some are sealed
 _NEVER_US: Final = 1 << 62
 _TOLD: Final = 16  # spans between jumps of the clock that are remembered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pyspark.sql import Column
@@ -17,6 +18,17 @@ UNAVAILABLE: Final = "kafka.partition.unavailable"
 PARTITIONS_TOLD: Final = "kafka.topic.partitions"
 NODE_FENCED: Final = "kafka.cluster.node.fenced"
 QUOTAS: Final = "kafka.quota."
+
+CONTROLLERS_TELL: Final = "kafka.client.controller_mutation."
+"""Prefix of metrics of clients that controllers report, and not brokers alone."""
+
+_FAMILIES: Final = (
+    (r"kafka\.topic\.remote_(?!storage_enabled).*", "tiered"),
+    (r"kafka\.partition\.(upload|delete)_tier_lag", "tiered"),
+    (r"kafka\.client\..*\.throttle_time", "quotas"),
+    (r"kafka\.client\..*", "client_rates"),
+)
+"""In which family of beans metrics of topics and clients are; of others it is not asked."""
 
 POSITIONS: Final = ("_offset",)
 """Endings of metrics that are positions: their sums and means say nothing."""
@@ -39,6 +51,11 @@ DESCRIBING: Final = (
 
 REPLICAS: Final = "kafka.log."
 """Prefix of metrics that every replica reports: summed per broker, not per partition."""
+
+
+def family(metric: str) -> str | None:
+    """The family that a gauge of topics or clients is read with; None: not known."""
+    return next((name for pattern, name in _FAMILIES if re.fullmatch(pattern, metric)), None)
 
 
 def level() -> Column:

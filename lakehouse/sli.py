@@ -3,7 +3,10 @@
 Time that is neither good nor bad is unknown, and so are windows without any row: the report takes
 what was to be expected from gold/subjects. Time is good only where the whole subject was seen:
 of a topic all its partitions, of a client or group as much as at best in that window, of a source
-all its families.
+all its families. And only while all were read who may have told of it (see ``unread``).
+
+Of a topic it is also told how long it was wholly seen, good or bad: while one partition is bad,
+another one may be unseen, and that is unknown of the other.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, exact, sweep, thresholds, topology
+from lakehouse import claims, exact, sweep, thresholds, topology, unread
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
-from lakehouse.metrics import UNDER_MIN_ISR
+from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.pieces import WINDOW, quoted
 from lakehouse.slo import COVERAGE
 from lakehouse.tables import SLI
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
 _COUNTED: Final = sweep.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
+_TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "spill_us")
 _SAYS_SOMETHING: Final = "greatest(good_us, bad_us, bad_low_us, bad_high_us) > 0"
+_OF_CLIENT: Final = "user IS NOT NULL OR client_id IS NOT NULL"
 
 
 def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -53,7 +58,9 @@ def indicators(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         if chosen and is_told:
             parts.append(function(bronze, chosen))
     # The short cut above depends on what else is rolled up with an hour; its rows must not.
-    return reduce(lambda a, b: a.unionByName(b), parts).where(_SAYS_SOMETHING)
+    # But that there was a client of that kind nobody else tells, be nothing known of it.
+    rows = reduce(lambda a, b: a.unionByName(b), parts)
+    return rows.where(f"{_SAYS_SOMETHING} OR {_OF_CLIENT}")
 
 
 def _topics(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -91,27 +98,32 @@ def _above(bronze: Bronze, above: float, objectives: Sequence[Objective]) -> Dat
     carried = carried.with_whole()
     segments = sweep.sweep(_with_claims(events, metrics, carried), TOPIC_KEYS, carried)
     segments = topology.joined(bronze, segments, objectives)
-    good = (F.col("whole") >= F.col("partitions_told")) & (F.col("obs") > 0) & ~seen
-    times = _times(segments, (*TOPIC_KEYS, "attributes"), good, (seen, sure, maybe), spills)
+    whole = (F.col("whole") >= F.col("partitions_told")) & (F.col("obs") > 0)
+    segments, read = unread.seen_length(segments, unread.of_topics(bronze, metrics))
+    keys, bad = (*TOPIC_KEYS, "attributes"), (seen, sure, maybe)
+    times = _times(segments, keys, whole & ~seen, bad, spills, whole, read)
     rows = _told(times, objectives, "attributes")
     return rows.where(topology.asked_for(objectives)).drop("attributes")
 
 
 def _with_claims(events: DataFrame, metrics: Sequence[str], carried: sweep.Carried) -> DataFrame:
-    """Events per metric; those of under min ISR count the claimed partitions for every metric."""
+    """Events per metric; those of under min ISR count the claimed partitions for every metric.
+
+    What is unavailable counts its own: a partition that is told to have no leader is seen too.
+    """
 
     def role(metric: Column, itself: int) -> Column:
         return F.struct(metric.alias("metric"), F.lit(itself).alias("itself"))
 
     itself = role(F.col("metric"), 1)
-    for_others = [role(F.lit(name), 0) for name in metrics]
+    for_others = [role(F.lit(name), 0) for name in metrics if name != UNAVAILABLE]
     roles = F.when(F.col("metric") == UNDER_MIN_ISR, F.array(itself, *for_others)).otherwise(
         F.array(itself)
     )
     rows = events.withColumn("role", F.explode(roles))
     own = (name for name in events.columns if name not in _PLACE)
     columns = {name: f"IF(role.itself = 1, {name}, NULL)" for name in own}
-    columns["whole"] = "IF(role.itself = 0, obs, NULL)"
+    columns["whole"] = f"IF(role.itself = 0 OR role.metric = '{UNAVAILABLE}', obs, NULL)"
     rows = rows.select(
         *quoted(("cluster", "topic", "window")),
         F.col("role.metric").alias("metric"),
@@ -121,10 +133,12 @@ def _with_claims(events: DataFrame, metrics: Sequence[str], carried: sweep.Carri
 
 
 def _clients(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
-    """Clients: bad while at least one broker throttles them."""
+    """Clients: bad while at least one broker throttles them; any broker may."""
     metrics = sorted({objective.metric for objective in objectives})
     atoms = claims.client_atoms(bronze, metrics)
-    return _told(_times(*_at_best(claims.summed(atoms, CLIENT_KEYS), CLIENT_KEYS)), objectives)
+    segments, keys, good = _at_best(claims.summed(atoms, CLIENT_KEYS), CLIENT_KEYS)
+    segments, read = unread.seen_length(segments, unread.of_clients(bronze, metrics))
+    return _told(_times(segments, keys, good, read=read), objectives)
 
 
 def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
@@ -183,8 +197,10 @@ def _times(
     good: Column,
     bad: tuple[Column, ...] | None = None,
     spills: Column | None = None,
+    whole: Column | None = None,
+    read: Column | None = None,
 ) -> DataFrame:
-    """Good and bad time with bounds.
+    """Good and bad time with bounds, and time wholly seen.
 
     Args:
         segments: What is summed.
@@ -193,21 +209,26 @@ def _times(
         bad: When it is bad: as seen, surely and possibly; by default while any is above zero.
         spills: Whether what may have held before the window counts; by default where none began
             exactly with it.
+        whole: When it is wholly seen, good or bad; by default that is not told.
+        read: How much of a segment is good, or wholly seen, at most; by default all of it.
     """
     seen, sure, maybe = bad or tuple(F.col(name) > 0 for name in ("pos", "low", "high"))
-    length = F.col("length")
+    length, nobody_asks = F.col("length"), F.lit(None).cast("bigint")
+    read = length if read is None else read
     if spills is None:
         spills = F.coalesce(F.max("opens"), F.lit(0)) != 1
     spill = F.when(spills, F.coalesce(F.max("spill"), F.lit(0))).otherwise(0)
 
-    def total(when: Column) -> Column:
-        return F.sum(F.when(when, length).otherwise(0)).cast("bigint")
+    def total(when: Column, most: Column = length) -> Column:
+        return F.sum(F.when(when, most).otherwise(0)).cast("bigint")
 
     return segments.groupBy(*quoted(keys)).agg(
-        total(good).alias("good_us"),
+        total(good, read).alias("good_us"),
         total(seen).alias("bad_us"),
         total(sure).alias("bad_low_us"),
         (total(maybe) + spill).alias("bad_high_us"),
+        (nobody_asks if whole is None else total(whole, read)).alias("seen_us"),
+        spill.cast("bigint").alias("spill_us"),
     )
 
 
@@ -223,7 +244,5 @@ def _told(times: DataFrame, objectives: Sequence[Objective], *more: str) -> Data
         names = F.when(F.col("metric") == metric, of_it).otherwise(names)
     rows = times.withColumn("objective", F.explode(names))
     absent = {name: F.lit(None).cast("string") for name in SUBJECT if name not in rows.columns}
-    return rows.withColumns(absent).select(
-        "cluster", "window", *quoted(SUBJECT), "good_us", "bad_us", "bad_low_us", "bad_high_us",
-        *more,
-    )  # fmt: skip
+    columns = rows.withColumns(absent)
+    return columns.select("cluster", "window", *quoted(SUBJECT), *_TIMES, *more)

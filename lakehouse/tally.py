@@ -35,6 +35,8 @@ Summed = dict[Named, dict[str, Times]]
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _SUMS: Final = " sums"
+_ROWS: Final = "rows"
+_SPILL: Final = "spill_us"
 _AT: Final = "unix_micros(`window`)"
 
 
@@ -66,9 +68,9 @@ def summed(
         told = row.asDict()
         key = tuple(told[name] for name in SUBJECT)
         found[told["cluster"], told["objective"], key] = {
-            name.removesuffix(_SUMS): Times(*value)
+            name.removesuffix(_SUMS): Times(*value[:-1])
             for name, value in told.items()
-            if name.endswith(_SUMS) and value is not None and any(value)
+            if name.endswith(_SUMS) and value is not None and value[_ROWS]
         }
     return found
 
@@ -113,12 +115,16 @@ class _Gold:
     left_out: Sequence[Maintenance]
 
     def judged(self, asked: Asked) -> DataFrame:
-        """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``."""
+        """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``.
+
+        Of windows also what of each may have been before it, and the one after the last.
+        """
         spans = asked.ranges(self.window_us).values()
         span = (min(start for start, _ in spans), max(end for _, end in spans))
         if asked.slices is None:
-            rows = self._indicators(asked, span)
-            return rows.select(*quoted(_KEYS), F.expr(_AT).alias("at"), *Times._fields)
+            rows = self._indicators(asked, (span[0], span[1] + self.window_us))
+            at, spill = F.expr(_AT).alias("at"), spilled(rows).alias(_SPILL)
+            return rows.select(*quoted(_KEYS), at, *Times._fields, spill)
         size = asked.size_us(self.window_us)
         slot = f"{_AT} - pmod({_AT} - {micros(asked.period.start)}L, {size}L)"
         joined = self._with_expected(self._slots(asked, span, slot), asked, size)
@@ -168,14 +174,35 @@ def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
+def spilled(rows: DataFrame) -> Column:
+    """What of a window's upper bound may lie before it, of rows of gold/sli.
+
+    Rows that an older version rolled up do not say; there it is the most that it may be.
+    Nothing is first seen of what groups lost, or of attempts that failed: that has no edges.
+    """
+    edges = F.col("group").isNull() & F.col("source").isNull()
+    most = F.when(edges, F.greatest(F.lit(0), F.col("bad_high_us") - F.col("bad_us"))).otherwise(0)
+    return F.coalesce(_SPILL, most) if _SPILL in rows.columns else most
+
+
 def _ranged(rows: DataFrame, asked: Asked, window_us: int) -> DataFrame:
-    """Sums over each range, in a column of its own."""
+    """Sums over each range, in a column of its own, and how many rows it has.
+
+    What was first seen just after a range may have begun in it.
+    """
 
     def of(span: Span) -> Column:
         inside = (F.col("at") >= span[0]) & (F.col("at") < span[1])
-        sums = (F.sum(F.when(inside, F.col(n)).otherwise(0)).cast("bigint") for n in Times._fields)
+        sums = {n: F.sum(F.when(inside, F.col(n)).otherwise(0)) for n in Times._fields}
+        says = F.greatest(*Times._fields) > 0
+        if _SPILL in rows.columns:
+            after = F.when(F.col("at") == span[1], F.col(_SPILL)).otherwise(0)
+            sums["bad_high_us"] = sums["bad_high_us"] + F.sum(after)
+            # A client is told of by a row of zeros as well (see sli).
+            says = says | F.col("user").isNotNull() | F.col("client_id").isNotNull()
+        sums[_ROWS] = F.count_if(inside & says)
         # A union by name goes by the names of fields, too.
-        return F.struct(*(one.alias(n) for one, n in zip(sums, Times._fields, strict=True)))
+        return F.struct(*(one.cast("bigint").alias(n) for n, one in sums.items()))
 
     ranges = asked.ranges(window_us)
     columns = (of(span).alias(f"{name}{_SUMS}") for name, span in ranges.items())

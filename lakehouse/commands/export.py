@@ -130,12 +130,14 @@ def _lines(form: str, place: Place, chosen: Selection) -> Iterator[str]:
     from lakehouse.export import comma_separated, openmetrics
 
     where, delta = place.url(chosen.table), place.open(chosen.table)
+    there = [field.name for field in delta.schema().fields]
     if form == "csv":
-        columns = [field.name for field in delta.schema().fields]
-        yield from comma_separated.lines(columns, query.rows(delta, chosen.sql(columns), where))
+        yield from comma_separated.lines(there, query.rows(delta, chosen.sql(there), where))
         return
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[query.Row]:
+        if figure not in there:  # it came with a later version, and nothing was rolled up since
+            return iter(())
         return query.rows(delta, chosen.sql(columns, present=figure), where)
 
     yield from openmetrics.lines(chosen.table, chosen.grain or _USUAL_GRAIN, read)

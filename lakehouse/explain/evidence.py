@@ -114,8 +114,10 @@ def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Atte
         ("source", "family", "outcome"),
         error=F.min_by("error", "s"),
         interval_us=F.max("interval_us"),
+        slowest_us=F.ceil(F.max("seconds_max") * 1_000_000).cast("bigint"),
     )
-    ordered = told.select("source", "family", "s", "e", "outcome", "error", "interval_us")
+    names = ("source", "family", "s", "e", "outcome", "error", "interval_us", "slowest_us")
+    ordered = told.select(*names)
     return [Attempt(*row) for row in ordered.collect()]
 
 

@@ -25,6 +25,7 @@ class Attempt(NamedTuple):
     outcome: str
     error: str | None = None
     interval_us: int = 0
+    slowest_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

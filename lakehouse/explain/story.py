@@ -11,6 +11,7 @@ from lakehouse.explain.silence import ANY_FAMILY, Silence, silences, unknown
 from lakehouse.explain.spans import Span, overlap, shared, union
 from lakehouse.explain.subject import Asked
 from lakehouse.explain.watched import UNSEEN, Watched
+from lakehouse.floor import floor_us
 from lakehouse.periods import Period, instant, micros
 from lakehouse.sla import Statement, Times
 
@@ -59,7 +60,11 @@ def story(setting: Setting, evidence: Evidence) -> Row:
     """The facts of a story."""
     quiet = silences(setting.lives, evidence.attempts, evidence.read)
     found = _intervals(setting, evidence, quiet)
-    floors = [one.interval_us for one in evidence.attempts if one.outcome == "ok"]
+    floors = [
+        floor_us(one.interval_us, one.slowest_us)
+        for one in evidence.attempts
+        if one.outcome == "ok" and one.interval_us
+    ]
     first, last = setting.life or (None, None)
     return {
         "format": FORMAT,
@@ -79,7 +84,7 @@ def story(setting: Setting, evidence: Evidence) -> Row:
         "silences": [_silence(one) for one in quiet],
         "events": [_event(row) for row in evidence.events],
         "until": None if evidence.until is None else iso(evidence.until),
-        "detection_floor_us": max((us for us in floors if us), default=None),
+        "detection_floor_us": max(floors, default=None),
     }
 
 

@@ -13,9 +13,11 @@ from lakehouse import lake as lakes
 from lakehouse import progress, sla, tables
 from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
+from lakehouse.floor import floor_us
 from lakehouse.grains import WEEK
 from lakehouse.periods import Period, instant, micros, week_name, week_of
 from lakehouse.report import business
+from lakehouse.report.begun import begun
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
@@ -128,7 +130,12 @@ def facts(
     gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
-    floors = [s["interval_us"] for s in seen["sources"] if s["family"] == _WATCHED]
+    bounds = begun(gold)
+    floors = [
+        floor_us(one["interval_us"], one["slowest_us"] or 0)
+        for one in seen["sources"]
+        if one["family"] == _WATCHED and one["interval_us"]
+    ]
     return {
         "format": FORMAT,
         "jmxlake": _version(),
@@ -144,9 +151,9 @@ def facts(
         "maintenance": [one.told() for one in planned if one.overlaps(period)],
         "restated": restated(gold, judged),
         "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
-        "min_isr": min_isr(gold, known, stated),
-        "throttling": throttling(gold, known, stated),
-        "tier_lag": tier_lag(gold, known, stated),
+        "min_isr": min_isr(gold, known, stated, bounds),
+        "throttling": throttling(gold, known, stated, bounds),
+        "tier_lag": tier_lag(gold, known, stated, bounds),
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
         "tiering": tiering(gold, stated),
@@ -156,7 +163,7 @@ def facts(
         "trends": trends(gold, objectives, known, micros(generated)),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],
         "rejected": gold.rejected(),
-        "detection_floor_us": max((us for us in floors if us), default=None),
+        "detection_floor_us": max(floors, default=None),
     }
 
 

@@ -21,7 +21,7 @@ from lakehouse.pieces import quoted
 from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -121,6 +121,19 @@ class Gold:
         whole_days = all(end.time() == dt.time() for end in (self.period.start, self.period.end))
         return grains.DAY if whole_days else fitting[-1]
 
+    def wholly_seen(self, objectives: Collection[str]) -> dict[str, int]:
+        """For how long topics were wholly seen, good or bad, by what objectives tell of them.
+
+        Rows that an older version rolled up do not say it: there no bad time counts as seen.
+        """
+        rows = self.finest(tables.SLI).where(F.col("objective").isin(*sorted(objectives)))
+        seen = F.col("good_us")
+        if "seen_us" in rows.columns:
+            seen = F.coalesce("seen_us", seen)
+        of_each = rows.groupBy("topic", "objective").agg(F.sum(seen).alias("us"))
+        most = of_each.groupBy("topic").agg(F.max("us").alias("us"))
+        return {row["topic"]: row["us"] for row in most.collect() if row["topic"] is not None}
+
     def bad_runs(self) -> list[Row]:
         """Runs of partitions that were under min ISR or had no leader; instants in microseconds."""
         rows = self.bronze(tables.RUNS).where(
@@ -205,11 +218,17 @@ class Gold:
         rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 
-    def bronze(self, table: Table) -> DataFrame:
+    def just_after(self) -> DataFrame:
+        """Usable runs that begin in the window after the period."""
+        end, window = self.period.end, dt.timedelta(seconds=self.window_seconds)
+        return self.bronze(tables.RUNS, Period(end, end + window))
+
+    def bronze(self, table: Table, within: Period | None = None) -> DataFrame:
         """Usable rows of a table of bronze that begin in the period, with ``window``."""
         window = grains.start(F.col("start"), grains.name(self.window_seconds))
         rows = lakes.read(self.spark, self.lake, table).withColumn("window", window)
-        first, last = self.period.start, self.period.end
+        period = within or self.period
+        first, last = period.start, period.end
         committed = min(last, self.committed or last)
         faults = [judgement.misplaced(committed, self.window_seconds)]
         if table is tables.RUNS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import remote_index, tables
@@ -12,11 +13,13 @@ from lakehouse.periods import instant
 from lakehouse.report import quotas as limits
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.outages import incidents
+from lakehouse.report.unseen import unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.report.begun import Begun
     from lakehouse.report.gather import Gold, Row
     from lakehouse.sla import Statement
 
@@ -25,21 +28,22 @@ ANY_FAMILY: Final = "any"
 """Stands for the families of a source that nobody ever read."""
 
 _TIERED: Final = "kafka.topic.remote_storage_enabled"
+_OF_PARTITION: Final = ("topic", "partition")
+_OF_CLIENT: Final = ("user", "client_id")
 _BOUNDS: Final = ("", "_low", "_high")
+_UNAVAILABLE: Final = (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE)
 
 
-def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+def min_isr(
+    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
+) -> Row:
     """KIP-164: under and at min ISR, and without a leader."""
-    topics = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
-    partitions = _by(
-        gold.sums(tables.PARTITIONS, ("metric", "topic", "partition"), (UNDER_MIN_ISR, LEADERLESS)),
-        ("topic", "partition"),
-        "metric",
-    )
+    topics = _of_topics(gold, begun)
+    sums = gold.sums(tables.PARTITIONS, ("metric", *_OF_PARTITION), _UNAVAILABLE)
+    partitions = _by(begun.raised(sums, _OF_PARTITION), _OF_PARTITION, "metric")
     outages = incidents(gold.bad_runs())
     unknown = _unknown(stated, UNAVAILABLE)
-    # Gold has rows of a partition only where it was not zero: that it was unseen, the topic knows.
-    unknown_of_topic = {key[0]: us for key, us in unknown.items()}
+    missed = unseen(gold, stated)
     return {
         "topics": [
             {
@@ -52,6 +56,10 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
                 "at_min_us": topics[one.topic][AT_MIN_ISR].get("positive_us"),
                 "max_concurrent": topics[one.topic][UNAVAILABLE].get("max_concurrent"),
                 "unknown_us": unknown.get(one.key),
+                "unseen_us": missed[str(one.topic)].us,
+                "partitions_unknown_us": missed[str(one.topic)].together(
+                    _count(one), topics[one.topic][UNAVAILABLE]
+                ),
             }
             for one in subjects
             if one.kind == "topic" and (one.key in unknown or one.topic in topics)
@@ -62,11 +70,11 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]
                 "partition": partition,
                 **_bounded(found[UNDER_MIN_ISR], "positive", "under", absent=0),
                 **_bounded(found[LEADERLESS], "positive", "leaderless", absent=0),
-                "unknown_us": unknown_of_topic.get(topic),
+                "unknown_us": missed[topic].alone(found[UNAVAILABLE]),
                 "incidents": outages.get((topic, partition), []),
             }
             for (topic, partition), found in sorted(partitions.items())
-            if any(found[metric].get("positive_us") for metric in (UNDER_MIN_ISR, LEADERLESS))
+            if any(found[metric].get("positive_high_us") for metric in (UNDER_MIN_ISR, LEADERLESS))
         ],
         "brokers": _isr_of_brokers(gold),
     }
@@ -87,11 +95,12 @@ def _isr_of_brokers(gold: Gold) -> list[Row]:
     ]
 
 
-def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+def throttling(
+    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
+) -> Row:
     """KIP-13: throttled time per client and kind of request, and its rate against its quota."""
-    rows = _by(
-        gold.sums(tables.CLIENTS, ("metric", "user", "client_id")), ("user", "client_id"), "metric"
-    )
+    sums = gold.sums(tables.CLIENTS, ("metric", *_OF_CLIENT))
+    rows = _by(begun.raised(sums, _OF_CLIENT), _OF_CLIENT, "metric")
     known = limits.quotas(subjects)
     found = []
     for (user, client_id), metrics in rows.items():
@@ -126,11 +135,13 @@ def throttling(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Stateme
     return {"clients": found}
 
 
-def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
+def tier_lag(
+    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
+) -> Row:
     """KIP-963: what waits for upload and for deletion, per topic."""
-    rows = _by(gold.sums(tables.TOPICS, ("metric", "topic")), "topic", "metric")
+    rows = _of_topics(gold, begun)
     last = gold.last_lags()
-    unknown = _unknown(stated, COPY_LAG)
+    unknown = {metric: _unknown(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
     for one in subjects:
         topic, metrics = str(one.topic), rows[one.topic]
@@ -140,16 +151,29 @@ def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement
             continue
         wrong = any(lag.get("known_wrong") for lag in lags)
         seen = _seen(stated, one)
+        unseen = {metric: known.get(one.key) for metric, known in unknown.items()}
         found.append(
             {
                 "topic": topic,
-                "copy": _lag(metrics, COPY_LAG, seen, last.get((COPY_LAG, topic))),
-                "delete": _lag(metrics, DELETE_LAG, seen, last.get((DELETE_LAG, topic))),
-                "unknown_us": unknown.get(one.key),
+                "copy": {
+                    **_lag(metrics, COPY_LAG, seen, last.get((COPY_LAG, topic))),
+                    "unknown_us": unseen[COPY_LAG],
+                },
+                "delete": {
+                    **_lag(metrics, DELETE_LAG, seen, last.get((DELETE_LAG, topic))),
+                    "unknown_us": unseen[DELETE_LAG],
+                },
+                "unknown_us": _longest(unseen.values()),
                 "flags": [tables.FLAG_KNOWN_WRONG] if wrong else [],
             }
         )
     return {"topics": found}
+
+
+def _longest(times: Iterable[int | None]) -> int | None:
+    """The longest time; None: one of them is not known."""
+    known = list(times)
+    return None if None in known else max(us for us in known if us is not None)
 
 
 def _lag(metrics: Any, metric: str, seen: dict[str, int], last: float | None) -> Row:
@@ -254,6 +278,7 @@ def _covered(
         "percent": 100 * seen / expected if expected else None,
         "outcomes": {outcome: row["scrapes"] for outcome, row in sorted(told.items())},
         "interval_us": max((row["interval_us"] for row in told.values()), default=None),
+        "slowest_us": ceil(told["ok"]["seconds_max"] * 1e6) if "ok" in told else None,
         "first_error": next((row["error"] for row in gaps if row["error"]), None),
         "gaps": _joined(gaps),
     }
@@ -271,6 +296,12 @@ def _joined(gaps: list[Row]) -> list[Row]:
     for gap in joined:
         gap.update(start=_iso(gap["start"]), end=_iso(gap["end"]))
     return joined
+
+
+def _of_topics(gold: Gold, begun: Begun) -> defaultdict[Any, Any]:
+    """Sums of gold/topics by topic and metric."""
+    rows = gold.sums(tables.TOPICS, ("metric", "topic"))
+    return _by(begun.raised(rows, ("topic",)), "topic", "metric")
 
 
 def _by(rows: list[Row], key: str | tuple[str, ...], inner: str) -> defaultdict[Any, Any]:

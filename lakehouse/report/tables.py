@@ -23,6 +23,12 @@ _INCIDENTS: Final = {"under_min_isr": "under minimum", "leaderless": "no leader"
 _FLAGS: Final = {"known_wrong": "this Kafka version is known to report it wrongly"}
 
 
+def partition_time(row: Row, stem: str) -> Figure:
+    """Time of a topic's partitions together, with what nobody saw of them together."""
+    together = row.get("partitions_unknown_us", row.get("unknown_us"))
+    return figures.time({**row, "unknown_us": together}, stem)
+
+
 TOPICS: Final = Draft(
     "Topics",
     "topic",
@@ -30,8 +36,8 @@ TOPICS: Final = Draft(
         columns.one("Topic", "topic"),
         columns.time("Unavailable", "unavailable_any"),
         columns.time("Under minimum", "any"),
-        columns.time("Partition-time under", "under"),
-        columns.time("Partition-time leaderless", "leaderless"),
+        Column("Partition-time under", figure(lambda row: partition_time(row, "under"))),
+        Column("Partition-time leaderless", figure(lambda row: partition_time(row, "leaderless"))),
         columns.plain("At minimum", "at_min_us", columns.span_us),
         columns.plain("Most at once", "max_concurrent", words.count),
     ),
@@ -118,7 +124,7 @@ def _number(value: float) -> Figure:
 def lagging(row: Row, way: str) -> Figure:
     """How long a topic lagged, with ``copy`` or ``delete``."""
     lag = row.get(way) or {}
-    return figures.time({**lag, "unknown_us": row.get("unknown_us")}, "lagging")
+    return figures.time({"unknown_us": row.get("unknown_us"), **lag}, "lagging")
 
 
 def _cautions(row: Row) -> str:
@@ -128,7 +134,7 @@ def _cautions(row: Row) -> str:
 def tier_badness(row: Row) -> tuple[float, float]:
     """How bad a topic's lag is, uploads and deletions alike."""
     return max(
-        figures.badness({**(row.get(way) or {}), "unknown_us": row.get("unknown_us")}, "lagging")
+        figures.badness({"unknown_us": row.get("unknown_us"), **(row.get(way) or {})}, "lagging")
         for way in ("copy", "delete")
     )
 

@@ -45,6 +45,9 @@ LONGEST_NAME: Final = 1024
 DEFAULT_WINDOW_SECONDS: Final = 300
 """Length of the wall-clock window at which runs are cut."""
 
+MAX_GAP_INTERVALS: Final = 2.5
+"""For so many scrape intervals after its answer a scrape vouches at most."""
+
 _BRONZE_PROPERTIES: Final = {
     "delta.enableChangeDataFeed": "true",
     "delta.logRetentionDuration": "interval 30 days",

@@ -186,7 +186,7 @@ _SLI_SUBJECT: Final = (
 SLI: Final = _gold(
     "sli",
     "Good and bad time per objective and subject at the finest grain; the rest of it is unknown. "
-    "No row says the same as a row of zeros",
+    "No row says the same as a row of zeros; of a client those say that it was there",
     (
         *_GRAIN,
         *_SLI_SUBJECT,
@@ -194,11 +194,24 @@ SLI: Final = _gold(
             "good_us",
             "bigint",
             "microseconds good and wholly seen: of a topic every partition claimed by a leader; "
-            "of a client, group or source as many brokers, partitions or families as ever in it",
+            "of a client, group or source as many brokers, partitions or families as ever in it; "
+            "of a lag all leaders read, of a client all brokers",
         ),
         required("bad_us", "bigint", "microseconds seen bad"),
         required("bad_low_us", "bigint", "what bad_us is at least"),
         required("bad_high_us", "bigint", "what bad_us is at most"),
+        Column(
+            "seen_us",
+            "bigint",
+            "of a topic: microseconds wholly seen, good or bad (a partition told to have no "
+            "leader is seen to be unavailable); null of all others, and in older rows",
+        ),
+        Column(
+            "spill_us",
+            "bigint",
+            "what of bad_high_us lies before the window: so long before it may have begun what was "
+            "first seen in it; null in older rows",
+        ),
     ),
 )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
-from lakehouse import sla, tables
+from lakehouse import sla, tables, tally
 from lakehouse.existence import Subject
 from lakehouse.periods import Period, instant, micros, week_of
 from lakehouse.slo import Objective
@@ -22,7 +22,7 @@ from lakehouse.slo import Objective
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakehouse.lake import Lake
     from lakehouse.sla import Statement
@@ -144,11 +144,16 @@ def read(
         return []
     whole = Period(periods[0].start, periods[-1].end)
     clusters = sorted({one.cluster for one in known})
-    rows = sla.in_period(lakes.read(spark, lake, tables.SLI), whole)
+    rows = lakes.read(spark, lake, tables.SLI).where(
+        F.col("cluster").isin(*clusters)
+        & (F.col("window") >= F.lit(whole.start))
+        & (F.col("window") <= F.lit(whole.end))
+    )
+    keys = ("cluster", "objective", *(f"`{name}`" for name in _SUBJECT))
+    placed = rows.select(*keys, F.explode(_of_weeks(rows)).alias("part"))
     sums = (
-        rows.where(F.col("cluster").isin(*clusters))
-        .withColumn("week", F.unix_micros(F.date_trunc("week", "window")))
-        .groupBy("week", "cluster", "objective", *(f"`{name}`" for name in _SUBJECT))
+        placed.select(*keys, "part.*")
+        .groupBy("week", *keys)
         .agg(*(F.sum(name).alias(name) for name in sla.Times._fields))
     )
     times: defaultdict[int, dict[tuple[str, str, tuple[str | None, ...]], sla.Times]]
@@ -160,6 +165,20 @@ def read(
         sla.of_sums(objectives, known, times[micros(one.start)], one, now_us) for one in periods
     ]
     return joined(stated, periods, now_us)
+
+
+def _of_weeks(rows: DataFrame) -> Column:
+    """Times in the week of a window; what was first seen as it began, in the one before as well."""
+    week, spill = F.date_trunc("week", "window"), tally.spilled(rows)
+    start, nothing = F.unix_micros(week), F.lit(0).cast("bigint")
+    times = sla.Times._fields
+    own = F.struct(start.alias("week"), *times)
+    before = F.struct(
+        (start - _WEEK // dt.timedelta(microseconds=1)).alias("week"),
+        *((spill if name == "bad_high_us" else nothing).alias(name) for name in times),
+    )
+    has_begun = (F.col("window") == week) & (spill > 0)
+    return F.when(has_begun, F.array(own, before)).otherwise(F.array(own))
 
 
 def joined(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import subprocess
 import sys
@@ -110,6 +111,20 @@ def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> N
     assert float(first.timestamp) == START.timestamp() + 600
     seconds = families["topic:kafka_partition_under_min_isr:positive_seconds"].samples
     assert seconds[0].value == 1e-06
+
+
+def test_openmetrics_of_a_table_that_lacks_a_column_of_a_later_version(tmp_path: Path) -> None:
+    bronze_commits.make(str(tmp_path), {})
+    later = ("seen_us", "spill_us")
+    columns = tuple(one for one in tables.SLI.columns if one.name not in later)
+    row = {"grain": "5m", "period": "2026-11-16", "cluster": "c", "window": START, "topic": "t"}
+    times = dict.fromkeys(("good_us", "bad_us", "bad_low_us", "bad_high_us"), 1_000_000)
+    older = dataclasses.replace(tables.SLI, columns=columns)
+    gold_builder.put(tmp_path, older, {**row, "objective": "min-isr", **times})
+    run = export(tmp_path, "sli", "--format", "openmetrics", "--grain", "5m")
+    assert run.exit_code == 0, run.output
+    families = {one.name.split(":")[2] for one in text_string_to_metric_families(run.stdout)}
+    assert families == {name.replace("_us", "_seconds") for name in times}
 
 
 def test_openmetrics_keeps_odd_names(lake: Path) -> None:

@@ -134,7 +134,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def _write_sli(spark: SparkSession, place: Lake) -> None:
     rows = [
         ("5m", f"{periods.instant(window):%Y-%m-%d}", "c", periods.instant(window), one.name,
-         topic, None, None, None, None, *times)
+         topic, None, None, None, None, *times, None, 0)
         for topic, own in ROWS.items()
         for window, *times in own
         for one in EVERY

@@ -121,6 +121,10 @@ def test_what_asks_to_be_tidied_up(told: dict[str, Any]):
     assert slow["as_of"] == "2026-11-16T10:10:00Z"
 
 
+def test_what_is_sure_to_be_seen_is_longer_than_an_interval(told: dict[str, Any]):
+    assert told["detection_floor_us"] == 25 * SECOND + 2 * SECOND // 10, "and two slow answers"
+
+
 def test_the_same_period_is_no_week(told: dict[str, Any]):
     assert told["week"] is None
     assert told["time_zone"] == "Europe/Berlin"

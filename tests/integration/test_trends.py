@@ -11,8 +11,8 @@ from lakehouse import lake as lakes
 from lakehouse import sla, slo, tables
 from lakehouse.periods import micros
 from lakehouse.trends import weeks
-from tests.lake_builder import BASE, CLUSTER
-from tests.rollups import DAY, hours, quick
+from tests.lake_builder import BASE, CLUSTER, Batch
+from tests.rollups import DAY, HOUR, ISR, hours, quick
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,3 +53,22 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(
     assert later.share == 1.0, "of the seen time: what is not claimed is not good"
     assert [one.is_over for one in (first, later, last)] == [True, True, False]
     assert trend.known == [None] * 13
+
+
+def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(
+    spark: SparkSession, tmp_path: Path
+):
+    made, monday = Batch(), -10 * HOUR
+    made.zeros(ISR, -WEEK, -WEEK + 300, "t", [0])
+    made.run(ISR, monday + 3, monday + 13, 1.0, topic="t", partition=0, lead=8)
+    made.commit(tmp_path)
+    quick(spark, tmp_path, of=(tables.BROKERS, tables.COVERAGE, tables.SLI, tables.SUBJECTS))
+    lake = lakes.at(str(tmp_path))
+    end, known = BASE + dt.timedelta(hours=1), sla.subjects(spark, lake)
+    found = weeks.read(spark, lake, slo.load(), end, micros(BASE) + HOUR_US, known)
+    (trend,) = (one for one in found if one.objective.name == "min-isr")
+    before, last = trend.weeks[-2:]
+    assert before is not None
+    assert last is not None
+    assert (before.bad_us, before.bad_high_us) == (0, 5_000_000)
+    assert (last.bad_us, last.bad_high_us) == (10_000_000, 18_000_000)

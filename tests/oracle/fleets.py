@@ -337,7 +337,7 @@ def _sources(made: Fleet, window: float) -> None:
 def _accounts(made: Fleet, window: float) -> None:
     """Every outcome of attempts, families that begin late, ticks that were skipped."""
     for source in made.rng.sample(SOURCES, made.rng.choice((1, 2))):
-        for family in made.rng.sample(("min_isr", "topology", "quotas"), 2):
+        for family in made.rng.sample(("min_isr", "topology", "quotas", "tiered"), 3):
             for start, end in made.spans(window, 3):
                 outcome = made.rng.choice(
                     ("ok", "ok", "ok", "timeout", "refused", "skipped", "dropped", "gap")

@@ -32,14 +32,13 @@ TRUTHS = (0, 1, 2, 9, 12)
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
-    for seed in TRUTHS:
-        truth_agents.live(schedule(seed), root, spools)
+    seen = [truth_agents.live(schedule(seed), root, spools) for seed in TRUTHS]
     lake = lakes.at(str(root))
     rollup.rollup(spark, lake, OBJECTIVES)
     told = [
         facts(spark, lake, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS
     ]
-    return findings(TRUTHS, [], told)
+    return findings(TRUTHS, seen, told)
 
 
 def test_the_schedules_are_of_every_kind():
@@ -49,6 +48,11 @@ def test_the_schedules_are_of_every_kind():
 def test_every_interval_of_every_report_holds_what_is_true(found: Findings):
     assert found.wrong == []
     assert found.figures()["contained_percent"] == 100
+
+
+def test_nobody_looked_away_for_longer_than_the_floor(found: Findings):
+    apart = max(one.apart_us["min_isr"] for one in found.seen)
+    assert max(found.floors_us) >= apart > 10_000_000
 
 
 def test_what_was_wholly_seen_is_bounded_by_two_intervals(found: Findings):

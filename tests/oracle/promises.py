@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle import claims, thresholds
+from tests.oracle.attention import Attention
 from tests.oracle.intervals import Span, cuts, length, union
 from tests.oracle.rows import HOUR
 
@@ -23,9 +24,10 @@ TOLD = "kafka.topic.partitions"
 def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     """Times by cluster, window, objective, topic, user, client id, group and source."""
     runs = bronze.usable()
+    attention = Attention(bronze)
     times: dict[str, Callable[[Objective], Rows]] = {
-        "topic": lambda objective: _topics(runs, objective),
-        "client": lambda objective: _clients(runs, objective),
+        "topic": lambda objective: _topics(runs, objective, attention),
+        "client": lambda objective: _clients(runs, objective, attention),
         "group": lambda objective: _groups(runs, objective),
         "source": lambda objective: _sources(bronze, objective),
     }
@@ -35,12 +37,14 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     return {key: row for key, row in found.items() if any(row.values())}
 
 
-def _row(good: int, whole: claims.Atom) -> dict[str, int]:
+def _row(good: int, whole: claims.Atom) -> dict[str, int | None]:
     return {
         "good_us": good,
         "bad_us": length(whole.bad()),
         "bad_low_us": length(whole.surely()),
         "bad_high_us": length(whole.possibly()) + whole.spill(),
+        "seen_us": None,
+        "spill_us": whole.spill(),
     }
 
 
@@ -51,7 +55,10 @@ def _count(spans: Iterable[Span], stretch: Span) -> int:
 def _good(
     seen: list[Span], bad: list[Span], enough: Callable[[Span], bool], further: Sequence[Span] = ()
 ) -> int:
-    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it."""
+    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it.
+
+    Where somebody was not asked, that is bad as well.
+    """
     return length(
         stretch
         for stretch in cuts([*seen, *bad, *further])
@@ -59,8 +66,11 @@ def _good(
     )
 
 
-def _topics(runs: list[Run], objective: Objective) -> Rows:
-    """Good while none is bad and every partition of the topic is claimed by a leader."""
+def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
+    """Good while none is bad and every partition of the topic is claimed by a leader.
+
+    And while all who claim one were asked for the metric.
+    """
     of_topic = [run for run in runs if run.level in ("partition", "topic")]
     subjects = claims.topics(of_topic)
     told = _partitions_told(of_topic)
@@ -74,19 +84,36 @@ def _topics(runs: list[Run], objective: Objective) -> Rows:
         wanted = told(cluster, window, topic)
         whole = subject.whole()
         enough = partial(_cover, claimed, wanted)
+        unasked = attention.missed_on(leaders.runs(), metric)
         above = objective.above
         bad = thresholds.above(subject, above) if above else whole.bad()
-        good = _good(whole.seen(), bad, enough, claimed) if wanted is not None else 0
+        never = [*bad, *unasked]
+        good = _good(whole.seen(), never, enough, claimed) if wanted is not None else 0
         row = _row(good, whole)
+        # Of a partition that has no leader no broker claims anything; but that is known of it.
+        known = subject if metric == claims.UNAVAILABLE else leaders
+        told_of = [span for atom in known.atoms.values() for span in atom.seen()]
+        row["seen_us"] = _wholly(whole.seen(), told_of, wanted, unasked)
         if above:
             row["bad_us"] = length(bad)
             row["bad_low_us"] = length(thresholds.surely_above(subject, above))
             row["bad_high_us"] = length(thresholds.possibly_above(subject, above))
-            row["bad_high_us"] += thresholds.spill(subject, above)
+            row["spill_us"] = thresholds.spill(subject, above)
+            row["bad_high_us"] += row["spill_us"]
         own = attributes.get((cluster, window - window % HOUR, topic), {})
         if row["bad_high_us"] or own.items() >= objective.where.items():
             rows[(cluster, window, objective.name, topic, None, None, None, None)] = row
     return rows
+
+
+def _wholly(
+    seen: list[Span], told_of: list[Span], wanted: float | None, unasked: list[Span]
+) -> int:
+    """Time in which something is seen and, good or bad, so many partitions are told of."""
+    if wanted is None:
+        return 0
+    enough = partial(_cover, told_of, wanted)
+    return _good(seen, unasked, enough, told_of)
 
 
 def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
@@ -128,13 +155,17 @@ def _attributes(runs: list[Run], wanted: Iterable[str]) -> dict[Key, dict[str, f
     return found
 
 
-def _clients(runs: list[Run], objective: Objective) -> Rows:
-    """Good while no broker throttles it and as many tell of it as ever in the window."""
+def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
+    """Good while no broker throttles it and as many tell of it as ever in the window.
+
+    And while every broker is asked: that which is not may be the one that throttles it.
+    """
     rows = {}
     for (cluster, window, metric, user, client_id), subject in claims.clients(runs).items():
         if metric == objective.metric:
             seen = [span for atom in subject.atoms.values() for span in atom.seen()]
-            good = _at_best(seen, subject.whole().bad())
+            unasked = attention.missed_by_brokers(cluster, window, metric)
+            good = _at_best(seen, [*subject.whole().bad(), *unasked])
             key = (cluster, window, objective.name, None, user, client_id, None, None)
             rows[key] = _row(good, subject.whole())
     return rows
@@ -165,6 +196,8 @@ def _groups(runs: list[Run], objective: Objective) -> Rows:
             "bad_us": length(lows),
             "bad_low_us": length(lows),
             "bad_high_us": length(union([*lows, *highs])),
+            "seen_us": None,
+            "spill_us": 0,
         }
     return rows
 
@@ -182,5 +215,7 @@ def _sources(bronze: Bronze, objective: Objective) -> Rows:
         rows[(cluster, window, objective.name, None, None, None, None, source)] = {
             "good_us": _at_best(seen, bad),
             **dict.fromkeys(("bad_us", "bad_low_us", "bad_high_us"), length(bad)),
+            "seen_us": None,
+            "spill_us": 0,
         }
     return rows

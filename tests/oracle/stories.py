@@ -192,6 +192,54 @@ def unavailable(it: Story) -> None:
     it.zeros(200, 300, 0)
 
 
+def bad_and_unseen(it: Story) -> None:
+    """While one partition is bad, the broker that leads the other one is not read."""
+    it.topology(0, 300, 2)
+    it.zeros(0, 100, 0)
+    it.bad(100, 200)
+    it.zeros(200, 300, 0)
+    it.zeros(0, 150, 1, source="broker-2")
+    it.zeros(220, 300, 1, source="broker-2")
+
+
+def tier_not_read(it: Story) -> None:
+    """Two brokers lead a topic; of one the lags are not read for a minute, and later not at all.
+
+    A third one leads nothing of it, and nobody ever reads its lags.
+    """
+    it.topology(0, 600, 2)
+    for window in (0, 300):
+        until = window + 300
+        it.run("kafka.topic.remote_storage_enabled", window, until, 1.0, topic="t")
+        for way in ("copy", "delete"):
+            it.run(f"kafka.topic.remote_{way}_lag.bytes", window, until, 0.0, topic="t")
+        it.zeros(window, until, 0)
+        it.zeros(window, until, 1, source="broker-2")
+        for source in ("broker-1", "broker-2", "broker-3"):
+            it.scrape(window, until, source=source)
+    it.scrape(0, 600, family="tiered")
+    it.scrape(0, 40, family="tiered", source="broker-2")
+    it.scrape(40, 100, "timeout", family="tiered", source="broker-2")
+    it.scrape(100, 300, family="tiered", source="broker-2")
+
+
+def broker_not_read(it: Story) -> None:
+    """One broker tells of a client; another is read for a while, a third only named as live.
+
+    A fourth is fenced, and nobody listens there; what its agent asks others is answered.
+    """
+    for window in (0, 300, 3600, 7200):
+        it.idle(window, window + 300, "c")
+        it.scrape(window, window + 300, family="quotas")
+        it.scrape(window, window + 300, family="client", source="client-c")
+        it.scrape(window, window + 300, source="controller-9")
+    it.scrape(0, 250, family="quotas", source="broker-2")
+    it.run(FENCED, 3600, 3900, 0.0, labels=[("node", "broker-3")])
+    it.run(FENCED, 7200, 7500, 1.0, labels=[("node", "broker-4")])
+    it.scrape(7200, 7500, "refused", family="quotas", source="broker-4")
+    it.scrape(7200, 7500, family="topology", source="broker-4")
+
+
 def counter_reset(it: Story) -> None:
     """A counter falls: by how much it rose in that window nobody knows."""
     for start, value in ((0, 100.0), (300, None), (600, 50.0)):
@@ -322,8 +370,8 @@ def _told_twice(it: Story) -> str:
 STORIES: tuple[Callable[[Story], None], ...] = (
     unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
-    unavailable, counter_reset, agent_restart, clients_come_and_go, topic_made_again,
-    topic_deleted, topic_deleted_after_a_broker_left,
+    unavailable, bad_and_unseen, tier_not_read, broker_not_read, counter_reset, agent_restart,
+    clients_come_and_go, topic_made_again, topic_deleted, topic_deleted_after_a_broker_left,
     new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
     bad_input, powers_of_two,
 )  # fmt: skip

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Reader = Callable[..., dict[str, Any]]
+    Everything = Callable[..., list[dict[str, Any]]]
 
 pytestmark = pytest.mark.spark
 
@@ -21,11 +22,11 @@ GRAINS = ("5m", "1h", "1d", "1w")
 
 
 @pytest.fixture(scope="module")
-def one(rolled: Path) -> Reader:
-    """Reads one row of gold: of a table and cluster, with these key columns."""
+def every(rolled: Path) -> Everything:
+    """Reads rows of gold by time: of a table and cluster, with these key columns."""
     tables = {name: gold.told(rolled, name) for name in gold.KEYS}
 
-    def read(name: str, cluster: str, **key: Any) -> dict[str, Any]:
+    def read(name: str, cluster: str, **key: Any) -> list[dict[str, Any]]:
         key = {"cluster": cluster, **key}
         names = gold.KEYS[name]
         found = [
@@ -33,6 +34,17 @@ def one(rolled: Path) -> Reader:
             for own, figures in tables[name].items()
             if all(own[names.index(column)] == value for column, value in key.items())
         ]
+        return sorted(found, key=lambda row: row.get("window", 0))
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def one(every: Everything) -> Reader:
+    """Reads one row."""
+
+    def read(name: str, cluster: str, **key: Any) -> dict[str, Any]:
+        found = every(name, cluster, **key)
         assert len(found) == 1, f"{len(found)} rows of {name} with {key}"
         return found[0]
 
@@ -73,6 +85,12 @@ def test_every_grain_bears_the_bounds_of_an_incident(one: Reader, grain: str):
 def test_a_lead_that_reaches_over_a_cut_counts_once(one: Reader, grain: str):
     row = one("partitions", "edges_over_a_cut", metric=stories.ISR, grain=grain)
     assert bounds(row) == (10 + 20 + 10, 10 + 40 + 10, 15 + 40 + 20)
+
+
+def test_what_of_a_bound_lies_before_its_window_is_told(every: Everything):
+    rows = every("sli", "edges_over_a_cut", objective="min-isr")
+    assert [row["spill_us"] for row in rows] == [0, 0, 7 * SECOND]
+    assert [row["bad_high_us"] for row in rows] == [15 * SECOND, 40 * SECOND, 20 * SECOND]
 
 
 def test_a_change_between_two_values_above_zero_is_no_edge(one: Reader):
@@ -120,6 +138,35 @@ def test_a_partition_without_a_leader_is_as_unavailable_as_one_under_its_min_isr
     assert (row["any_us"], row["max_concurrent"]) == (200 * SECOND, 1)
     assert one("sli", "unavailable", objective="min-isr")["bad_us"] == 200 * SECOND
     assert one("sli", "unavailable", objective="leaderless")["bad_us"] == 110 * SECOND
+
+
+def test_time_not_wholly_seen_is_told_though_the_topic_was_bad_in_it(one: Reader):
+    row = one("sli", "bad_and_unseen", objective="min-isr")
+    assert (row["good_us"], row["bad_us"]) == ((100 + 80) * SECOND, 100 * SECOND)
+    assert row["seen_us"] == (150 + 80) * SECOND, "the other partition, half a minute while bad"
+
+
+def test_a_partition_that_is_told_to_have_no_leader_is_seen(one: Reader):
+    assert one("sli", "unavailable", objective="min-isr")["seen_us"] == 300 * SECOND
+
+
+@pytest.mark.parametrize("objective", ["copy-lag", "delete-lag"])
+def test_a_lag_is_good_only_while_it_is_read_of_every_broker_that_leads_a_part(
+    every: Everything, objective: str
+):
+    windows = every("sli", "tier_not_read", objective=objective)
+    assert [row["good_us"] for row in windows] == [(300 - 60) * SECOND], "no row for the second"
+    assert windows[0]["seen_us"] == (300 - 60) * SECOND
+    isr = every("sli", "tier_not_read", objective="min-isr")
+    assert [row["good_us"] for row in isr] == [300 * SECOND] * 2, "that was read all the while"
+
+
+def test_a_client_is_well_only_while_every_broker_is_read(every: Everything):
+    windows = every("sli", "broker_not_read", objective="produce-throttling")
+    assert [row["good_us"] for row in windows] == [250 * SECOND, 0, 0, 300 * SECOND], (
+        "not in the next window, in which nobody read broker-2, nor in the next hour, in which "
+        "nobody read broker-3, of which only the cluster knows; for what is fenced nobody waits"
+    )
 
 
 def test_an_increase_over_a_reset_is_not_known_and_not_zero(one: Reader):

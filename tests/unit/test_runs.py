@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from collector import journal
 from collector.runs import Encoder, Sealed
 from collector.samples import Answer, Identity, Reading, Scrape, Series
+from lakehouse.floor import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:
@@ -120,6 +121,28 @@ def test_runs_and_members_give_back_every_sample(plan: list[Attempt]) -> None:
                 assert at == [reading.values[series]]
             else:
                 assert at == []
+
+
+@given(attempts)
+@settings(max_examples=300, deadline=None)
+def test_looks_that_leave_nothing_unknown_are_no_further_apart_than_the_floor(
+    plan: list[Attempt],
+) -> None:
+    scrapes = played(plan)
+    own = unfold(encode(scrapes, scrapes[-1].answered_us + 1).runs).get(P[0], [])
+    for before, after in pairwise(scrapes):
+        first, last = before.answered_us, after.answered_us
+        covered = sum(max(0, min(run.end, last) - max(run.start, first)) for run in own)
+        if before.answer and after.answer and covered == last - first:
+            slowest = max(one.answered_us - one.asked_us for one in (before, after))
+            assert last - before.asked_us <= floor_us(INTERVAL, slowest)
+
+
+def test_an_agent_that_is_killed_leaves_that_much_and_nothing_is_unknown() -> None:
+    scrapes = [ok(T0, {P[0]: 0.0}, latency=S), ok(T0 + 26 * S, {P[0]: 0.0}, latency=S)]
+    (whole,) = encode(scrapes, T0 + 27 * S, window=600 * S).runs
+    assert (whole.start, whole.end) == (T0 + S, T0 + 27 * S)
+    assert scrapes[1].answered_us - scrapes[0].asked_us == floor_us(INTERVAL, S)
 
 
 @given(attempts)

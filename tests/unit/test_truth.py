@@ -93,12 +93,12 @@ def test_a_schedule_is_a_function_of_its_seed():
 def facts_of(low: float, high: float, unknown: float = 0, tail: float = 10) -> dict[str, Any]:
     """A report of one incident of 100 s in orders-0, told with these bounds, in seconds."""
     bounds = {"low": round(low * S), "high": round(high * S)}
-    none = {"unknown_us": 0, "partitions": 1}
+    none = {"unknown_us": 0, "unseen_us": 0, "partitions_unknown_us": 0, "partitions": 1}
     topics = []
     for topic in TOPICS:
         mine = topic == "orders"
         row: dict[str, Any] = {"topic": topic, **none}
-        row["unknown_us"] = round(unknown * S) if mine else 0
+        row |= {name: round(unknown * S) for name in row if mine and name.endswith("_us")}
         for stem in ("any", "under", "unavailable_any"):
             row |= {f"{stem}_{end}_us": bounds[end] if mine else 0 for end in bounds}
         topics.append(row | {"leaderless_low_us": 0, "leaderless_high_us": 0})
@@ -137,7 +137,8 @@ def one_incident() -> Schedule:
 
 
 def test_a_true_report_is_contained_and_its_width_is_told(one_incident):
-    found = Findings([judge(one_incident, facts_of(90, 110))])
+    told = [judge(one_incident, facts_of(90, 110))]
+    found = Findings(told, told)
     assert found.wrong == []
     figures = found.figures()
     assert figures["contained_percent"] == 100

@@ -1,0 +1,140 @@
+"""What a report says of partitions that nobody saw while others of their topic were bad.
+
+And of what may have begun in its period, for it was first seen just after it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import periods, slo, tables
+from lakehouse.report import facts as reports
+from tests import rollups
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.periods import Period
+
+pytestmark = pytest.mark.spark
+
+ISR = "kafka.partition.under_min_isr"
+COPY, DELETE = (f"kafka.topic.remote_{way}_lag.bytes" for way in ("copy", "delete"))
+SECOND = 1_000_000
+ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
+PERIOD = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
+FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
+
+
+def batch() -> Batch:
+    """Ten minutes: 0 is bad for two, and broker-2, which leads 1 and 2, is not read in these.
+
+    Meanwhile something waits for upload on broker-1, and nothing for deletion.
+    """
+    made = Batch()
+    for start, end in ((0.0, 300.0), (300.0, 600.0)):
+        made.run("kafka.topic.partitions", start, end, 3.0, topic="t")
+        made.run("kafka.topic.remote_storage_enabled", start, end, 1.0, topic="t")
+        made.run(DELETE, start, end, 0.0, topic="t")
+        for family in ("min_isr", "tiered"):
+            made.scrape(family, start, end)
+    made.zeros(ISR, 0.0, 100.0, "t", [0])
+    made.run(ISR, 100.0, 220.0, 1.0, topic="t", partition=0)
+    made.zeros(ISR, 220.0, 300.0, "t", [0])
+    made.zeros(ISR, 300.0, 600.0, "t", [0])
+    for start, end, value in ((0.0, 100.0, 0.0), (100.0, 220.0, 7.0), (220.0, 300.0, 0.0)):
+        made.run(COPY, start, end, value, topic="t")
+    made.run(COPY, 300.0, 600.0, 0.0, topic="t")
+    other: dict[str, Any] = {"source": "broker-2"}
+    made.zeros(ISR, 0.0, 100.0, "t", [1, 2], **other)
+    made.zeros(ISR, 220.0, 300.0, "t", [1, 2], **other)
+    made.zeros(ISR, 300.0, 600.0, "t", [2], **other)
+    made.zeros(ISR, 300.0, 303.0, "t", [1], **other)
+    made.run(ISR, 303.0, 313.0, 1.0, topic="t", partition=1, lead=8, **other)
+    made.zeros(ISR, 313.0, 600.0, "t", [1], **other)
+    return made
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    root: Path = tmp_path_factory.mktemp("unseen")
+    batch().commit(root)
+    rollups.quick(spark, root, of=ALL)
+    return lakes.at(str(root))
+
+
+def told(spark: SparkSession, lake: Lake, period: Period = PERIOD) -> dict[str, Any]:
+    now = PERIOD.end + dt.timedelta(hours=1)
+    facts = reports.facts(spark, lake, slo.load(), period, now=now)
+    (promised,) = (one for one in facts["objectives"] if one["name"] == "min-isr")
+    (subject,) = promised["subjects"]
+    (topic,) = facts["min_isr"]["topics"]
+    (lag,) = facts["tier_lag"]["topics"]
+    partitions = {row["partition"]: row for row in facts["min_isr"]["partitions"]}
+    return {"topic": topic, "lag": lag, "promised": subject, **partitions}
+
+
+def bounds(row: dict[str, Any], name: str) -> tuple[int, ...]:
+    """Low bound, figure and high bound in whole seconds."""
+    return tuple(row[f"{name}{bound}_us"] // SECOND for bound in ("_low", "", "_high"))
+
+
+def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(
+    spark: SparkSession, lake: Lake
+):
+    found = told(spark, lake)
+    topic = found["topic"]
+    assert topic["unknown_us"] == 0, "it was bad, or all of it was seen"
+    assert topic["unseen_us"] == 120 * SECOND
+    assert topic["partitions_unknown_us"] == 2 * 120 * SECOND, "of two partitions"
+    assert found[1]["unknown_us"] == 120 * SECOND
+    assert found[0]["unknown_us"] == 120 * SECOND, "at most: gold does not say whose time it was"
+
+
+def test_what_waits_for_deletion_was_unseen_though_something_waited_for_upload(
+    spark: SparkSession, lake: Lake
+):
+    lag = told(spark, lake)["lag"]
+    assert (lag["copy"]["lagging_us"], lag["copy"]["unknown_us"]) == (120 * SECOND, 0)
+    assert (lag["delete"]["lagging_us"], lag["delete"]["unknown_us"]) == (0, 120 * SECOND)
+    assert lag["unknown_us"] == 120 * SECOND, "the longer of both"
+
+
+def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
+    spark: SparkSession, lake: Lake
+):
+    found = told(spark, lake, FIRST_HALF)
+    for row, name in (
+        (found["promised"], "bad"),
+        (found["topic"], "any"),
+        (found["topic"], "under"),
+        (found["topic"], "unavailable_any"),
+    ):
+        assert bounds(row, name) == (120, 120, 125), name
+    assert bounds(found[1], "under") == (0, 0, 5)
+    assert found[1]["incidents"] == [], "it was seen in the other half"
+    assert bounds(told(spark, lake)["promised"], "bad") == (130, 130, 138), "counted once"
+
+
+def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(
+    spark: SparkSession, lake: Lake
+):
+    """Before its first rollup by this version the column is missing, after it empty."""
+    rows = lakes.read(spark, lake, tables.SLI).drop("seen_us", "spill_us")
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.saveAsTable(lake.name(tables.SLI))
+    for is_there in (False, True):
+        assert ("seen_us" in lakes.read(spark, lake, tables.SLI).columns) is is_there
+        found = told(spark, lake)
+        assert found["topic"]["unseen_us"] == 130 * SECOND, "bad time does not count as seen"
+        assert found[1]["unknown_us"] == 130 * SECOND
+        half = told(spark, lake, FIRST_HALF)["promised"]
+        assert bounds(half, "bad") == (120, 120, 128), "all of the next window's edges, at most"
+        rollups.quick(spark, Path(lake.root), of=ALL)

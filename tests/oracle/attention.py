@@ -1,0 +1,92 @@
+"""Whom the agents asked for what, and whom they should have: from their own account of attempts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from collector import catalogue
+from tests.oracle.intervals import Span, cuts
+from tests.oracle.rows import HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.oracle.plain import Key
+    from tests.oracle.rows import Bronze, Run
+
+FENCED = "kafka.cluster.node.fenced"
+
+
+class Attention:
+    """When somebody who had something to tell was not asked for it."""
+
+    def __init__(self, bronze: Bronze) -> None:
+        self._window_us = bronze.window_us
+        self._families = {
+            name: family.name for family in catalogue.load().families for name in _names(family)
+        }
+        self._answered: defaultdict[Key, list[Span]] = defaultdict(list)
+        self._accounted: defaultdict[Key, set[str]] = defaultdict(set)
+        self._live: defaultdict[Key, set[str]] = defaultdict(set)
+        self._read: defaultdict[Key, set[str]] = defaultdict(set)
+        for row in bronze.accounts():
+            self._accounted[row.cluster, _hour(row.window)].add(row.source)
+            if row.outcome == "ok":
+                key = (row.cluster, row.window, row.source, row.family)
+                self._answered[key].append((row.start, row.end))
+                self._read[row.cluster, _hour(row.window), row.family].add(row.source)
+        for run in bronze.usable():
+            node = dict(run.labels).get("node")
+            if run.metric == FENCED and run.value == 0 and node is not None:
+                self._live[run.cluster, _hour(run.window)].add(node)
+
+    def missed_on(self, claims: Iterable[Run], metric: str) -> list[Span]:
+        """When one who claims a partition of a topic was not asked for a metric of it."""
+        return [
+            span
+            for run in claims
+            if run.source in self._accounted[run.cluster, _hour(run.window)]
+            for span in self._missed(run.cluster, run.window, run.source, metric)
+            for span in [(max(span[0], run.start), min(span[1], run.end))]
+            if span[0] < span[1]
+        ]
+
+    def missed_by_brokers(self, cluster: str, window: int, metric: str) -> list[Span]:
+        """When a broker was not asked for a metric of clients; controllers tell of some as well."""
+        hour, family = _hour(window), self._families.get(metric)
+        expected = self._live[cluster, hour] | self._read[cluster, hour, family]
+        kinds = ["broker-"]
+        if "controller_mutation" in metric:
+            kinds.append("controller-")
+        return [
+            span
+            for source in expected
+            if any(source.startswith(kind) for kind in kinds)
+            for span in self._missed(cluster, window, source, metric)
+        ]
+
+    def _missed(self, cluster: str, window: int, source: str, metric: str) -> list[Span]:
+        family = self._families.get(metric)
+        if family is None:
+            return []
+        answered = self._answered[cluster, window, source, family]
+        whole = (window, window + self._window_us)
+        return [
+            (start, end)
+            for start, end in cuts([whole, *answered])
+            if not any(a <= start and end <= b for a, b in answered)
+        ]
+
+
+def _names(family: catalogue.Family) -> Iterable[str]:
+    """What is read of topics, partitions beside, and clients: who else is asked, nobody counts."""
+    return [
+        metric.name
+        for metric in family.metrics
+        if metric.name.startswith(("kafka.topic.remote_", "kafka.client."))
+    ]
+
+
+def _hour(window: int) -> int:
+    return window - window % HOUR
