@@ -78,6 +78,11 @@ format: $(VENV)/.installed ## Let ruff format and mend what it can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
+.PHONY: docs
+docs: $(VENV)/.installed ## The documentation as a site, in .docs; what is wrong with a link fails it
+	@$(BIN)/python -m mkdocs build --strict
+	@echo "open .docs/index.html; to search it, too: $(BIN)/python -m http.server -d .docs"
+
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, with hashes
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
@@ -145,7 +150,7 @@ bundle: $(VENV)/.installed ## A tarball and a .deb that need no network and no P
 ##@ Tidy
 .PHONY: clean
 clean: ## Remove what the demo and the tools made; keeps .venv and .cache
-	@rm -rf .demo .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	@rm -rf .demo .docs .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 .PHONY: help
 help: ## This text

@@ -38,7 +38,17 @@ class Tls(Section, frozen=True):
 
 
 class Jmx(Section, frozen=True):
-    """How to reach the JMX port; the password is never kept in a configuration."""
+    """How to reach the JMX port; the password is never kept in a configuration.
+
+    Attributes:
+        port: The port.
+        host: Its host.
+        user: The role to log in as; one that is ``readonly`` is enough.
+        password_file: A file with the password alone, or a line ``user password`` for each user.
+        password_env: The environment variable that holds it, instead of a file.
+        tls: Where the port speaks TLS.
+        timeout: For connecting, and for one read.
+    """
 
     port: int
     host: str = "127.0.0.1"
@@ -50,7 +60,14 @@ class Jmx(Section, frozen=True):
 
 
 class Attach(Section, frozen=True):
-    """Which JVM on this host to attach to: by pid, by systemd unit, or by what it runs."""
+    """Which JVM on this host to attach to: by pid, by systemd unit, or by what it runs.
+
+    Attributes:
+        pid: Its process.
+        unit: Its systemd unit, such as ``kafka.service``.
+        main_class: Without ``pid`` and ``unit``: what the JVM of this user runs.
+        timeout: For attaching, and for one read.
+    """
 
     pid: int | None = None
     unit: str | None = None
@@ -59,7 +76,16 @@ class Attach(Section, frozen=True):
 
 
 class Jolokia(Section, frozen=True):
-    """A Jolokia agent inside the JVM; ``ca_file`` is a PEM bundle for https."""
+    """A Jolokia agent inside the JVM.
+
+    Attributes:
+        url: Its address, http or https, without user and password.
+        user: Whom to log in as.
+        password_file: A file with the password alone, or a line ``user password`` for each user.
+        password_env: The environment variable that holds it, instead of a file.
+        ca_file: A PEM bundle of whom to trust for https; None: the usual authorities.
+        timeout: For one request.
+    """
 
     url: str
     user: str | None = None
@@ -70,7 +96,17 @@ class Jolokia(Section, frozen=True):
 
 
 class Jmxquery(Section, frozen=True):
-    """The package jmxquery: a Java process for every scrape, its password seen by ``ps``."""
+    """The package jmxquery: a Java process for every scrape, its password seen by ``ps``.
+
+    Attributes:
+        port: The JMX port.
+        host: Its host.
+        user: The role to log in as.
+        password_file: A file with the password alone, or a line ``user password`` for each user.
+        password_env: The environment variable that holds it, instead of a file.
+        allow_password_in_argv: You know that everybody who may run ``ps`` reads the password.
+        timeout: For one scrape, the start of Java included.
+    """
 
     port: int
     host: str = "127.0.0.1"
@@ -82,13 +118,28 @@ class Jmxquery(Section, frozen=True):
 
 
 class Statistics(Section, frozen=True):
-    """A file to which a client of librdkafka appends its statistics, one JSON object a line."""
+    """A file to which a client of librdkafka appends its statistics, one JSON object a line.
+
+    Attributes:
+        file: The file.
+    """
 
     file: Path
 
 
 class Source(Section, frozen=True):
-    """What is read: one broker, controller or client, in one of the ways below."""
+    """What is read: one broker, controller or client, in just one of the ways below.
+
+    Attributes:
+        node: Node id of the broker or controller; the name to give to a client JVM.
+        role: What runs in the JVM.
+        cluster: Cluster id that must answer; needed only where the JVM does not tell its own.
+        jmx: Its JMX port: the usual way.
+        attach: Java's local attach API, without a port; it gives full power over the JVM.
+        jolokia: A Jolokia agent in the JVM, over HTTP; no Java on our side.
+        jmxquery: The package of that name, for who has it already.
+        statistics: Of a client that uses librdkafka: a file of its statistics.
+    """
 
     node: int | str
     role: Literal["broker", "controller", "client"] = "broker"
@@ -115,7 +166,14 @@ WAYS = ("jmx", "attach", "jolokia", "jmxquery", "statistics")
 
 
 class Admin(Section, frozen=True):
-    """How Kafka's Admin client reaches the cluster; its security is set in a properties file."""
+    """How Kafka's Admin client reaches the cluster.
+
+    Attributes:
+        bootstrap: A broker's ``HOST:PORT``, or several with commas between.
+        libs: Folder of the broker's jars, such as ``/opt/kafka/libs``.
+        properties_file: Security settings, as a Kafka client's properties file has them.
+        timeout: For one request.
+    """
 
     bootstrap: str
     libs: Path
@@ -138,7 +196,13 @@ class MetadataLog(Section, frozen=True):
 
 
 class Lake(Section, frozen=True):
-    """Where the Delta tables lie; ``options_file`` holds delta-rs storage options as YAML."""
+    """Where the Delta tables lie.
+
+    Attributes:
+        path: A folder, or ``s3://``, ``abfss://``, ``gs://``.
+        options_file: Storage options of delta-rs as YAML; secrets stand there and not here.
+        commit_interval: How often to deliver; each agent at its own moment of it.
+    """
 
     path: str
     options_file: Path | None = None
@@ -146,14 +210,24 @@ class Lake(Section, frozen=True):
 
 
 class Spool(Section, frozen=True):
-    """Where the agent keeps what is not in the lake yet."""
+    """Where the agent keeps what is not in the lake yet.
+
+    Attributes:
+        path: Its SQLite file, on a local disk.
+        max_size: Beyond it the oldest batch is dropped, and that is recorded.
+    """
 
     path: Path
     max_size: Size = msgspec.field(default_factory=lambda: Size("1GiB"))
 
 
 class Health(Section, frozen=True):
-    """Where the agent tells of itself: /metrics, /healthz, /readyz; port 0 turns it off."""
+    """Where the agent tells of itself: /metrics, /healthz, /readyz.
+
+    Attributes:
+        host: The address to listen at.
+        port: The port, another one for each agent of a host; 0 turns it off.
+    """
 
     host: str = "127.0.0.1"
     port: int = 9464

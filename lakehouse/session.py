@@ -110,8 +110,18 @@ def session(app: str = "jmxlake") -> SparkSession:
         raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
         reason = str(error).strip().splitlines()[0]
-        advice = "is the server up?" if _REMOTE in os.environ else "is Java 17 installed?"
-        raise EngineError(f"Spark does not start: {reason}; {advice}") from error
+        raise EngineError(f"Spark does not start: {reason}; {_advice()}") from error
+
+
+def _advice() -> str:
+    if _REMOTE in os.environ:
+        return "is the server up?"
+    if any(name in os.environ for name in _NAMED_BY) or _jar_folders():
+        return "is Java 17 installed?"
+    return (
+        "is Java 17 installed, and is Maven Central reached, where Delta's jars come from?"
+        f" {JARS_SETTING} names a folder with them"
+    )
 
 
 def _what_is_missing(error: ImportError) -> str:
@@ -159,9 +169,13 @@ def _scratch() -> str:
     return str(Path(tempfile.gettempdir()) / "jmxlake-spark")
 
 
-def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
+def _jar_folders() -> list[str]:
     named = os.environ.get(JARS_SETTING)
-    folders = named.split(os.pathsep) if named else sorted(map(str, _JARS_CACHE.glob("delta*")))
+    return named.split(os.pathsep) if named else sorted(map(str, _JARS_CACHE.glob("delta*")))
+
+
+def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
+    named, folders = os.environ.get(JARS_SETTING), _jar_folders()
     found = {folder: sorted(Path(folder).glob("*.jar")) for folder in folders}
     empty = [folder for folder in folders if not found[folder]]
     if named and empty:

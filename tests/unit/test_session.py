@@ -56,3 +56,32 @@ def test_a_folder_without_jars_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv(session.JARS_SETTING, both)
     with pytest.raises(EngineError, match=r"s3 holds no jar"):
         session.session()
+
+
+@pytest.mark.parametrize(
+    ("jars", "told"),
+    [
+        (None, "is Java 17 installed, and is Maven Central reached"),
+        ("jars", "is Java 17 installed?"),
+    ],
+)
+def test_a_spark_that_does_not_start_says_what_it_needs(
+    jars: str | None, told: str, tmp_path: Path
+):
+    environment = {**os.environ}
+    environment.pop(session.JARS_SETTING, None)
+    if jars is not None:
+        (tmp_path / jars).mkdir()
+        (tmp_path / jars / "delta.jar").touch()
+        environment[session.JARS_SETTING] = str(tmp_path / jars)
+    root = str(Path(__file__).parents[2])
+    program = tmp_path / "rollup.py"
+    program.write_text("from lakehouse.cli import main\nmain(['rollup', 's3://bucket/lake'])\n")
+    ran = subprocess.run(
+        [sys.executable, str(program)],
+        env={**environment, "PYTHONPATH": root, "JAVA_HOME": str(tmp_path / "none")},
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert told in ran.stderr.splitlines()[-1]
+    assert "Traceback" not in ran.stderr

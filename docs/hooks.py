@@ -1,0 +1,41 @@
+"""What mkdocs calls while it builds: it adds the generated pages and mends links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mkdocs.structure.files import File, Files
+
+from docs.tools import commands, configuration, links, metrics, tables
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
+
+ROOT: Final = Path(__file__).parents[1]
+GENERATED: Final = {
+    "reference/configuration.md": configuration.text,
+    "reference/metrics.md": metrics.text,
+    "reference/tables.md": tables.text,
+    "reference/commands.md": commands.text,
+}
+"""Pages that are in no file, and what makes them."""
+OF_ROOT: Final = {"architecture.md": "ARCHITECTURE.md", "changelog.md": "CHANGELOG.md"}
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the pages that are not below docs/."""
+    for path, make in GENERATED.items():
+        files.append(File.generated(config, path, content=make()))
+    for path, name in OF_ROOT.items():
+        content = links.mended((ROOT / name).read_text("utf-8"), "")
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Mend the links of a page that is read in the repository, too."""
+    if page.file.src_uri in (*GENERATED, *OF_ROOT):
+        return markdown
+    return links.mended(markdown, "docs")

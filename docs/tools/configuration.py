@@ -1,0 +1,124 @@
+"""The reference of the agent's configuration, from the very classes that read it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from collector.environment import variable
+from collector.quantities import Duration, Size
+from collector.sections import Config, FamilySettings, Section
+from docs.tools.layout import code, page, prose, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFERENCE: Final = Path(__file__).parents[2] / "deploy" / "agent.yaml"
+
+_INTRODUCTION: Final = """\
+One YAML file, by default `/etc/jmxlake/agent.yaml`. A key that is not known is refused, with the
+nearest one that is. *Required* keys have no default; all sections but `source`, `lake` and `spool`
+may be left out. Durations are whole numbers with a unit: `500ms`, `10s`, `5m`, `1h`; sizes
+likewise: `512MiB`, `1GiB` (`B`, `KiB`). Paths are of the agent's host.
+
+Every key can come from the environment instead, and goes before the file then: the variable's name
+is `JMXLAKE_AGENT__` and the key's full name in capitals, with two underscores for each point.
+[The agent, for operators](../agent.md) says what to choose."""
+
+_NAMES: Final = {
+    int: "whole number", str: "text", bool: "`true` or `false`", Path: "path",
+    Duration: "duration", Size: "size",
+}  # fmt: skip
+_UNITS: Final = {Duration: ("h", "m", "s", "ms"), Size: ("GiB", "MiB", "KiB", "B")}
+
+
+def text() -> str:
+    """The page."""
+    sections = [_section(name, section) for name, section in sections_of(Config)]
+    shipped = f"```yaml\n{REFERENCE.read_text('utf-8')}```"
+    return page(
+        "Configuration of the agent", _INTRODUCTION, *sections,
+        "## The file to begin with", "What `jmxlake-agent config` prints.", shipped,
+    )  # fmt: skip
+
+
+def sections_of(section: type[Section], name: str = "") -> Iterator[tuple[str, type[Section]]]:
+    """A section and all below it, by their full names; that of the whole file is empty."""
+    yield name, section
+    for field in msgspec.structs.fields(section):
+        inner, below = _section_in(field.type), f"{name}.{field.name}".lstrip(".")
+        if inner is not None:
+            yield from sections_of(inner, f"{below}.NAME" if inner is FamilySettings else below)
+
+
+def meanings(section: type[Section]) -> dict[str, str]:
+    """What each key of a section means, from the attributes of its docstring."""
+    _, _, attributes = inspect.cleandoc(section.__doc__ or "").partition("Attributes:\n")
+    entries = re.split(r"(?m)^    (?=\w+: )", attributes)
+    pairs = (entry.partition(": ") for entry in entries if entry.strip())
+    return {name: prose(meaning) for name, _, meaning in pairs}
+
+
+def _section(name: str, section: type[Section]) -> str:
+    head = f"## `{name}`" if name else "## The whole file"
+    summary = prose(inspect.cleandoc(section.__doc__ or "").partition("\n")[0])
+    told = meanings(section)
+    rows = [
+        (code(field.name), _type(field.type), _default(field), told[field.name])
+        for field in msgspec.structs.fields(section)
+    ]
+    parts = [head, summary, table(("Key", "Type", "Default", "Meaning"), rows)]
+    if name and "NAME" not in name:
+        full = f"{name}.{msgspec.structs.fields(section)[0].name}"
+        parts.append(f"In the environment: {code(f'{variable(full)}=...')} and its like.")
+    return "\n\n".join(parts)
+
+
+def _section_in(type_: Any) -> type[Section] | None:
+    """The section that a key holds, or each value of a key."""
+    for part in (type_, *get_args(type_)):
+        if isinstance(part, type) and issubclass(part, Section):
+            return part
+    return None
+
+
+def _type(type_: Any) -> str:
+    if get_origin(type_) in (Union, types.UnionType):
+        return " or ".join(_type(part) for part in get_args(type_) if part is not types.NoneType)
+    if get_origin(type_) is Literal:
+        return ", ".join(map(code, get_args(type_)))
+    if get_origin(type_) is dict:
+        return "a section for each name"
+    return "a section" if _section_in(type_) else _NAMES[type_]
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "*required*"
+    made = field.default
+    if made is msgspec.NODEFAULT:
+        made = field.default_factory()
+    return _shown(made)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, Duration | Size):
+        return code(_amount(value))
+    if isinstance(value, bool):
+        return code(str(value).lower())
+    if isinstance(value, Section):
+        return "as below"
+    return "none" if value == {} else code(str(value))
+
+
+def _amount(value: Duration | Size) -> str:
+    """A quantity in the largest unit in which it is a whole number, as people write it."""
+    unit = next(one for one in _UNITS[type(value)] if value.amount % value.units[one] == 0)
+    return f"{value.amount // value.units[unit]}{unit}"

@@ -1,0 +1,175 @@
+"""What the README and the quickstart tell a reader to type is typed, on a real broker.
+
+In an empty home, with a virtual environment that the quickstart itself makes and a wheel that pip
+builds of this checkout. Libraries are those of the tests' own environment: no test asks the package
+index (make test-packaging does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo.cluster import Cluster
+from demo.jars import delta_jars
+from tests.docs.pages import NOT_HERE, blocks, runnable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 900
+README = (ROOT / "README.md").read_text("utf-8")
+QUICKSTART = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
+TOOLS = {
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
+}
+"""What Kafka's own scripts of these names start; Maven has the classes and not the scripts."""
+NOT_LENT = (
+    "jmxlake", "_jmxlake", "__editable__", "pip", "setuptools", "pkg_resources", "_distutils",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody with an empty home, a checkout, and a broker on this machine."""
+
+    checkout: Path
+    home: Path
+    kafka: Path
+    broker: str
+    environ: dict[str, str]
+
+    def types(self, *scripts: str) -> str:
+        """What a shell prints that begins in the checkout; the first thing that fails ends it."""
+        script = "\n".join(["set -ex", *map(self._here, scripts)])
+        shell = subprocess.Popen(
+            ["bash", "-c", script], cwd=self.checkout, env=self.environ, process_group=0,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            printed, said = shell.communicate(timeout=SECONDS)
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # an agent in the background
+                os.killpg(shell.pid, signal.SIGKILL)
+        assert shell.returncode == 0, f"{printed[-3000:]}\n{said[-6000:]}"
+        return printed
+
+    def _here(self, script: str) -> str:
+        """What a reader mends: where the broker and Kafka are; and pip asks nobody."""
+        kept, _ = runnable(script)
+        for told, meant in {
+            "localhost:9092": self.broker,
+            "/opt/kafka/": f"{self.kafka}/",
+            "pip install ": "pip install --no-index --no-build-isolation ",
+        }.items():
+            kept = kept.replace(told, meant)
+        return kept
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One broker whose JMX port lets anybody in, as JMX_PORT=9999 has it."""
+    open_port = ["-Dcom.sun.management.jmxremote.authenticate=false"]
+    folder = tmp_path_factory.mktemp("broker") / "cluster"
+    with Cluster.start(folder, 1, jvm_options=lambda _: open_port) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def reader(broker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    folder = tmp_path_factory.mktemp("reader")
+    home, kafka, checkout = (folder / name for name in ("home", "kafka", "checkout"))
+    home.mkdir()
+    lay_kafka(kafka, broker.libs)
+    left = shutil.ignore_patterns(".*", "__pycache__", "dist")
+    shutil.copytree(ROOT, checkout, symlinks=True, ignore=left)
+    (node,) = broker.brokers
+    java = shutil.which("java")
+    assert java is not None
+    path = f"{sys.base_prefix}/bin", str(Path(java).parent), "/usr/bin", "/bin"
+    environ = {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PATH": os.pathsep.join(path),
+        "PYTHONPATH": str(lent(folder / "lent")),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "JMXLAKE_DELTA_JARS": str(delta_jars()[0].parent),
+        "JMXLAKE_AGENT__SOURCE__JMX__PORT": str(node.jmx_port),
+        "JMXLAKE_AGENT__HEALTH__PORT": "0",  # other tests have agents, too
+    }
+    return Reader(checkout, home, kafka, f"127.0.0.1:{node.plan.port}", environ)
+
+
+def lay_kafka(folder: Path, libs: Path) -> None:
+    """A folder as Kafka's own, with stand-ins for its start scripts."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "libs").symlink_to(libs)
+    log = (ROOT / "demo" / "log4j2.properties").as_uri()
+    for name, main in TOOLS.items():
+        script = folder / "bin" / name
+        java = f'exec java -Xmx256m -Dlog4j2.configurationFile={log} -cp "{libs}/*" {main} "$@"'
+        script.write_text(f"#!/bin/sh\n{java}\n")
+        script.chmod(0o755)
+
+
+def lent(folder: Path) -> Path:
+    """The libraries of the tests' environment, without jmxlake itself."""
+    folder.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(NOT_LENT) and entry.suffix != ".pth":
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def followed(reader: Reader) -> str:
+    """What the quickstart printed, from its first block to its last."""
+    return reader.types(*blocks(QUICKSTART))
+
+
+def test_the_quickstart_ends_with_a_report_of_what_happened(reader: Reader, followed: str) -> None:
+    assert "ok      jmx: node 1 of cluster" in followed
+    assert "ok      lake: lake (4 tables made)" in followed
+    assert "MISSING" not in followed
+    assert "billing" in followed
+    folder = reader.home / "jmxlake-first"
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    throttled = {row["client_id"] for row in report["throttling"]["clients"]}
+    assert throttled == {"billing"}
+    assert "billing" in (folder / "report.html").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("followed")
+def test_the_readme_does_what_it_says(reader: Reader) -> None:
+    look, week = blocks(README)
+    activate = ". ~/jmxlake-venv/bin/activate"
+    shown = reader.types(activate, look)
+    assert "min_isr" in shown
+    assert "UNKNOWN" not in shown
+    told = reader.types(activate, "cd ~/jmxlake-first", week)
+    assert "Topic orders" in told
+
+
+def test_nothing_is_left_out_but_what_cannot_be_run_here() -> None:
+    left_out = set()
+    for page in (README, QUICKSTART):
+        for block in blocks(page):
+            left_out |= runnable(block)[1]
+    assert left_out == NOT_HERE.keys()
+    assert len(blocks(QUICKSTART)) > 5

@@ -1,0 +1,148 @@
+"""The generated pages tell of every setting, metric, table, column and command that there is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from collector.catalogue import load
+from collector.catalogue.entries import KnownWrong, Metric
+from collector.sections import Config, Section
+from docs.tools import commands, configuration, layout, links, metrics, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse.tables import Table
+
+SECTIONS = dict(configuration.sections_of(Config))
+METRICS = [metric for family in load().families for metric in family.metrics]
+
+
+def parts(page: str, level: str) -> dict[str, str]:
+    """What stands below each heading of a level."""
+    split = re.split(rf"(?m)^{level} (.+)$", page)
+    return dict(zip(split[1::2], split[2::2], strict=True))
+
+
+def rows(markdown: str) -> list[list[str]]:
+    """The cells of a table's lines, without its head."""
+    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def programs() -> Iterator[tuple[str, click.Command]]:
+    """Every command by what a person types."""
+    waiting = list(commands.PROGRAMS.items())
+    while waiting:
+        name, command = waiting.pop()
+        yield name, command
+        if isinstance(command, click.Group):
+            waiting += [(f"{name} {below}", one) for below, one in command.commands.items()]
+
+
+def test_every_section_is_found() -> None:
+    known = {section for section in Section.__subclasses__() if section.__module__ != __name__}
+    assert {*SECTIONS.values()} == known
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_setting_is_told_with_its_type_default_and_meaning(name: str) -> None:
+    section = SECTIONS[name]
+    assert [*configuration.meanings(section)] == [*section.__struct_fields__]
+    headings = parts(configuration.text(), "##")
+    told = rows(headings[f"`{name}`" if name else "The whole file"])
+    assert [row[0] for row in told] == [f"`{key}`" for key in section.__struct_fields__]
+    assert all(len(row) == 4 and all(row) for row in told)
+
+
+@pytest.mark.parametrize(
+    ("section", "row"),
+    [
+        ("`lake`", ["`commit_interval`", "duration", "`5m`"]),
+        ("`spool`", ["`max_size`", "size", "`1GiB`"]),
+        ("`health`", ["`port`", "whole number", "`9464`"]),
+        ("The whole file", ["`window`", "duration", "`5m`"]),
+        ("The whole file", ["`source`", "a section", "*required*"]),
+        ("`source`", ["`node`", "whole number or text", "*required*"]),
+        ("`source.jmx`", ["`user`", "text", "none"]),
+        ("`source.jmx.tls`", ["`registry`", "`true` or `false`", "`true`"]),
+        ("`source.jmxquery`", ["`timeout`", "duration", "`30s`"]),
+        ("`families.NAME`", ["`cap`", "whole number", "none"]),
+    ],
+)
+def test_types_and_defaults_are_written_as_in_the_file(section: str, row: list[str]) -> None:
+    assert row in [told[:3] for told in rows(parts(configuration.text(), "##")[section])]
+
+
+def test_the_variable_of_a_setting_is_one_that_the_agent_knows() -> None:
+    assert "`JMXLAKE_AGENT__SOURCE__JMX__PORT=...`" in configuration.text()
+
+
+def test_every_metric_is_told_once_with_where_it_stands() -> None:
+    told = parts(metrics.text(), "###")
+    assert Counter(told.keys()) == Counter(metric.name for metric in METRICS)
+    for metric in METRICS:
+        text = told[metric.name]
+        assert f"unit `{metric.unit}`" in text
+        assert all(f"`{place}`" in text for place in metric.patterns or (metric.call,))
+        for fact in (metric.kip, metric.first, metric.last):
+            assert fact is None or fact in text
+        assert all(layout.prose(known.reason) in text for known in metric.known_wrong)
+
+
+def test_traps_are_told() -> None:
+    wrong = KnownWrong("3.7.0", "stays as it was", "4.2.0")
+    metric = Metric(
+        name="a.b", unit="1", description="", led=True, memory_seconds=60,
+        url_encoded=("user",), known_wrong=(wrong,), replaces="a.c",
+    )  # fmt: skip
+    told = list(metrics.traps(metric))
+    assert told[0] == "from Kafka 3.7.0 on, before 4.2.0: stays as it was."
+    assert len(told) == 5
+    assert not list(metrics.traps(Metric(name="a.b", unit="1", description="")))
+
+
+@pytest.mark.parametrize("table", tables.ALL, ids=lambda table: table.path)
+def test_every_table_and_column_is_told(table: Table) -> None:
+    told = rows(parts(tables.text(), "###")[table.path])
+    columns = table.columns
+    assert [row[:2] for row in told] == [[f"`{one.name}`", f"`{one.type}`"] for one in columns]
+    assert [row[2] == "never" for row in told] == [not one.nullable for one in columns]
+
+
+def test_every_command_and_option_is_told() -> None:
+    page = commands.text()
+    told = {**parts(page, "##"), **parts(page, "###")}
+    for name, command in programs():
+        assert f"Usage: {name}" in told[name]
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.hidden:
+                assert param.opts[-1] in told[name], f"{name} {param.opts}"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "folder", "mended"),
+    [
+        ("[a](agent.md#lake)", "docs", "[a](agent.md#lake)"),
+        ("[a](docs/agent.md#lake)", "", "[a](agent.md#lake)"),
+        ("[a](../ARCHITECTURE.md)", "docs", "[a](architecture.md)"),
+        ("see [a b](../tests/x.py), and", "docs", "see a b, and"),
+        ("[a](CONTRIBUTING.md)", "", "a"),
+        ("![a](pictures/x.svg)", "docs", "![a](pictures/x.svg)"),
+        ("[a](https://example.org/../x) [b](#c)", "docs", "[a](https://example.org/../x) [b](#c)"),
+    ],
+)
+def test_links_mean_on_the_site_what_they_mean_in_the_repository(
+    markdown: str, folder: str, mended: str
+) -> None:
+    assert links.mended(markdown, folder) == mended
+
+
+def test_a_cell_cannot_break_its_table() -> None:
+    assert layout.table(("a", "b"), [("x|y", "z")]).splitlines()[2] == "| x\\|y | z |"
+    assert layout.prose("one ``__other__``\n  more") == "one ``__other__`` more"
