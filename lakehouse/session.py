@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lakehouse.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 JARS_SETTING: Final = "JMXLAKE_DELTA_JARS"
@@ -50,13 +53,20 @@ _CONF: Final = {
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
 }
 
+# A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On two
+# cores a first rollup took 49 s of CPU with these, 110 s without.
+_INTERPRETED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_COMPILED: Final = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 _QUICK: Final = {
     # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
     "spark.buffer.pageSize": "1m",
-    # A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On
-    # two cores a first rollup took 49 s of CPU with these, 110 s without.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **_INTERPRETED,
 }
 _LARGE: Final = {
     "spark.driver.memory": "3g",
@@ -122,6 +132,22 @@ def _advice() -> str:
         "is Java 17 installed, and is Maven Central reached, where Delta's jars come from?"
         f" {JARS_SETTING} names a folder with them"
     )
+
+
+@contextmanager
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Have queries compiled that read millions of rows, in a session that is for few of them.
+
+    Everywhere else they are anyway, and nothing is set.
+    """
+    off = {name: value for name, value in _INTERPRETED.items() if spark.conf.get(name) == value}
+    for name in off:
+        spark.conf.set(name, _COMPILED[name])
+    try:
+        yield
+    finally:
+        for name, value in off.items():
+            spark.conf.set(name, value)
 
 
 def _what_is_missing(error: ImportError) -> str:

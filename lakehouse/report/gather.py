@@ -18,6 +18,7 @@ from lakehouse.lake import Lake
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import Period, instant, micros
 from lakehouse.pieces import quoted
+from lakehouse.session import compiled
 from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
@@ -140,24 +141,16 @@ class Gold:
             F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("value") > 0)
         )
         rows = rows.dropna(subset=["topic", "partition"])
-        return _rows(
-            _in_micros(rows).select(
-                "metric",
-                "topic",
-                "partition",
-                "source",
-                "start",
-                "end",
-                "lead_us",
-                "tail_us",
-                "flags",
-            )
-        )
+        names = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
+        with compiled(self.spark):  # bronze has millions of runs for each that is wanted
+            return _rows(_in_micros(rows).select(*names, "flags"))
 
     def last_lags(self) -> dict[tuple[str, str], float]:
         """Lag at the end of the period, bytes, per metric and topic: the sum over its brokers."""
         tail = instant(micros(self.period.end) - 2 * self.window_seconds * 1_000_000)
-        rows = self.bronze(tables.RUNS).where(
+        # A run ends with its window at the latest: none of them begins earlier.
+        first = max(self.period.start, tail - dt.timedelta(seconds=self.window_seconds))
+        rows = self.bronze(tables.RUNS, Period(first, self.period.end)).where(
             F.col("metric").isin(COPY_LAG, DELETE_LAG) & (F.col("end") > F.lit(tail))
         )
         last = rows.groupBy("metric", "topic", "source").agg(
