@@ -1,27 +1,37 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Weekly SLA report
-# MAGIC The page that `jmxlake report` writes, for the lake and the week chosen above.
+# MAGIC The page that `jmxlake report` writes, for the week chosen above.
 
 # COMMAND ----------
 
-dbutils.widgets.text("lake", "", "Lake: where the agents write")
-dbutils.widgets.text("gold", "", "Gold: catalog.schema, if not below the lake")
-dbutils.widgets.text("week", "", "ISO week, such as 2026-W47; empty: the last one")
-dbutils.widgets.text("cluster", "", "Cluster id, if the lake has several")
+from lakehouse.notebooks import Notebook
+
+notebook = Notebook(spark, dbutils.widgets)
+displayHTML(notebook.report())
 
 # COMMAND ----------
 
-from lakehouse import lake, periods, slo
-from lakehouse.report.facts import facts, last_week
-from lakehouse.report.page import render
-
-place = lake.at(dbutils.widgets.get("lake"), dbutils.widgets.get("gold") or None)
-week = dbutils.widgets.get("week")
-period = periods.week(week) if week else last_week(spark, place)
-objectives = slo.load(slo.SHIPPED)
-told = facts(spark, place, objectives, period, cluster=dbutils.widgets.get("cluster") or None)
+# MAGIC %md
+# MAGIC What was published of the week, the last statement of each figure. The widgets fill in
+# MAGIC `:sla` (the table's name), `:cluster`, `:start` and `:end`, as values and never as text. A
+# MAGIC null is told as not known.
 
 # COMMAND ----------
 
-displayHTML(render(told))
+displayHTML(
+    notebook.sql("""
+    SELECT objective, `window` AS since, window_end AS until, verdict, count(*) AS subjects,
+           min(attainment) AS lowest_attainment, min(attainment_low) AS if_unknown_was_bad,
+           sum(unknown_us) / 3.6e9 AS unknown_hours
+    FROM (
+      SELECT *, row_number() OVER (
+        PARTITION BY objective, `window`, window_end, topic, `user`, client_id, `group`, source
+        ORDER BY statement DESC) AS newest
+      FROM IDENTIFIER(:sla)
+      WHERE cluster = :cluster AND window_end > :start AND window_end <= :end)
+    WHERE newest = 1
+    GROUP BY objective, `window`, window_end, verdict
+    ORDER BY objective, since, until, verdict
+""")
+)

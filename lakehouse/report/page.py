@@ -61,18 +61,22 @@ def render(facts: Mapping[str, Any]) -> str:
 
 
 def _rendered(facts: Mapping[str, Any]) -> str:
-    within = (words.parse(facts["from"]), words.parse(facts["to"]))
+    within = _within(facts)
     return assets.page(
         "page.html.j2",
         headline=headline(facts),
         verdicts=verdicts(facts),
-        questions=[_question(one, facts, within) for one in questions(facts)],
+        questions=[_question(one, facts) for one in questions(facts)],
         extras=[one for section in EXTRAS if (one := section(facts)) is not None],
-        coverage=_coverage(facts, within),
+        coverage=coverage_of(facts),
         events=observation.EVENTS.of(facts.get("events") or ()),
         **_happened(facts, within),
         **_masthead(facts),
     )
+
+
+def _within(facts: Mapping[str, Any]) -> Span:
+    return words.parse(facts["from"]), words.parse(facts["to"])
 
 
 def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def week_name(facts: Mapping[str, Any]) -> str:
     return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
 
 
-def _question(question: Question, facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
+def _question(question: Question, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "anchor": question.anchor,
         "short": SHORT[question.anchor],
@@ -108,12 +112,18 @@ def _question(question: Question, facts: Mapping[str, Any], within: Span) -> dic
         "meaning": question.meaning,
         "finding": question.finding,
         "listings": question.listings,
-        "charts": [
-            chart
-            for name, title in question.charts.items()
-            for chart in _charts(facts, name, title, within)
-        ],
+        "charts": charts_of(question, facts),
     }
+
+
+def charts_of(question: Question, facts: Mapping[str, Any]) -> list[charts.Chart]:
+    """The drawings that belong to a question."""
+    within = _within(facts)
+    return [
+        chart
+        for name, title in question.charts.items()
+        for chart in _charts(facts, name, title, within)
+    ]
 
 
 def _charts(facts: Mapping[str, Any], name: str, title: str, within: Span) -> list[charts.Chart]:
@@ -147,7 +157,8 @@ def _happened(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     }
 
 
-def _coverage(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
+def coverage_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What was seen, as a share, a sentence, charts and lists."""
     coverage = facts.get("coverage") or {}
     share = coverage.get("percent")
     percent = words.percent(None if share is None else share / 100, "down")
@@ -166,7 +177,9 @@ def _coverage(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     return {
         "percent": percent,
         "sentence": sentence,
-        "charts": _charts(facts, "coverage", "Share of the expected time that was seen", within),
+        "charts": _charts(
+            facts, "coverage", "Share of the expected time that was seen", _within(facts)
+        ),
         "listings": (
             observation.SOURCES.of(coverage.get("sources") or ()),
             observation.GAPS.of(incidents.gaps(facts)),

@@ -14,6 +14,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from lakehouse.cli import main
+from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.spark_processes import bare_environment
 
@@ -104,6 +105,14 @@ class Jmxlake(Command):
         assert code == 0, told
         rows: list[list[dict[str, Any]]] = json.loads(said)
         return rows
+
+    def notebooks(self, values: dict[str, str], *paths: Path) -> dict[str, list[str]]:
+        """The cells of some notebooks, by their names, with the widgets filled in."""
+        code = Path(notebooks.__file__).read_text("utf-8")
+        ended, said, told = self._run(code, json.dumps(values), *map(str, paths))
+        assert ended == 0, told
+        shown: dict[str, list[str]] = json.loads(said)
+        return {Path(one).stem: cells for one, cells in shown.items()}
 
     def _run(self, code: str, *arguments: str) -> tuple[int, str, str]:
         ran = subprocess.run(

@@ -1,20 +1,29 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from demo.jars import delta_jars
+from lakehouse import periods, slo
+from lakehouse.notebooks.opened import opened
+from lakehouse.notebooks.widgets import asked
+from lakehouse.report.facts import facts
 from lakehouse.session import JARS_SETTING
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake, unpacked_wheel
 from tests.everywhere.gold_rows import gold_rows
+from tests.lake_builder import CLUSTER
+from tests.notebooks import FakeWidgets, registered
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
     from pyspark.sql import SparkSession
+
+    from lakehouse.notebooks.opened import Opened
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +62,27 @@ def wanted(lake: Path) -> dict[str, list[dict[str, Any]]]:
     empty = {name for name, rows in found.items() if not rows}
     assert not empty, "a table without rows proves nothing"
     return found
+
+
+@pytest.fixture(scope="session")
+def published(
+    spark: SparkSession, here: Here, lake: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """A copy of that lake with its week stated and its tables named; what widgets say of it."""
+    root = tmp_path_factory.mktemp("published") / "lake"
+    shutil.copytree(lake, root)
+    here("sla", str(root), "--week", small_fleet.ISO_WEEK)
+    return registered(spark, root, "published_bronze", "published_gold")
+
+
+@pytest.fixture(scope="session")
+def week(spark: SparkSession, published: dict[str, str]) -> Opened:
+    """The fleet's week as a notebook opens it."""
+    return opened(spark, asked(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {}))
+
+
+@pytest.fixture(scope="session")
+def report(spark: SparkSession, week: Opened) -> dict[str, Any]:
+    """What a report tells of that week."""
+    wanted = (slo.load(slo.SHIPPED), periods.week(small_fleet.ISO_WEEK))
+    return facts(spark, week.gold.lake, *wanted, cluster=CLUSTER)

@@ -11,10 +11,13 @@ ISR, LEADERLESS = "kafka.partition.under_min_isr", "kafka.partition.leaderless"
 LAG, FETCHED = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_fetch.bytes"
 THROTTLE, QUOTA = "kafka.client.produce.throttle_time", "kafka.quota.produce.byte_rate"
 LOST = "kafka.group.non_consumed"
+HOSTILE = ("o'hara", "<script>alert(1)</script>")
+"""A user and a client id that want to be SQL and markup."""
 ASKED_FOR = (tables.FLAG_DISTRIBUTION,)
 WINDOW, HOUR, WEEK = 300, 3600, 7 * 86400
 SPAN = ("2026-11-09T10:00:00Z", "2026-11-09T14:00:00Z")
 """Four hours with two of data, the week before the builder's base: past, whenever a test runs."""
+ISO_WEEK = "2026-W46"
 
 
 def batches(topics: int = 3, partitions: int = 6, windows: int = 12) -> tuple[Batch, Batch]:
@@ -66,6 +69,11 @@ def _clients(batch: Batch, drawn: random.Random, at: float) -> None:
     for source in ("broker-1", "broker-2"):
         over = begun + drawn.randrange(20, 90)
         batch.run(THROTTLE, begun, over, drawn.uniform(1, 900), user="u-1", source=source, tail=20)
+    user, client_id = HOSTILE
+    batch.run(
+        THROTTLE, at + 20, at + 100, 250.0, user=user, client_id=client_id, source="broker-1",
+        tail=20,
+    )  # fmt: skip
 
 
 def _account(batch: Batch, at: float, *, alive: bool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakehouse import tables
+from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
@@ -14,12 +16,16 @@ from tests.everywhere.spark_processes import ConnectServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
 BRONZE, GOLD = "spark_catalog.bronze", "spark_catalog.weekly_gold"
 LAKE = (BRONZE, "--gold", GOLD)
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
+TELL_WHEN = {"tour", "weekly_sla"}
+"""Notebooks that tell when something was made."""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +76,22 @@ def test_gold_is_that_of_local_spark_row_for_row(
 def test_statements_and_facts_are_those_of_local_spark(rolled_up: Jmxlake, here: Here, lake: Path):
     assert rolled_up.statements(*LAKE) == here.statements(str(lake)) != []
     assert rolled_up.facts(*LAKE) == here.facts(str(lake))
+
+
+def test_notebooks_show_what_they_show_on_local_spark(
+    rolled_up: Jmxlake, spark: SparkSession, lake: Path
+):
+    asked = {"week": small_fleet.ISO_WEEK, "client": "/".join(small_fleet.HOSTILE)}
+    catalog, bronze = BRONZE.split(".")
+    named = {"catalog": catalog, "bronze": bronze, "schema": GOLD.split(".")[1]}
+    shown = rolled_up.notebooks({**asked, **named}, *NOTEBOOKS)
+    local = notebooks.registered(spark, lake, "beside_bronze", "beside_gold")
+    for path in NOTEBOOKS:
+        pages = shown[path.stem]
+        assert len(pages) == 2
+        assert "This cell has nothing to show" not in pages[0] + pages[1]
+        if path.stem not in TELL_WHEN:
+            assert pages == notebooks.cells(str(path), spark, {**asked, **local})
 
 
 def test_the_catalog_tells_what_tables_and_columns_hold(rolled_up: Jmxlake):

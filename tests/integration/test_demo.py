@@ -6,14 +6,12 @@ The demo runs once, as a person would run it; every test compares one part of it
 from __future__ import annotations
 
 import json
-import runpy
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -23,6 +21,7 @@ from deltalake import DeltaTable
 from demo.agents import INTERVALS, WINDOW
 from lakehouse import slo
 from lakehouse.grains import parse_window
+from tests.notebooks import cells, registered
 from tests.oracle import decoded, duck, gold
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 _SECONDS = 600
 _WINDOW_US = parse_window(WINDOW) * 1_000_000
+_NOTHING = "This cell has nothing to show"
 _MILLIONTHS = 1e-3  # gold's sums are made of rows in millionths, some hundreds of them
 
 
@@ -262,21 +262,16 @@ def test_nothing_was_rejected(report: Any) -> None:
     assert report["rejected"] == 0
 
 
-def test_the_notebook_shows_the_page_of_the_week(
-    demo: Path, report: Any, spark: SparkSession
-) -> None:
-    """The notebook runs unchanged; the platform's names are given to it as the platform would."""
+def test_the_notebooks_show_the_week(demo: Path, report: Any, spark: SparkSession) -> None:
+    """They run unchanged; the platform's names are given to them as the platform would."""
     week = "{}-W{:02}".format(*instant(report["from"]).isocalendar()[:2])
-    given = {"lake": f"{demo}/lake", "gold": "", "week": week, "cluster": ""}
-    widgets = SimpleNamespace(text=lambda *_: None, get=given.__getitem__)
-    shown: list[str] = []
-    runpy.run_path(
-        str(Path(__file__).parents[2] / "dashboards" / "weekly_sla.py"),
-        init_globals={
-            "spark": spark,
-            "dbutils": SimpleNamespace(widgets=widgets),
-            "displayHTML": shown.append,
-        },
-    )
-    assert len(shown) == 1
-    assert "orders" in shown[0]
+    named = registered(spark, demo / "lake", "demo_bronze", "demo_gold")
+    throttled = next(one for one in report["throttling"]["clients"] if one["client_id"])
+    user, client = throttled["user"], throttled["client_id"]
+    given = {**named, "week": week, "client": f"{user}/{client}" if user else f"client:{client}"}
+    folder = Path(__file__).parents[2] / "dashboards"
+    shown = {one.stem: cells(str(one), spark, given) for one in folder.glob("*.py")}
+    assert len(shown) == 8
+    assert not [name for name, pages in shown.items() if _NOTHING in "".join(pages)]
+    assert "orders" in shown["weekly_sla"][0]
+    assert client in shown["client_story"][0]

@@ -10,6 +10,8 @@ import click
 import pytest
 
 from lakehouse.cli import main
+from lakehouse.notebooks.widgets import LABELS as ASKED
+from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 
 if TYPE_CHECKING:
@@ -126,6 +128,24 @@ def test_the_wheel_brings_what_the_platform_has_not_and_no_spark() -> None:
             else:
                 (environment,) = job["environments"]
                 assert environment["spec"]["dependencies"] == ["./dist/*.whl[databricks]"]
+
+
+def test_the_dashboard_is_there_with_a_warehouse_and_asks_gold_as_who_looks() -> None:
+    (one,) = TOLD["resources"]["dashboards"].values()
+    place = ROOT / "deploy/databricks" / one["file_path"]
+    assert place.resolve() == FILE
+    assert one["display_name"]
+    assert one["warehouse_id"] == "${var.warehouse_id}"
+    assert one["dataset_catalog"] == "${var.catalog}"
+    assert one["dataset_schema"] == "${resources.schemas.gold.name}"
+    assert one["embed_credentials"] is False
+    assert any(FILE.is_relative_to((ROOT / each).resolve()) for each in TOLD["sync"]["paths"])
+
+
+def test_notebooks_ask_for_the_schemas_that_the_bundle_makes() -> None:
+    variables = TOLD["variables"]
+    assert ASKED["bronze"][0] == variables["bronze_schema"]["default"]
+    assert ASKED["schema"][0] == variables["gold_schema"]["default"]
 
 
 def test_nobody_may_write_bronze_and_readers_only_read() -> None:

@@ -1,0 +1,34 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # What was read back from the remote store?
+# MAGIC KIP-1002: consumers that are far behind read from the remote store, which costs round
+# MAGIC trips for records and for indexes.
+
+# COMMAND ----------
+
+from lakehouse.notebooks import Notebook
+
+notebook = Notebook(spark, dbutils.widgets)
+displayHTML(notebook.question("remote-reads"))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC What was read by day. The widgets fill in `:topics` (the table's name), `:cluster`,
+# MAGIC `:start` and `:end`, as values and never as text. A null is told as not known.
+
+# COMMAND ----------
+
+displayHTML(
+    notebook.sql("""
+    SELECT topic, date(`window`) AS day,
+           max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests,
+           max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') AS bytes,
+           max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors
+    FROM IDENTIFIER(:topics)
+    WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+      AND metric LIKE 'kafka.topic.remote_fetch.%'
+    GROUP BY topic, day
+    ORDER BY bytes DESC NULLS FIRST, topic, day
+""")
+)

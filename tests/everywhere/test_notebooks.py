@@ -1,0 +1,174 @@
+"""Every notebook as it stands, over a lake of names with something of everything in it."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import periods, tables
+from lakehouse.notebooks.answers import ANCHORS, answer
+from lakehouse.notebooks.widgets import asked
+from tests import gold_builder
+from tests.everywhere import small_fleet
+from tests.lake_builder import CLUSTER, Batch
+from tests.notebooks import FakeWidgets, cells, registered
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakehouse.notebooks.opened import Opened
+
+pytestmark = pytest.mark.spark
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
+NAMES = [one.stem for one in NOTEBOOKS]
+CLIENT = "/".join(small_fleet.HOSTILE)
+NOTHING, NO_ROWS = "This cell has nothing to show", "No such rows"
+MARKUP = "<script>alert(1)</script>"
+NOBODY = "<b>nobody's</b>"
+SECTIONS = {
+    "min-isr": "min_isr",
+    "throttling": "throttling",
+    "tier-lag": "tier_lag",
+    "lost": "lost_before_read",
+    "remote-reads": "remote_reads",
+}
+
+
+def shown(name: str, spark: SparkSession, values: dict[str, str]) -> list[str]:
+    (path,) = (one for one in NOTEBOOKS if one.stem == name)
+    return cells(str(path), spark, values)
+
+
+def heading(page: str) -> str:
+    return html.unescape(re.findall(r"<h1>(.*?)</h1>", page)[0])
+
+
+def trouble(page: str) -> str:
+    assert heading(page) == NOTHING
+    return html.unescape(re.findall(r'role="alert">(.*?)</p>', page)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cell_shows_what_is_there(
+    name: str, spark: SparkSession, published: dict[str, str]
+) -> None:
+    pages = shown(name, spark, {**published, "client": CLIENT})
+    assert len(pages) == 2
+    assert not {NOTHING, NO_ROWS} & {heading(page) for page in pages}
+    assert all(MARKUP not in page for page in pages)
+    assert all("<td" in page or "<pre" in page for page in pages)
+
+
+@pytest.mark.parametrize("name", ["throttling", "weekly_sla", "client_story"])
+def test_a_hostile_client_is_told_as_text(
+    name: str, spark: SparkSession, published: dict[str, str]
+) -> None:
+    first = shown(name, spark, {**published, "client": CLIENT})[0]
+    assert MARKUP not in first
+    assert html.escape(MARKUP) in first
+    assert "o&#39;hara" in first
+
+
+def test_sql_finds_the_client_whatever_its_name_holds(
+    spark: SparkSession, published: dict[str, str]
+) -> None:
+    hours = shown("client_story", spark, {**published, "client": CLIENT})[1]
+    assert heading(hours) == "The same by SQL"
+    assert hours.count("kafka.client.produce.throttle_time") == 2
+    other = shown("client_story", spark, {**published, "client": "u-1' OR 'a' = 'a"})[1]
+    assert heading(other) == NO_ROWS
+
+
+@pytest.mark.parametrize("anchor", ANCHORS)
+def test_a_question_is_answered_as_the_report_does(
+    anchor: str, week: Opened, report: dict[str, Any]
+) -> None:
+    told = answer(week, anchor)
+    name = SECTIONS[anchor]
+    assert told[name] == report[name] != {}
+    assert told["coverage"] == report["coverage"]
+    assert told["timelines"] == report["timelines"]
+    mine = {one["objective"] for one in told["verdicts"]}
+    assert told["verdicts"] == [one for one in report["verdicts"] if one["objective"] in mine]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_week_without_data_is_not_known_and_not_zero(
+    name: str, spark: SparkSession, published: dict[str, str]
+) -> None:
+    first, second = shown(name, spark, {**published, "week": "2026-W30", "client": "u-1"})
+    assert heading(second) == NO_ROWS
+    assert "That is not zero" in second
+    if name not in ("tour", "client_story"):  # these tell of all time, and of one client
+        assert re.search("Not known|[Nn]obody looked|Nothing was seen", first)
+    if name == "client_story":
+        assert "in which it did not exist" in first
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"week": "' OR 1=1 --"}, "write an ISO week such as 2026-W47"),
+        ({"week": MARKUP}, f'week "{MARKUP}"'),
+        ({"week": "2026-W99"}, "write an ISO week"),
+        ({"cluster": MARKUP}, f"it has these clusters: {CLUSTER}"),
+        ({"catalog": "x` UNION SELECT 1 --"}, "in the widget catalog"),
+        ({"schema": f"'{MARKUP}"}, "in the widget schema"),
+        ({"bronze": ""}, "nothing: this can be no name"),
+        ({"schema": "nowhere"}, "run jmxlake rollup first"),
+        ({"catalog": "nowhere"}, "Spark refused"),
+    ],
+)
+def test_a_wrong_widget_is_told_in_every_cell(
+    values: dict[str, str], said: str, spark: SparkSession, published: dict[str, str]
+) -> None:
+    for page in shown("min_isr", spark, {**published, **values}):
+        assert said.replace('"', "'") in trouble(page).replace('"', "'")
+        assert MARKUP not in page
+
+
+@pytest.mark.parametrize(("client", "said"), [("", "write a name"), (NOBODY, "of this name")])
+def test_a_story_needs_a_client_that_there_is(
+    client: str, said: str, spark: SparkSession, published: dict[str, str]
+) -> None:
+    first, second = shown("client_story", spark, {**published, "client": client})
+    assert said in trouble(first)
+    assert heading(second) == NO_ROWS
+    assert "<b>nobody" not in first + second
+
+
+def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path) -> None:
+    Batch().commit(tmp_path)
+    values = registered(spark, tmp_path, "empty_bronze", "empty_gold")
+    every = [shown(name, spark, values) for name in NAMES]
+    assert all("run jmxlake rollup first" in trouble(page) for pages in every for page in pages)
+
+    for table in tables.GOLD:
+        gold_builder.put(tmp_path, table)
+    values = registered(spark, tmp_path, "empty_bronze_2", "empty_gold_2")
+    every = [shown(name, spark, values) for name in NAMES]
+    assert all("nothing is rolled up" in trouble(page) for pages in every for page in pages)
+
+    at = periods.instant(0)
+    progress: dict[str, Any] = dict.fromkeys(tables.PROGRESS.column_names, 0)
+    progress |= {"at": at, "committed": at, "window_seconds": 300, "how": "whole", "runs_id": "x"}
+    gold_builder.put(tmp_path, tables.PROGRESS, progress)
+    every = [shown(name, spark, values) for name in NAMES]
+    assert all("nothing was seen there yet" in trouble(page) for pages in every for page in pages)
+
+
+def test_who_may_not_read_bronze_sees_gold_in_the_tour(
+    spark: SparkSession, published: dict[str, str]
+) -> None:
+    first = shown("tour", spark, {**published, "bronze": "nowhere"})[0]
+    assert "there is no such table" in first
+    assert "bronze/runs" in first
+    lake = asked(FakeWidgets(published), {}).lake
+    number = lakes.read(spark, lake, tables.TOPICS).count()
+    assert f"{number:,}" in first

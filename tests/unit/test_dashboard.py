@@ -1,0 +1,154 @@
+"""The AI/BI dashboard: what a workspace would only say when somebody looks at it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import combinations
+
+import pytest
+
+from lakehouse import tables
+from tests.dashboard import COLUMNS_WIDE, Dataset, Widget, datasets, read, widgets
+
+TOLD = read()
+DATASETS = datasets(TOLD)
+WIDGETS = widgets(TOLD)
+DRAWN = [one for one in WIDGETS if one.spec]
+PARAMETERS = {"week": "(last)", "cluster": "(all)"}
+VERSIONS = {"counter": 2, "table": 1, "bar": 3, "line": 3, "filter-single-select": 2}
+"""What Databricks' own exports give each kind of widget."""
+BACKQUOTED = re.compile(r"`([^`]+)`")
+
+
+def named(one: Widget | Dataset) -> str:
+    return one.name
+
+
+def test_names_are_unique() -> None:
+    names = [
+        *(one["name"] for one in TOLD["datasets"]),
+        *(one["name"] for one in TOLD["pages"]),
+        *(one.name for one in WIDGETS),
+    ]
+    assert [name for name, times in Counter(names).items() if times > 1] == []
+    titles = [page["displayName"] for page in TOLD["pages"]]
+    assert len(set(titles)) == len(titles)
+
+
+def test_there_is_a_page_for_verdicts_each_question_and_coverage() -> None:
+    assert [page["displayName"] for page in TOLD["pages"]] == [
+        "Verdicts",
+        "Min ISR",
+        "Throttling",
+        "Tier lag",
+        "Lost before read",
+        "Remote reads",
+        "Coverage",
+        "Filters",
+    ]
+    kinds = [page["pageType"] for page in TOLD["pages"]]
+    assert kinds == ["PAGE_TYPE_CANVAS"] * 7 + ["PAGE_TYPE_GLOBAL_FILTERS"]
+
+
+@pytest.mark.parametrize("page", TOLD["pages"], ids=lambda page: page["name"])
+def test_widgets_fit_the_grid_side_by_side(page: dict[str, object]) -> None:
+    assert "layoutVersion" not in page  # of another grid, twelve columns wide
+    wide = 1 if page["pageType"] == "PAGE_TYPE_GLOBAL_FILTERS" else COLUMNS_WIDE
+    mine = [one for one in WIDGETS if one.page == page["name"]]
+    taken = {}
+    for one in mine:
+        x, y, width, height = (one.position[key] for key in ("x", "y", "width", "height"))
+        assert min(x, y) >= 0
+        assert min(width, height) >= 1
+        assert x + width <= wide, one.name
+        cells = {(column, row) for column in range(x, x + width) for row in range(y, y + height)}
+        taken[one.name] = cells
+    for one, other in combinations(taken, 2):
+        assert not taken[one] & taken[other], (one, other)
+    every = set().union(*taken.values())
+    bottom = max(row for _, row in every) + 1
+    assert len(every) == wide * bottom, "there is a hole in the page"
+
+
+@pytest.mark.parametrize("widget", DRAWN, ids=named)
+def test_fields_are_columns_of_the_dataset(widget: Widget) -> None:
+    assert widget.spec["version"] == VERSIONS[widget.spec["widgetType"]]
+    assert widget.spec["frame"]["showTitle"]
+    assert widget.spec["frame"]["title"]
+    for query in widget.queries.values():
+        columns = DATASETS[query["datasetName"]].columns
+        for field in query.get("fields", ()):
+            assert set(BACKQUOTED.findall(field["expression"])) <= set(columns), field
+    encoded = list(widget.encoded())
+    assert encoded
+    for one in encoded:
+        query = widget.queries[one.get("queryName", "main_query")]
+        of_query = {field["name"] for field in query.get("fields", ())}
+        of_query |= {each["name"] for each in query.get("parameters", ())}
+        assert one.get("fieldName", one.get("parameterName")) in of_query, one
+    drawn = {one["fieldName"] for one in encoded if "fieldName" in one}
+    asked = {f["name"] for query in widget.queries.values() for f in query.get("fields", ())}
+    assert drawn == asked, "what is asked for and not drawn costs and shows nothing"
+
+
+def test_every_dataset_is_shown() -> None:
+    used = {query["datasetName"] for one in WIDGETS for query in one.queries.values()}
+    assert used == set(DATASETS)
+
+
+@pytest.mark.parametrize("dataset", DATASETS.values(), ids=named)
+def test_parameters_are_declared_used_and_bound_to_a_filter(dataset: Dataset) -> None:
+    assert dataset.markers == set(dataset.parameters)
+    assert dataset.parameters.items() <= PARAMETERS.items()
+    bound = {
+        (query["datasetName"], each["keyword"])
+        for one in WIDGETS
+        for query in one.queries.values()
+        for each in query.get("parameters", ())
+    }
+    assert {(dataset.name, name) for name in dataset.parameters} <= bound
+
+
+def test_filters_choose_among_what_there_is_and_begin_as_the_parameters_do() -> None:
+    filters = [one for one in WIDGETS if one.page == "filters_page"]
+    begun = {}
+    for one in filters:
+        (field,) = (each for each in one.encoded() if "fieldName" in each)
+        (value,) = one.spec["selection"]["defaultSelection"]["values"]["values"]
+        begun[field["fieldName"]] = value["value"]
+        assert f"'{value['value']}'" in DATASETS[one.queries[field["queryName"]]["datasetName"]].sql
+        assert one.spec["disallowAll"]
+    assert begun == PARAMETERS
+
+
+@pytest.mark.parametrize("dataset", DATASETS.values(), ids=named)
+def test_sql_reads_gold_and_names_no_catalog(dataset: Dataset) -> None:
+    made = set(re.findall(r"(\w+) AS \(\n", dataset.sql))
+    plain = re.sub(r"extract\([^)]*\)", "", dataset.sql)
+    read_ = set(re.findall(r"(?:FROM|JOIN) ([\w.`]+)", plain))
+    of_gold = {table.name for table in tables.GOLD}
+    assert read_ - made <= of_gold
+    assert read_ & of_gold
+    assert not re.search(r"\b(INSERT|DELETE|DROP|UPDATE|MERGE|CREATE)\b", dataset.sql)
+
+
+@pytest.mark.parametrize("widget", DRAWN, ids=named)
+def test_no_cell_is_markup_and_no_empty_figure_becomes_zero(widget: Widget) -> None:
+    for one in widget.encoded():
+        if widget.spec["widgetType"] == "table":
+            assert one["allowHTML"] is False
+            assert one["highlightLinks"] is False
+        assert "default" not in one
+    if widget.spec["widgetType"] == "table":
+        assert widget.spec["allowHTMLByDefault"] is False
+
+
+@pytest.mark.parametrize("dataset", DATASETS.values(), ids=named)
+def test_zero_stands_only_where_somebody_looked(dataset: Dataset) -> None:
+    """A zero of ours is the alternative of a null, under a condition that somebody looked."""
+    for zero in re.finditer(r"(?:THEN|ELSE|,) 0\b(?!\.)", dataset.sql):
+        before = dataset.sql[: zero.end()]
+        looked = r"CASE WHEN (seen\.us > 0|promised\.attainment IS NOT NULL) THEN 0$"
+        assert re.search(looked, before), before[-80:]
+    assert not re.search(r"(?i)\b(ifnull|nvl|zeroifnull)\b", dataset.sql)
