@@ -179,7 +179,8 @@ def day_and_time(instant: str | None) -> str:
         return NOT_KNOWN
     moment = local(parse(instant))
     clock = f"{moment:%H:%M:%S}{_which(moment)}"
-    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", clock))
+    day = _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}"))
+    return f"{day} {clock}"  # in a narrow column the clock stands below the day
 
 
 def _which(moment: datetime) -> str:
