@@ -59,7 +59,7 @@ _RESTATED: Final = Draft(
         Column("Objective", text(lambda row: words.line(row.get("title") or "")), numeric=False),
         Column(
             "Stated",
-            text(lambda row: words.day_and_time((row.get("before") or {}).get("stated_at"))),
+            text(lambda row: words.day_above_time((row.get("before") or {}).get("stated_at"))),
             numeric=False,
         ),
         _share("before"),

@@ -179,8 +179,12 @@ def day_and_time(instant: str | None) -> str:
         return NOT_KNOWN
     moment = local(parse(instant))
     clock = f"{moment:%H:%M:%S}{_which(moment)}"
-    day = _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}"))
-    return f"{day} {clock}"  # in a narrow column the clock stands below the day
+    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", clock))
+
+
+def day_above_time(instant: str | None) -> str:
+    """The same for a narrow column, where a line may end between the day and the clock."""
+    return day_and_time(instant).replace(_TIE, " ", 3).replace(" ", _TIE, 2)
 
 
 def _which(moment: datetime) -> str:

@@ -189,3 +189,13 @@ def test_names_of_racks_and_reasons_are_text():
     assert "<i>a</i>" not in html
     assert "\u202e" not in html
     assert sample_facts.EVIL[0] not in html
+
+
+def test_an_incident_in_planned_maintenance_is_listed_and_called_so():
+    facts = planned()
+    told = [row[2] for row in rows(section(facts, "happened"))]
+    assert told == ["under minimum, in planned maintenance"] * 3 + ["no leader"], "single was not"
+    facts["objectives"][0]["subjects"][0]["maintenance"] = [
+        {"start": "2026-11-21T06:03:30Z", "end": "2026-11-21T06:05:00Z", "reason": ""}
+    ]
+    assert [row[2] for row in rows(section(facts, "happened"))][:3] == ["under minimum"] * 3
