@@ -5,7 +5,6 @@ Each is drawn twice, for wide and for narrow screens, so that its letters stay r
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -14,19 +13,17 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup
 
-from lakehouse.report import words
+from lakehouse.report import layers, words
+from lakehouse.report.marks import NONE
 from lakehouse.report.svg import COLOURS, tidy
-from lakehouse.report.ticks import ticks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
     from lakehouse.report.incidents import Bar, Paint
+    from lakehouse.report.layers import Drawing
+    from lakehouse.report.marks import Marks
     from lakehouse.report.spans import Known, Span, Spans
-
-Drawing = Any
-"""An altair chart: its methods are decorated in a way that loses their types."""
 
 _WIDTHS: Final = {"wide": 760, "narrow": 330}
 _FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -45,12 +42,12 @@ class Chart:
     drawings: tuple[Markup, ...] = ()
 
 
-def timeline(figure: Spans, title: str) -> Chart:
+def timeline(figure: Spans, title: str, marks: Marks = NONE) -> Chart:
     """One figure over the period; where it is not known it is hatched, never drawn as zero."""
     caption = f"{title}: {figure.summary}"
     if not is_drawn(figure):
         return Chart(caption)
-    return Chart(caption, _both(lambda width: timeline_svg(figure, width)))
+    return Chart(caption + marks.said, _both(lambda width: timeline_svg(figure, width, marks)))
 
 
 def is_drawn(figure: Spans) -> bool:
@@ -58,20 +55,20 @@ def is_drawn(figure: Spans) -> bool:
     return bool(figure.known) and not figure.is_flat_zero
 
 
-def timeline_svg(figure: Spans, width: int) -> str:
+def timeline_svg(figure: Spans, width: int, marks: Marks = NONE) -> str:
     """A timeline as Vega draws it, in ``COLOURS``."""
     scaled, unit = figure.scaled()
-    return _svg(_timeline(scaled, unit, width))
+    return _svg(_timeline(scaled, unit, width, marks))
 
 
-def incidents(bars: Sequence[Bar], within: Span) -> tuple[Markup, ...]:
+def incidents(bars: Sequence[Bar], within: Span, marks: Marks = NONE) -> tuple[Markup, ...]:
     """The incidents of the period, one lane each topic or source; nothing where there are none."""
-    return _both(lambda width: incidents_svg(bars, within, width)) if bars else ()
+    return _both(lambda width: incidents_svg(bars, within, width, marks)) if bars else ()
 
 
-def incidents_svg(bars: Sequence[Bar], within: Span, width: int) -> str:
+def incidents_svg(bars: Sequence[Bar], within: Span, width: int, marks: Marks = NONE) -> str:
     """The incidents as Vega draws them, in ``COLOURS``."""
-    return _svg(_incidents(bars, within, width))
+    return _svg(_incidents(bars, within, width, marks))
 
 
 def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
@@ -100,9 +97,9 @@ def _style(chart: Drawing) -> Drawing:
     )
 
 
-def _timeline(figure: Spans, unit: str, width: int) -> Drawing:
+def _timeline(figure: Spans, unit: str, width: int, marks: Marks) -> Drawing:
     figure = figure.coarser(width // _PIXELS)
-    time = _time_axis(figure.within, width)
+    time = layers.time_axis(figure.within, width)
     share = unit == "%"
     scale = alt.Scale(domain=[0, 100 if share else figure.highest or 1], nice=not share)
     value = alt.Y(
@@ -112,11 +109,14 @@ def _timeline(figure: Spans, unit: str, width: int) -> Drawing:
     band = base.mark_area(interpolate="step-after", color=COLOURS["band"])
     area = base.mark_area(interpolate="step-after", color=COLOURS["accent"], fillOpacity=0.18)
     line = base.mark_line(interpolate="step-after", color=COLOURS["accent"], strokeWidth=1.5)
-    layers = [_unknown(figure.unknown, time), area.encode(y=value), line.encode(y=value)]
+    drawn = [layers.spans(figure.unknown, time, "unknown")]
     if any(span.values[1] != span.values[2] for span in figure.known):
         low = alt.Y("low:Q", scale=scale, title=None)
-        layers.insert(1, band.encode(y=low, y2="high:Q"))
-    return alt.layer(*layers).properties(width=width, height=110)
+        drawn.append(band.encode(y=low, y2="high:Q"))
+    drawn += [area.encode(y=value), line.encode(y=value)]
+    drawn = [*layers.planned(marks, time), *drawn]
+    drawn += layers.marked(marks, time, figure.within, width)
+    return alt.layer(*drawn).properties(width=width, height=110)
 
 
 def _value_axis(unit: str, highest: float) -> alt.Axis:
@@ -139,37 +139,12 @@ def _steps(known: Sequence[Known]) -> list[dict[str, Any]]:
     for span in known:
         run += reached is not None and span.start > reached
         values = dict(zip(("value", "low", "high"), span.values, strict=True)) | {"run": run}
-        rows.extend({"at": _epoch_ms(instant), **values} for instant in (span.start, span.end))
+        rows.extend({"at": layers.epoch_ms(at), **values} for at in (span.start, span.end))
         reached = span.end
     return rows
 
 
-def _unknown(spans: Sequence[Span], time: alt.X) -> Drawing:
-    rows = [{"at": _epoch_ms(start), "until": _epoch_ms(end)} for start, end in spans]
-    marks = alt.Chart(alt.InlineData(values=rows)).mark_rect(color=COLOURS["unknown"])
-    return marks.encode(x=time, x2="until:T")
-
-
-def _time_axis(within: Span, width: int) -> alt.X:
-    most = 5 if width < 500 else 9
-    ticks = ticks_of(within, most)
-    # Vega knows UTC and the time zone of its own process alone: so the words are ours.
-    labels = json.dumps({str(_epoch_ms(tick)): label for tick, label in ticks})
-    axis = alt.Axis(
-        values=[_epoch_ms(tick) for tick, _ in ticks],
-        labelExpr=f"{labels}[toString(toNumber(datum.value))]",
-        grid=False,
-        labelOverlap=True,
-    )
-    scale = alt.Scale(type="utc", domain=[_epoch_ms(instant) for instant in within])
-    return alt.X("at:T", title=None, scale=scale, axis=axis)
-
-
-def _epoch_ms(instant: datetime) -> int:
-    return round(instant.timestamp() * 1000)
-
-
-def _incidents(bars: Sequence[Bar], within: Span, width: int) -> Drawing:
+def _incidents(bars: Sequence[Bar], within: Span, width: int, marks: Marks) -> Drawing:
     lanes = list(dict.fromkeys(bar.lane for bar in bars))
     label = 170 if width > 500 else 96
     lane = alt.Y(
@@ -181,18 +156,23 @@ def _incidents(bars: Sequence[Bar], within: Span, width: int) -> Drawing:
             labelLimit=label, minExtent=label - 40, domain=False, ticks=False, grid=False
         ),
     )
-    time = _time_axis(within, width)
-    layers = [
+    time = layers.time_axis(within, width)
+    drawn = layers.planned(marks, time)
+    drawn += [
         _bars([bar for bar in bars if bar.paint == paint], paint).encode(
             x=time, x2="until:T", y=lane
         )
         for paint in _PAINTS
     ]
-    return alt.layer(*layers).properties(width=width - label, height=alt.Step(26))
+    drawn += layers.marked(marks, time, within, width - label)
+    return alt.layer(*drawn).properties(width=width - label, height=alt.Step(26))
 
 
 def _bars(bars: Sequence[Bar], paint: Paint) -> Drawing:
-    rows = [{"at": _epoch_ms(b.start), "until": _epoch_ms(b.end), "lane": b.lane} for b in bars]
+    rows = [
+        {"at": layers.epoch_ms(b.start), "until": layers.epoch_ms(b.end), "lane": b.lane}
+        for b in bars
+    ]
     chart = alt.Chart(alt.InlineData(values=rows))
     colour = COLOURS[paint]
     # A state is told by its height, too, not by its colour alone; a stroke keeps a short one seen.

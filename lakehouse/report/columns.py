@@ -47,6 +47,6 @@ def at(heading: str, key: str) -> Column:
     """An instant."""
 
     def cell(row: Row) -> Cell:
-        return Cell(text=words.day_and_time(row.get(key)), order=row.get(key))
+        return Cell(text=words.day_above_time(row.get(key)), order=row.get(key))
 
     return Column(heading, cell, numeric=False)

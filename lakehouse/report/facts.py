@@ -161,6 +161,7 @@ def facts(
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
         "trends": trends(gold, objectives, known, micros(generated)),
+        "racks": gold.racks(),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],
         "rejected": gold.rejected(),
         "detection_floor_us": max(floors, default=None),

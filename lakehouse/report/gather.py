@@ -15,7 +15,7 @@ from lakehouse.aside import BEYOND
 from lakehouse.changes import is_misdated
 from lakehouse.errors import TableNotFoundError
 from lakehouse.lake import Lake
-from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
+from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.periods import Period, instant, micros
 from lakehouse.pieces import quoted
 from lakehouse.session import compiled
@@ -185,6 +185,18 @@ class Gold:
         return _rows(
             _in_micros(rows).select("source", "family", "start", "end", "outcome", "error")
         )
+
+    def racks(self) -> list[Row]:
+        """The rack of each broker that has one, as it was told last: ``source`` and ``rack``.
+
+        Gold keeps no labels, so this is bronze's: the brokers' topology, told by two of them.
+        """
+        told = self.bronze(tables.RUNS).where(F.col("metric") == NODE_FENCED)
+        label = {name: F.col("labels")[name] for name in ("node", "rack")}
+        last = told.groupBy(label["node"].alias("source")).agg(
+            F.max_by(label["rack"], "end").alias("rack")
+        )
+        return _rows(last.dropna().orderBy("source"))
 
     def events(self) -> list[Row]:
         """What the agents noticed, oldest first."""

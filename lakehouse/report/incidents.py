@@ -35,12 +35,38 @@ class Bar:
 
 
 def incidents(facts: Mapping[str, Any]) -> list[Row]:
-    """Every incident of every partition, with its topic and partition."""
+    """Every incident of every partition, with its topic and partition.
+
+    One that maintenance was planned for, at least in part, is ``planned``.
+    """
+    planned = _planned(facts)
     return [
-        {**{key: row.get(key) for key in _OF_PARTITION if key in row}, **incident}
+        {
+            **{key: row.get(key) for key in _OF_PARTITION if key in row},
+            **incident,
+            "planned": any(_overlap(incident, one) for one in planned.get(row.get("topic"), ())),
+        }
         for row in (facts.get("min_isr") or {}).get("partitions") or ()
         for incident in row.get("incidents") or ()
     ]
+
+
+def _planned(facts: Mapping[str, Any]) -> dict[Any, list[Row]]:
+    """Planned maintenance by topic, as the objectives' subjects have it."""
+    return {
+        one["topic"]: list(one["maintenance"])
+        for objective in facts.get("objectives") or ()
+        for one in objective.get("subjects") or ()
+        if one.get("maintenance") and one.get("topic") is not None
+    }
+
+
+def _overlap(incident: Row, window: Row) -> bool:
+    if incident.get("start") is None or incident.get("end") is None:
+        return False
+    start, end = _instants(incident)
+    since, until = _instants(window)
+    return start < until and end > since
 
 
 def gaps(facts: Mapping[str, Any]) -> list[Row]:

@@ -17,6 +17,9 @@ WORST: Final = 20
 MORE: Final = 60
 """A page of a fleet stays below 1.5 MB; what is beyond stands in the JSON report."""
 
+FEW: Final = 8
+"""Rows of each list between the verdicts and the questions: the questions stay near."""
+
 TEAM: Final = "team"
 """The key of rows that are somebody's; a list with such rows has a column of it."""
 
@@ -68,9 +71,10 @@ class Listing:
         """How many rows there are in all."""
         return len(self.worst) + len(self.more) + self.omitted
 
-    def brief(self) -> Listing:
-        """The same without the rows behind "show more": what is beside the five questions."""
-        return replace(self, more=(), omitted=self.omitted + len(self.more))
+    def brief(self, most: int = WORST) -> Listing:
+        """The worst rows alone, ``most`` of them: what is beside the five questions."""
+        shown = self.worst[:most]
+        return replace(self, worst=shown, more=(), omitted=self.total - len(shown))
 
     @property
     def summary(self) -> str:

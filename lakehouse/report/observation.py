@@ -25,13 +25,18 @@ def share(row: Row) -> Figure:
     return figures.plain(percent, said)
 
 
+def seen_column() -> Column:
+    """How much of the expected time was seen, as a column."""
+    return Column("Seen", figure(share))
+
+
 SOURCES: Final = Draft(
     "Who was read, and how much of the time",
     "source",
     (
         columns.one("Source", "source"),
         columns.one("Family", "family"),
-        Column("Seen", figure(share)),
+        seen_column(),
         columns.plain("Not seen", "unknown_us", columns.span_us),
         columns.plain("Read every", "interval_us", columns.span_us),
         Column("Readings", text(_outcomes), numeric=False),

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import zones
 from lakehouse.report import (
     assets,
+    burn_section,
     business_section,
     charts,
     figures,
     hygiene_section,
     incidents,
+    maintenance_section,
+    marks,
     observation,
     owner_section,
+    rack_section,
     restated_section,
     tables,
     trend,
@@ -40,14 +44,21 @@ SHORT: Final = {
 """What the list of sections calls each question."""
 
 
-EXTRAS: Final = (
+CHANGED: Final = (
     restated_section.section,
+    burn_section.section,
+    maintenance_section.section,
     trend.section,
+)
+"""Sections that say how to take the verdicts, and what changed: they stand before the questions."""
+
+EXTRAS: Final = (
     business_section.section,
     owner_section.section,
+    rack_section.section,
     hygiene_section.section,
 )
-"""Sections that are there only where the facts have them, in the order of the page."""
+"""Sections beside the five questions. Of both, only those are there that the facts have."""
 
 
 def render(facts: Mapping[str, Any]) -> str:
@@ -67,6 +78,7 @@ def _rendered(facts: Mapping[str, Any]) -> str:
         headline=headline(facts),
         verdicts=verdicts(facts),
         questions=[_question(one, facts) for one in questions(facts)],
+        changed=[one for section in CHANGED if (one := section(facts)) is not None],
         extras=[one for section in EXTRAS if (one := section(facts)) is not None],
         coverage=coverage_of(facts),
         events=observation.EVENTS.of(facts.get("events") or ()),
@@ -135,7 +147,8 @@ def _charts(facts: Mapping[str, Any], name: str, title: str, within: Span) -> li
         figure = spans(one.get("points") or (), within, str(one.get("unit") or ""))
         drawn.append((figure, titled(title, one.get("subject"))))
     drawn.sort(key=lambda pair: pair[0].highest, reverse=True)
-    return [charts.timeline(figure, heading) for figure, heading in drawn[:_DRAWN]]
+    marked = marks.marks(facts, within).of_chart(name)
+    return [charts.timeline(figure, heading, marked) for figure, heading in drawn[:_DRAWN]]
 
 
 def titled(title: str, subject: object) -> str:
@@ -148,12 +161,15 @@ def _happened(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     found = incidents.incidents(facts)
     topics = len({row["topic"] for row in found})
     drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
+    marked = marks.marks(facts, within)
     return {
         "incidents": tables.INCIDENTS.of(found),
-        "incident_drawings": charts.incidents(incidents.bars(facts, within), within),
+        "incident_drawings": charts.incidents(incidents.bars(facts, within), within, marked),
         "incident_caption": (
             f"{words.plural(len(found), 'incident')} of {words.plural(topics, 'topic')}{drawn}."
         ),
+        "marked": marked.counted,
+        "is_planned": bool(marked.planned),
     }
 
 

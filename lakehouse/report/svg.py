@@ -18,6 +18,8 @@ COLOURS: Final = {
     "under": "#0000a7",
     "leaderless": "#0000a8",
     "edge": "#0000a9",
+    "event": "#0000b1",
+    "planned": "#0000b2",
 }
 """Stand-ins that a chart draws with; the page's style gives each its colour, light and dark."""
 

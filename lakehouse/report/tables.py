@@ -61,13 +61,19 @@ PARTITIONS: Final = Draft(
     badness=lambda row: figures.badness(row, "under", "leaderless"),
 )
 
+
+def _what(row: Row) -> str:
+    said = _INCIDENTS.get(str(row.get("kind")), "")
+    return f"{said}, in planned maintenance" if row.get("planned") else said
+
+
 INCIDENTS: Final = Draft(
     "Incidents",
     "incident",
     (
         columns.at("Began", "start"),
         Column("Lasted", figure(figures.incident_length)),
-        Column("What", text(lambda row: _INCIDENTS.get(str(row.get("kind")), "")), numeric=False),
+        Column("What", text(_what), numeric=False),
         columns.subject("Partition", "topic", "partition"),
         Column(
             "Told by",

@@ -10,7 +10,7 @@ from lakehouse.report import columns, figures, words
 from lakehouse.report.charts import Chart, timeline
 from lakehouse.report.extra import Extra
 from lakehouse.report.figures import Figure
-from lakehouse.report.listing import Cell, Column, Draft, figure, text
+from lakehouse.report.listing import FEW, Cell, Column, Draft, figure, text
 from lakehouse.report.spans import Known, Spans
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
         "Trends",
         "Is it getting better or worse?",
         (_sentence(trends, rows),),
-        listings=(_SUBJECTS.of(rows).brief(), _LAGS.of(drains).brief()),
+        listings=(_SUBJECTS.of(rows).brief(FEW), _LAGS.of(drains).brief(FEW)),
         charts=tuple(_chart(row, trends["weeks"]) for row in rows[:_DRAWN]),
     )
 

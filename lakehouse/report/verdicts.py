@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import figures, words
 from lakehouse.report.figures import Figure, Name
+from lakehouse.report.findings import Finding
 from lakehouse.report.listing import Cell, Column, Draft, Listing, figure, names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lakehouse.report.figures import Row
 
@@ -46,7 +47,11 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One objective's verdict as the page and the terminal show it."""
+    """One objective's verdict as the page and the terminal show it.
+
+    Attributes:
+        aside: What the same would be without planned maintenance, and whether its budget burns.
+    """
 
     verdict: str
     title: str
@@ -57,6 +62,7 @@ class Verdict:
     attainment: Figure | None
     budget: Budget | None
     subjects: Listing | None
+    aside: Finding = ()
 
     @property
     def every(self) -> str:
@@ -120,7 +126,25 @@ def _verdict(row: Row, objective: Row) -> Verdict:
         figures.attainment(worst) if worst else None,
         budget(worst) if worst else None,
         _subjects(objective).of(subjects) if subjects else None,
+        _aside(worst, subjects) if worst else (),
     )
+
+
+def _aside(worst: Row, subjects: Sequence[Row]) -> Finding:
+    """In words: without planned maintenance, and how many budgets burn at the period's end."""
+    told: list[str | Figure] = []
+    without = worst.get("without_maintenance")
+    if without:
+        told += ["Without planned maintenance: ", figures.attainment(without)]
+        told.append(f", {WORDS.get(str(without.get('verdict')), WORDS['no_data'])}. ")
+    elif worst.get("maintenance"):
+        told.append("Without planned maintenance nothing is left to judge. ")
+    burning = sum(
+        any(pair.get("verdict") == "burning" for pair in one.get("burn") or ()) for one in subjects
+    )
+    if burning:
+        told.append(f"{words.plural(burning, 'budget')} burnt too fast at the end of the period.")
+    return tuple(told)
 
 
 def _subject(row: Row) -> tuple[Name, ...]:
@@ -157,13 +181,13 @@ def budget(row: Row) -> Budget | None:
         round(high / scale, 2),
         round(most / scale, 2),
         round(limit / scale, 2),
-        f"{figures.time(row, 'bad').text}; {left} of a budget of {words.duration(limit)}",
+        f"{figures.time(row, 'bad').text}; budget {words.duration(limit)}, {left}",
     )
 
 
 def _budget_left(left: int | None) -> str:
     if left is not None and left < 0:
-        return f"{words.duration(-left)} more than all"
+        return f"overspent by {words.duration(-left)}"
     return f"{words.duration(left)} left"
 
 
@@ -174,7 +198,7 @@ def _subjects(objective: Row) -> Draft:
         _level(objective),
         (
             Column("Subject", names(_subject), numeric=False),
-            Column("Verdict", _verdict_cell, numeric=False),
+            Column("Verdict", badge_cell, numeric=False),
             Column("Good share", figure(figures.attainment)),
             Column("Bad time", figure(lambda row: figures.time(row, "bad"))),
             Column("Budget left", figure(_left)),
@@ -182,7 +206,8 @@ def _subjects(objective: Row) -> Draft:
     )
 
 
-def _verdict_cell(row: Row) -> Cell:
+def badge_cell(row: Row) -> Cell:
+    """A row's verdict as a cell."""
     verdict = row.get("verdict") or "no_data"
     return Cell(verdict=verdict if verdict in WORDS else "no_data", order=-float(rank(verdict)))
 

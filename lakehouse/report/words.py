@@ -182,6 +182,11 @@ def day_and_time(instant: str | None) -> str:
     return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", clock))
 
 
+def day_above_time(instant: str | None) -> str:
+    """The same for a narrow column, where a line may end between the day and the clock."""
+    return day_and_time(instant).replace(_TIE, " ", 3).replace(" ", _TIE, 2)
+
+
 def _which(moment: datetime) -> str:
     """Which one is meant where a clock shows a time twice, as when summer ends."""
     twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()

@@ -32,6 +32,8 @@ _LIGHT: Final = {
     "under": "#b3370b",
     "leaderless": "#1b1f24",
     "edge": "#e6b39b",
+    "event": "#57606a",
+    "planned": "#eaeefb",
 }
 """The page's colours by day; what is not known is grey, for a picture has no hatching."""
 

@@ -57,7 +57,8 @@ function makeSearchable(listing) {
 document.querySelectorAll("table").forEach(makeSortable);
 document.querySelectorAll(".listing").forEach(makeSearchable);
 
-// A printed page has no folds.
+// A printed page has no folds, but of what is met nobody needs every subject on paper.
 addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details:not(.more)")) fold.open = true;
+  for (const fold of document.querySelectorAll("details:not(.more)"))
+    if (!fold.closest(".verdict.is-met")) fold.open = true;
 });

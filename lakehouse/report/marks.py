@@ -1,0 +1,115 @@
+"""What charts mark beside their figure: restarts, elections, changes, and planned maintenance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from lakehouse.report import words
+from lakehouse.report.spans import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+Kind = Literal["restart", "election", "change", "agent"]
+
+_KINDS: Final[dict[str, Kind]] = {
+    "source_restart": "restart",
+    "version_change": "restart",
+    "leader_change": "election",
+    "quota_change": "change",
+    "config_change": "change",
+    "topic_recreated": "change",
+}
+"""Everything else that an event can be is about an agent: it, its clock or its spool."""
+
+_NOUNS: Final[dict[Kind, tuple[str, str]]] = {
+    "restart": ("restart of a broker", "restarts of brokers"),
+    "election": ("leader election", "leader elections"),
+    "change": ("change of settings", "changes of settings"),
+    "agent": ("event of an agent", "events of agents"),
+}
+
+OF_CHART: Final[dict[str, frozenset[Kind]]] = {
+    "under_min_isr": frozenset({"restart", "election"}),
+    "leaderless": frozenset({"restart", "election"}),
+    "throttled": frozenset({"restart", "change"}),
+    "coverage": frozenset({"restart", "agent"}),
+}
+"""What may explain a figure; other figures are marked with restarts and changes."""
+
+_OTHERS: Final[frozenset[Kind]] = frozenset({"restart", "change"})
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Instants and spans that a chart marks.
+
+    Attributes:
+        instants: When something of which kind happened, oldest first.
+        planned: Planned maintenance, cut to the period.
+    """
+
+    instants: tuple[tuple[datetime, Kind], ...] = ()
+    planned: tuple[Span, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What kinds there are, in the order in which they are told."""
+        return tuple(kind for kind, _ in self.counted)
+
+    @property
+    def counted(self) -> tuple[tuple[Kind, str], ...]:
+        """Each kind, and how many there are in words."""
+        counts = Counter(kind for _, kind in self.instants)
+        return tuple(
+            (kind, f"{counts[kind]:,}\u00a0{_NOUNS[kind][counts[kind] > 1]}")
+            for kind in _NOUNS
+            if counts[kind]
+        )
+
+    @property
+    def said(self) -> str:
+        """The same in a sentence; empty where nothing is marked."""
+        told = ", ".join(said for _, said in self.counted)
+        marked = f" Marked above: {told}." if told else ""
+        return f"{marked} Shaded: planned maintenance." if self.planned else marked
+
+    def only(self, kinds: Collection[Kind]) -> Marks:
+        """Those of some kinds, and all that was planned."""
+        return Marks(tuple(one for one in self.instants if one[1] in kinds), self.planned)
+
+    def of_chart(self, name: str) -> Marks:
+        """Those that may explain the figure ``name`` of the facts' timelines."""
+        return self.only(OF_CHART.get(name, _OTHERS))
+
+    def apart(self, within: Span, most: int) -> Marks:
+        """At most one of a kind in each of ``most`` equal parts of a period, the first of each."""
+        width = (within[1] - within[0]) / most
+        first: dict[tuple[Kind, int], datetime] = {}
+        for at, kind in self.instants:
+            first.setdefault((kind, (at - within[0]) // width), at)
+        kept = sorted((at, kind) for (kind, _), at in first.items())
+        return Marks(tuple(kept), self.planned)
+
+
+NONE: Final = Marks()
+
+
+def marks(facts: Mapping[str, Any], within: Span) -> Marks:
+    """All that the facts tell of a period."""
+    instants = [
+        (words.parse(row["at"]), _KINDS.get(str(row.get("kind")), "agent"))
+        for row in facts.get("events") or ()
+        if row.get("at")
+    ]
+    planned = [
+        (max(words.parse(row["start"]), within[0]), min(words.parse(row["end"]), within[1]))
+        for row in facts.get("maintenance") or ()
+    ]
+    return Marks(
+        tuple(sorted(one for one in instants if within[0] <= one[0] <= within[1])),
+        tuple(sorted(span for span in planned if span[0] < span[1])),
+    )
