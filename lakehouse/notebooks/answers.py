@@ -10,6 +10,7 @@ from lakehouse import sla
 from lakehouse.existence import Subject
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.notebooks.opened import objectives
+from lakehouse.report.begun import Begun, begun
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG, Gold, Row
 from lakehouse.report.judged import objective, verdicts
 from lakehouse.report.sections import (
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from lakehouse.notebooks.opened import Opened
     from lakehouse.slo import Objective
 
-_Section = Callable[[Gold, Sequence[Subject], Sequence[Statement]], Row]
+_Section = Callable[[Gold, Sequence[Subject], Sequence[Statement], Begun], Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,10 @@ _QUESTIONS: Final = {
     "tier-lag": _Asked("tier_lag", tier_lag, frozenset({COPY_LAG, DELETE_LAG})),
     "lost": _Asked(
         "lost_before_read",
-        lambda gold, _known, _stated: lost_before_read(gold),
+        lambda gold, *_: lost_before_read(gold),
         frozenset({"kafka.group.non_consumed"}),
     ),
-    "remote-reads": _Asked("remote_reads", lambda gold, _known, _stated: remote_reads(gold)),
+    "remote-reads": _Asked("remote_reads", lambda gold, *_: remote_reads(gold)),
 }
 
 ANCHORS: Final = tuple(_QUESTIONS)
@@ -81,7 +82,7 @@ def answer(opened: Opened, anchor: str) -> dict[str, Any]:
         "to": gold.period.end.isoformat(),
         "verdicts": verdicts(mine, stated),
         "objectives": [objective(one, stated) for one in mine],
-        asked.name: asked.section(gold, opened.known, stated),
+        asked.name: asked.section(gold, opened.known, stated, begun(gold)),
         "coverage": coverage(gold, opened.known, opened.now_us),
         "timelines": timelines(gold, opened.known, opened.now_us),
     }

@@ -15,6 +15,8 @@ from lakehouse.report import columns, figures, words
 from lakehouse.report.listing import Column, Draft, Listing, figure, text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lakehouse.notebooks.opened import Opened
     from lakehouse.report.gather import Gold, Row
     from lakehouse.tables import Table
@@ -61,7 +63,7 @@ def _known(opened: Opened) -> list[dict[str, Any]]:
 
 
 def _at(key: str) -> Column:
-    def get(row: Row) -> figures.Figure:
+    def get(row: Mapping[str, Any]) -> figures.Figure:
         us = row[key]
         said = words.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
         return figures.plain(us, said)
@@ -69,7 +71,7 @@ def _at(key: str) -> Column:
     return Column({"from": "From", "to": "To"}[key], figure(get))
 
 
-def _rows(row: Row) -> figures.Figure:
+def _rows(row: Mapping[str, Any]) -> figures.Figure:
     number = row["rows"]
     if number is None:
         return figures.Figure(row["trouble"])

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from lakehouse.report.figures import Figure, Name, Row
 
+_EXACT: Final = {"lead_us": 0, "tail_us": 0}
 _CONCERNS: Final = ("clusters", "topics", "users", "clients", "groups", "sources")
 
 
@@ -97,7 +98,6 @@ _PLANNED: Final = Draft(
         columns.one("Reason", "reason"),
     ),
 )
-_EXACT: Final = {"lead_us": 0, "tail_us": 0}
 _WITHOUT: Final = Draft(
     "With and without it",
     "subject",
