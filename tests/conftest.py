@@ -16,6 +16,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--demo", metavar="FOLDER", help="compare what an earlier `make demo` left there"
     )
     parser.addoption(
+        "--golden", action="store_true", help="write golden files anew; look at what changed"
+    )
+    parser.addoption(
         "--spark",
         choices=("classic", "connect"),
         default="classic",

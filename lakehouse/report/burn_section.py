@@ -106,7 +106,13 @@ def _limit(row: Row) -> Figure:
 
 def _burnt(row: Row) -> Figure:
     us = row.get("burnt_us")
-    return figures.plain(us, f"{words.duration(us, 'down')} at least" if us else words.duration(us))
+    if us == 0:  # only bad time that is certain counts, against the whole of each length
+        return figures.plain(us, "not for certain")
+    return figures.plain(us, words.duration(us) if us is None else _at_least(us))
+
+
+def _at_least(us: int) -> str:
+    return f"{words.duration(us, 'down')} at least"
 
 
 _BURNS: Final = Draft(

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from lakehouse.report import layers, words
 from lakehouse.report.marks import NONE
 from lakehouse.report.svg import COLOURS, tidy
+from lakehouse.report.values import Values, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,10 +37,17 @@ _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What a drawing says in words, and the drawing; none where the words say all."""
+    """What a drawing says in words, and the drawing; none where the words say all.
+
+    Attributes:
+        caption: The words.
+        drawings: One for wide screens and one for narrow ones.
+        values: What a reader can ask of each instant; None where there is nothing to ask.
+    """
 
     caption: str
     drawings: tuple[Markup, ...] = ()
+    values: Values | None = None
 
 
 def timeline(figure: Spans, title: str, marks: Marks = NONE) -> Chart:
@@ -47,7 +55,8 @@ def timeline(figure: Spans, title: str, marks: Marks = NONE) -> Chart:
     caption = f"{title}: {figure.summary}"
     if not is_drawn(figure):
         return Chart(caption)
-    return Chart(caption + marks.said, _both(lambda width: timeline_svg(figure, width, marks)))
+    drawings = _both(lambda width: timeline_svg(figure, width, marks))
+    return Chart(caption + marks.said, drawings, values(figure, _WIDTHS["wide"] // _PIXELS))
 
 
 def is_drawn(figure: Spans) -> bool:
@@ -72,7 +81,7 @@ def incidents_svg(bars: Sequence[Bar], within: Span, width: int, marks: Marks = 
 
 
 def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
-    return tuple(tidy(draw(width), kind) for kind, width in _WIDTHS.items())
+    return tuple(tidy(draw(width), kind, width) for kind, width in _WIDTHS.items())
 
 
 def _svg(chart: Drawing) -> str:

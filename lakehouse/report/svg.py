@@ -34,12 +34,13 @@ _POINT: Final = re.compile(r"([MLZ])(?:(-?[\d.]+),(-?[\d.]+))?")
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 
 
-def tidy(svg: str, kind: str) -> Markup:
+def tidy(svg: str, kind: str, width: int) -> Markup:
     """The drawing alone, for an inline ``svg`` that a caption describes.
 
     Args:
         svg: What vl-convert made of a chart in ``COLOURS``.
         kind: A class for the element: ``wide`` or ``narrow``.
+        width: Of what lies between the axes, in units of the drawing.
     """
     root = ET.fromstring(svg)  # noqa: S314  drawn by our own process; it declares no entity
     box = root.get("viewBox", "")
@@ -47,6 +48,7 @@ def tidy(svg: str, kind: str) -> Markup:
     root.attrib = {
         "class": f"chart {kind}",
         "viewBox": box,
+        "data-plot": str(width),
         "aria-hidden": "true",
         "focusable": "false",
     }

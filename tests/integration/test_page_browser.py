@@ -226,3 +226,38 @@ def test_it_prints_on_a4(browser, html):
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf.read_bytes())
     assert {(round(float(width)), round(float(height))) for width, height in boxes} == {(595, 842)}
     assert 3 <= len(boxes) <= 10
+
+
+def test_a_drawing_can_be_asked_by_keys_and_by_a_pointer(browser, html):
+    answer = browser.ask(
+        html["demo"],
+        """
+        const figure = [...document.querySelectorAll("#min-isr figure")][0];
+        const slider = figure.querySelector("input"), seen = slider.getBoundingClientRect();
+        const told = [];
+        for (const key of ["PageUp", "PageUp", "PageUp", "PageUp", "PageUp", "ArrowLeft"]) {
+            slider.dispatchEvent(new KeyboardEvent("keydown", {key, cancelable: true}));
+            told.push(slider.getAttribute("aria-valuetext"));
+        }
+        const drawing = [...figure.querySelectorAll(".chart")]
+            .find((one) => one.getClientRects().length);
+        const lines = [...drawing.querySelectorAll("line.stroke-line[y2='5']")];
+        const tick = lines[4].getBoundingClientRect();  // 06:04
+        slider.dispatchEvent(new PointerEvent("pointermove", {clientX: tick.left + .5}));
+        told.push(slider.getAttribute("aria-valuetext"));
+        return {told, label: slider.getAttribute("aria-label"), covers: seen.height > 90,
+            askable: document.querySelectorAll(".askable").length,
+            drawn: document.querySelectorAll("figure[data-within]").length};""",
+    )
+    told = [one.replace("\u00a0", " ").replace("Sat, ", "Sat ") for one in answer["told"]]
+    values = [one.partition(": ")[2] for one in told]
+    assert values == [
+        "0 partitions", "0 partitions", "2 partitions (2 to 3)", "not known", "0 partitions",
+        "3 partitions (2 to 3)", "0 partitions",
+    ]  # fmt: skip
+    assert told[2].startswith("Sat 21 Nov")
+    assert "06:01:48" in told[2]
+    assert "06:04:0" in told[6]
+    assert answer["label"].startswith("Instant of: Partitions under their minimum")
+    assert answer["covers"]
+    assert answer["askable"] == answer["drawn"] > 3

@@ -109,3 +109,17 @@ def test_text_can_be_read_in_both_schemes(palette):
             (_luminance(palette[name]), _luminance(palette["paper"])), reverse=True
         )
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, name
+
+
+def test_a_reader_can_ask_a_drawing_what_it_is_made_of():
+    facts = sample_facts.demo()
+    told = chart(facts, "under_min_isr").values
+    start = round(within(facts)[0].timestamp())
+    assert told.within == f"{start} {start + 360}"
+    assert told.spans == "0,90,0;90,30,2,2,3;150,30,3,2,3;180,180,0", "and from 120 s it is unknown"
+    assert told.unit == "partitions"
+    assert chart(facts, "copy_lag_bytes").values.unit == "MiB"
+
+
+def test_of_a_drawing_that_is_not_there_nothing_can_be_asked():
+    assert chart(sample_facts.quiet_week(), "under_min_isr").values is None

@@ -1,4 +1,5 @@
-// The page is complete without this: it only lets columns be sorted and long lists be searched.
+// The page is complete without this: it only lets columns be sorted, long lists be searched, and
+// drawings be asked for the value at an instant.
 "use strict";
 
 function sortKey(row, column) {
@@ -54,7 +55,89 @@ function makeSearchable(listing) {
   listing.prepend(label);
 }
 
+function clockOf(zone) {
+  const parts = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit",
+    second: "2-digit", hourCycle: "h23" };
+  try {
+    return new Intl.DateTimeFormat("en-GB", { ...parts, timeZone: zone });
+  } catch {
+    return new Intl.DateTimeFormat("en-GB", { ...parts, timeZone: "UTC", timeZoneName: "short" });
+  }
+}
+
+function valueAt(spans, second, unit) {
+  const span = spans.find(([start, length]) => second >= start && second < start + length);
+  if (!span) return "not known";
+  const [, , value, low, high] = span;
+  const said = (one) => one.toLocaleString("en-GB", { maximumFractionDigits: 3 });
+  const noun = value === 1 && /^[a-z]+s$/.test(unit) ? unit.slice(0, -1) : unit;
+  const best = `${said(value)}\u00a0${noun}`;
+  return low === undefined ? best : `${best} (${said(low)} to ${said(high)})`;
+}
+
+function cursorIn(drawing) {
+  const plot = drawing.querySelector("g");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+  line.setAttribute("class", "cursor");
+  line.setAttribute("y2", "110");
+  plot.append(line);
+  return (share) => {
+    const x = share * Number(drawing.dataset.plot);
+    line.setAttribute("x1", x);
+    line.setAttribute("x2", x);
+  };
+}
+
+function makeAskable(figure) {
+  // A slider lies unseen over the drawing: a pointer, a finger and the arrow keys all move it.
+  const [from, to] = figure.dataset.within.split(" ").map(Number);
+  const spans = figure.dataset.spans.split(";").map((span) => span.split(",").map(Number));
+  const drawings = [...figure.querySelectorAll(".chart")];
+  const cursors = drawings.map(cursorIn);
+  const clock = clockOf(document.documentElement.dataset.zone);
+  const box = document.createElement("div"), slider = document.createElement("input"), said = document.createElement("p");
+  box.className = "askable";
+  Object.assign(slider, { type: "range", min: 0, max: to - from - 1, step: 1, value: 0 });
+  slider.setAttribute("aria-label", `Instant of: ${figure.querySelector("figcaption").textContent.split(":")[0]}`);
+  said.className = "said";
+  said.setAttribute("aria-hidden", "true");
+  drawings[0].before(box);
+  box.append(...drawings, slider, said);
+
+  const tell = () => {
+    const second = Number(slider.value);
+    const text = `${clock.format((from + second) * 1000)}: ${valueAt(spans, second, figure.dataset.unit)}`;
+    slider.setAttribute("aria-valuetext", text);
+    said.textContent = text;
+    cursors.forEach((move) => move(second / (to - from)));
+  };
+  const follow = (event) => {
+    const drawing = drawings.find((one) => one.getClientRects().length);
+    const seen = drawing.getBoundingClientRect(), scale = seen.width / drawing.viewBox.baseVal.width;
+    const left = drawing.querySelector("g").transform.baseVal[0].matrix.e * scale;
+    const share = (event.clientX - seen.left - left) / (Number(drawing.dataset.plot) * scale);
+    slider.value = Math.round(Math.min(Math.max(share, 0), 1) * (to - from));
+    tell();
+  };
+  slider.addEventListener("keydown", (event) => {
+    const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -24, PageUp: 24 }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    slider.value = Number(slider.value) + Math.round((way * (to - from)) / 240);
+    tell();
+  });
+  slider.addEventListener("input", tell);
+  slider.addEventListener("pointermove", follow);
+  slider.addEventListener("pointerdown", (event) => {
+    event.preventDefault(); // the slider itself would move to where its own thumb should be
+    slider.focus({ preventScroll: true });
+    follow(event);
+  });
+  tell();
+}
+
 document.querySelectorAll("table").forEach(makeSortable);
+document.querySelectorAll("figure[data-within]").forEach(makeAskable);
 document.querySelectorAll(".listing").forEach(makeSearchable);
 
 // A printed page has no folds, but of what is met nobody needs every subject on paper.

@@ -1,0 +1,51 @@
+"""The facts of the story's lake: rolled up and reported as the commands do, but for the clock."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from lakehouse import lake as lakes
+from lakehouse import slo, tables
+from lakehouse.business_hours import Calendar
+from lakehouse.grains import WEEK
+from lakehouse.maintenance import Maintenance
+from lakehouse.periods import Period
+from lakehouse.report import facts as reports
+from tests import rollups
+from tests.lake_builder import BASE, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.story_lake import Story
+
+_ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
+_WEEK_HOURS = 7 * 24
+
+
+def facts_of(spark: SparkSession, root: Path, story: Story) -> dict[str, Any]:
+    """Roll a story's lake up and report over the whole of it.
+
+    Args:
+        spark: A session with Delta, in UTC.
+        root: A folder that is still empty.
+        story: What happened.
+    """
+    story.tell().commit(root)
+    rollups.quick(spark, root, of=_ALL)
+    start = BASE + dt.timedelta(seconds=story.first)
+    grain = WEEK if story.hours == _WEEK_HOURS else "span"
+    period = Period(start, start + dt.timedelta(hours=story.hours), grain)
+    planned = Maintenance(
+        *map(micros, story.maintenance), "disks of broker 3 are exchanged",
+        {"cluster": ("*",), "topic": ("shipments", "payments")},
+    )  # fmt: skip
+    told = reports.facts(
+        spark, lakes.at(str(root)), slo.load(), period,
+        now=period.end + dt.timedelta(minutes=6), calendar=Calendar(maintenance=(planned,)),
+    )  # fmt: skip
+    # Neither the version nor what is installed is a part of the story.
+    return told | {"jmxlake": "0", "trends": {**told["trends"], "forecast_by": None}}

@@ -1,0 +1,211 @@
+"""The lake of an invented cluster: three brokers in three racks, and what went wrong there.
+
+It is made by hand, row by row, as agents write bronze. Golden files and the pictures of
+docs/report.md come from it: it has something of everything that the page shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from deltalake import write_deltalake
+
+from collector import arrow
+from lakehouse import tables
+from tests.lake_builder import CLUSTER, Batch, made, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BROKERS: Final = {"broker-1": "eu-1a", "broker-2": "eu-1b", "broker-3": "eu-1c"}
+TOPICS: Final = {"orders": 6, "payments": 6, "shipments": 3, "clicks": 6, "archive": 3}
+FAMILIES: Final = (
+    "min_isr", "topology", "quotas", "client_rates", "quota_limits", "offsets", "tiered",
+    "remote_reads", "leaders",
+)  # fmt: skip
+ISR: Final = "kafka.partition.under_min_isr"
+LEADERLESS: Final = "kafka.partition.leaderless"
+THROTTLE: Final = "kafka.client.produce.throttle_time"
+RATE: Final = "kafka.client.produce.byte_rate"
+COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
+FETCH: Final = "kafka.topic.remote_fetch"
+LOST: Final = "kafka.group.non_consumed"
+MEBI: Final = 1024.0 * 1024.0
+WINDOW: Final = 300.0
+HOUR: Final = 3600.0
+ELECTED: Final = 9.0
+"""Seconds until the partitions of a broker that died have another leader."""
+NOBODY: Final = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
+
+
+@dataclass
+class Story:
+    """What happened, at seconds after a first instant.
+
+    Args:
+        hours: How long it lasts.
+        first: When it begins, seconds after ``BASE``.
+    """
+
+    hours: int
+    first: float = 0.0
+    batch: Batch = field(default_factory=Batch)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def at(self, part: float) -> float:
+        """The window that begins a part of the story after its beginning."""
+        return self.first + int(part * self.hours * HOUR / WINDOW) * WINDOW
+
+    @property
+    def maintenance(self) -> tuple[float, float]:
+        """When the disks of broker 3 were exchanged, as planned: seconds after ``BASE``."""
+        start = self.at(0.6)
+        return start, start + 6 * WINDOW
+
+    def tell(self) -> Story:
+        """All of it, window by window."""
+        down, back = self.at(0.3) + 100.0, self.at(0.3) + 172.0
+        for number in range(int(self.hours * HOUR / WINDOW)):
+            start = self.first + number * WINDOW
+            self._topics(start, down, back)
+            self._clients(start)
+            self._tiers(start)
+            for source in BROKERS:
+                self._seen(start, source, down, back)
+            if start % HOUR == 0:
+                self._described(start)
+        self._happened(down, back)
+        return self
+
+    def _topics(self, start: float, down: float, back: float) -> None:
+        """Partitions; each is led by a broker, and broker 2 dies once."""
+        bad = self._bad(start, down, back)
+        for topic, partitions in TOPICS.items():
+            for number, source in enumerate(BROKERS):
+                own = [one for one in range(partitions) if one % len(BROKERS) == number]
+                well = [one for one in own if (topic, one) not in bad]
+                for first, last, teller in _tellers(start, source, down, back):
+                    self.batch.zeros(ISR, first, last, topic, well, source=teller)
+                    self.batch.zeros(LEADERLESS, first, last, topic, own, source=teller)
+                for one in own:
+                    for since, until in bad.get((topic, one), ()):
+                        self._ill(start, topic, one, source, since, until)
+                    if source == "broker-2" and start <= down < start + WINDOW:
+                        self._headless(topic, one, down)
+
+    def _headless(self, topic: str, one: int, down: float) -> None:
+        """A partition of the broker that died, until the controller has elected another leader."""
+        for teller in ("broker-1", "broker-3"):
+            self.batch.run(LEADERLESS, down, down + ELECTED, 1.0, topic=topic, partition=one,
+                           source=teller, lead=2.0, tail=2.0)  # fmt: skip
+
+    def _bad(self, start: float, down: float, back: float) -> dict[tuple[str, int], Any]:
+        spans = {("orders", 0): [(down, back)], ("orders", 3): [(down, back)]}
+        spans[("payments", 2)] = [(down + 4, back - 10)]
+        since, until = self.maintenance
+        spans[("shipments", 0)] = [(since + 60, until - 60)]
+        spans[("clicks", 4)] = [(self.at(0.8) + 30, self.at(0.8) + 75)]
+        cut = {
+            key: [(max(a, start), min(b, start + WINDOW)) for a, b in found
+                  if a < start + WINDOW and b > start]
+            for key, found in spans.items()
+        }  # fmt: skip
+        return {key: found for key, found in cut.items() if found}
+
+    def _ill(
+        self, start: float, topic: str, one: int, source: str, since: float, until: float
+    ) -> None:
+        zeros = ((start, since), (until, start + WINDOW))
+        for first, last in zeros:
+            if first < last:
+                self.batch.zeros(ISR, first, last, topic, [one], source=source)
+        whole = {"topic": topic, "partition": one, "source": source}
+        lead, tail = 2.0 * (since > start), 2.0 * (until < start + WINDOW)
+        self.batch.run(ISR, since, until, 1.0, lead=lead, tail=tail, **whole)
+
+    def _clients(self, start: float) -> None:
+        """The bulk loader is slowed down for a part of each load; billing never."""
+        end = start + WINDOW
+        slow = self.at(0.45) <= start < self.at(0.5) or self.at(0.9) <= start < self.at(0.93)
+        loader = {"user": "loader", "client_id": "bulk-loader"}
+        if slow:
+            self.batch.run(THROTTLE, start, end, 420.0, tail=2.0, **loader)
+            self.batch.run(RATE, start, end, 1.1 * MEBI, **loader)
+        else:
+            self.batch.idle(THROTTLE, start, end, [("loader", "bulk-loader")])
+        self.batch.idle(THROTTLE, start, end, [("alice", "billing")])
+        self.batch.run(RATE, start, end, 0.2 * MEBI, user="alice", client_id="billing")
+
+    def _tiers(self, start: float) -> None:
+        end = start + WINDOW
+        behind = start - self.at(0.3)
+        waits = max(0.0, 45.0 - abs(behind - 6 * WINDOW) / 60) if 0 <= behind < 14 * WINDOW else 0.0
+        self.batch.run(COPY_LAG, start, end, waits * MEBI, topic="archive")
+        self.batch.run("kafka.topic.remote_delete_lag.bytes", start, end, 0.0, topic="archive")
+        reads = self.at(0.7) <= start < self.at(0.74)
+        for name, value in (("requests", 40.0), ("bytes", 12 * MEBI), ("errors", 0.0)):
+            self.batch.counter(f"{FETCH}.{name}", start, end, value * reads, topic="archive")
+        lost = start == self.at(0.85)
+        for bound, value in (("low", 12_400.0), ("high", 12_431.0)):
+            self.batch.counter(f"{LOST}.{bound}", start, end, value * lost, group="nightly",
+                               topic="clicks", partition=0)  # fmt: skip
+
+    def _seen(self, start: float, source: str, down: float, back: float) -> None:
+        end = start + WINDOW
+        error = "connection refused by broker-2:9102; is the broker running?"
+        for family in FAMILIES:
+            if source != "broker-2" or end <= down or start >= back:
+                self.batch.scrape(family, start, end, source=source)
+                continue
+            self.batch.scrape(family, start, down, source=source)
+            self.batch.scrape(family, down, back, "refused", source=source, error=error)
+            self.batch.scrape(family, back, end, source=source)
+
+    def _described(self, start: float) -> None:
+        end = start + WINDOW
+        for topic, partitions in TOPICS.items():
+            for metric, value in (
+                ("partitions", partitions), ("replication_factor", 3), ("min_insync_replicas", 2),
+                ("remote_storage_enabled", topic == "archive"),
+            ):  # fmt: skip
+                self.batch.run(f"kafka.topic.{metric}", start, end, float(value), topic=topic)
+        for node, rack in BROKERS.items():
+            self.batch.run("kafka.cluster.node.fenced", start, end, 0.0,
+                           labels=[("node", node), ("rack", rack)])  # fmt: skip
+        quota = {"user": "loader", "client_id": "bulk-loader"}
+        self.batch.run("kafka.quota.produce.byte_rate", start, end, MEBI, **quota)
+
+    def _happened(self, down: float, back: float) -> None:
+        for partition in (0, 3):
+            self._event(down + 3, "leader_change", "broker-1", topic="orders",
+                        partition=partition, old="broker-2", new="broker-1")  # fmt: skip
+        self._event(back, "source_restart", "broker-2")
+        self._event(self.at(0.5), "quota_change", "broker-1", user="loader",
+                    client_id="bulk-loader", old="524288", new="1048576")  # fmt: skip
+        self._event(self.maintenance[0] + 60, "source_restart", "broker-3")
+        self._event(self.at(0.75), "agent_start", "broker-1")
+
+    def _event(self, at: float, kind: str, source: str, **subject: Any) -> None:
+        who = {"agent": self.batch.agent, "batch": self.batch.number}
+        self.events.append(
+            {"date": micros(at) // 86_400_000_000, "cluster": CLUSTER, "source": source,
+             "at": micros(at), "kind": kind, **NOBODY, **subject, **who}
+        )  # fmt: skip
+
+    def commit(self, lake: Path) -> None:
+        """Write it all to bronze."""
+        self.batch.commit(lake)
+        columns = tables.EVENTS.column_names
+        rows = [tuple(row.get(name) for name in columns) for row in self.events]
+        write_deltalake(
+            made(lake, tables.EVENTS), arrow.to_arrow(tables.EVENTS, rows), mode="append"
+        )
+
+
+def _tellers(start: float, source: str, down: float, back: float) -> list[tuple[float, float, str]]:
+    """Who tells in a window of the partitions that a broker leads, from when to when."""
+    end = start + WINDOW
+    if source != "broker-2" or end <= down or start >= back:
+        return [(start, end, source)]
+    return [(start, down, source), (down + ELECTED, back, "broker-3"), (back, end, source)]
