@@ -81,8 +81,10 @@ def _account(batch: Batch, at: float, *, alive: bool) -> None:
     for source in ("broker-1", "broker-2"):
         batch.scrape("min_isr", at, end, source=source)
         batch.scrape("topology", at, end, source=source)
+        batch.scrape("quotas", at, end, source=source)
     outcome = ("ok", None) if alive else ("refused", "connection refused")
-    batch.scrape("min_isr", at, end, outcome[0], source="broker-3", error=outcome[1])
+    for family in ("min_isr", "quotas"):
+        batch.scrape(family, at, end, outcome[0], source="broker-3", error=outcome[1])
     for node, fenced in (("broker-1", 0.0), ("broker-2", 0.0), ("broker-3", float(not alive))):
         batch.run("kafka.cluster.node.fenced", at, end, fenced, labels=[("node", node)])
 
