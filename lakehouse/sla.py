@@ -130,11 +130,12 @@ def _window_seconds(spark: SparkSession, lake: Lake) -> int:
 
 
 def subjects(spark: SparkSession, lake: Lake) -> list[Subject]:
-    """All of gold/subjects."""
+    """All of gold/subjects, in the order of their names, however the table lies in files."""
     instants = ("first_seen", "last_seen", "seen_whole_until", "attributes_at")
     rows = lakes.read(spark, lake, tables.SUBJECTS)
     rows = rows.withColumns({name: F.unix_micros(name) for name in instants})
-    return [subject(row.asDict()) for row in rows.collect()]
+    found = [subject(row.asDict()) for row in rows.collect()]
+    return sorted(found, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
 
 
 def in_period(rows: DataFrame, period: Period) -> DataFrame:
