@@ -196,7 +196,8 @@ class Gold:
         last = told.groupBy(label["node"].alias("source")).agg(
             F.max_by(label["rack"], "end").alias("rack")
         )
-        return _rows(last.dropna().orderBy("source"))
+        with compiled(self.spark):
+            return _rows(last.dropna().orderBy("source"))
 
     def events(self) -> list[Row]:
         """What the agents noticed, oldest first."""
