@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from lakehouse.notebooks.opened import Opened
     from lakehouse.slo import Objective
 
-_Section = Callable[[Gold, Sequence[Subject], Sequence[Statement], Begun], Row]
+_Section = Callable[[Gold, Sequence[Subject], Sequence[Statement]], Row]
+
+
+def _bounded(
+    section: Callable[[Gold, Sequence[Subject], Sequence[Statement], Begun], Row],
+) -> _Section:
+    """A section whose upper bounds take in what was first seen just after the period."""
+    return lambda gold, known, stated: section(gold, known, stated, begun(gold))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,9 @@ _THROTTLES: Final = frozenset(
     f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")
 )
 _QUESTIONS: Final = {
-    "min-isr": _Asked("min_isr", min_isr, frozenset({UNAVAILABLE, LEADERLESS})),
-    "throttling": _Asked("throttling", throttling, _THROTTLES),
-    "tier-lag": _Asked("tier_lag", tier_lag, frozenset({COPY_LAG, DELETE_LAG})),
+    "min-isr": _Asked("min_isr", _bounded(min_isr), frozenset({UNAVAILABLE, LEADERLESS})),
+    "throttling": _Asked("throttling", _bounded(throttling), _THROTTLES),
+    "tier-lag": _Asked("tier_lag", _bounded(tier_lag), frozenset({COPY_LAG, DELETE_LAG})),
     "lost": _Asked(
         "lost_before_read",
         lambda gold, *_: lost_before_read(gold),
@@ -82,7 +89,7 @@ def answer(opened: Opened, anchor: str) -> dict[str, Any]:
         "to": gold.period.end.isoformat(),
         "verdicts": verdicts(mine, stated),
         "objectives": [objective(one, stated) for one in mine],
-        asked.name: asked.section(gold, opened.known, stated, begun(gold)),
+        asked.name: asked.section(gold, opened.known, stated),
         "coverage": coverage(gold, opened.known, opened.now_us),
         "timelines": timelines(gold, opened.known, opened.now_us),
     }

@@ -108,11 +108,8 @@ def _burnt(row: Row) -> Figure:
     us = row.get("burnt_us")
     if us == 0:  # only bad time that is certain counts, against the whole of each length
         return figures.plain(us, "not for certain")
-    return figures.plain(us, words.duration(us) if us is None else _at_least(us))
-
-
-def _at_least(us: int) -> str:
-    return f"{words.duration(us, 'down')} at least"
+    said = words.duration(us, "down")
+    return figures.plain(us, said if us is None else f"{said} at least")
 
 
 _BURNS: Final = Draft(
