@@ -26,7 +26,7 @@ _SLACK_US: Final = 180_000_000  # three scrapes of the topology
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A row of gold/subjects; instants in microseconds."""
+    """A row of gold/subjects, or a partition of a topic of these; instants in microseconds."""
 
     cluster: str
     kind: str
@@ -40,6 +40,7 @@ class Subject:
     whole_until_us: int | None = None
     attributes_us: int | None = None
     attributes: Mapping[str, float | None] = field(default_factory=dict)
+    partition: int | None = None
 
     @property
     def key(self) -> tuple[str | None, ...]:

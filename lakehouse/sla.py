@@ -99,7 +99,7 @@ def of_sums(
         now_us: Nothing is expected later than this.
     """
     timed = tuple(one for one in objectives if one.slices is None and one.events is None)
-    timed = tuple(one for one in timed if one.level != "cluster")
+    timed = tuple(one for one in timed if one.kind == one.level)
     living, _ = living_until(known, min(now_us, micros(period.end)))
     found = {named: {WHOLE: one} for named, one in times.items()}
     return statements([Asked(timed, None, period)], living, found, window_us=1)
@@ -115,13 +115,10 @@ def of_time(
     """
     others = {one.objective.name for one in promised if one.period != period}
     others |= {one.name for one in objectives if one.slices or one.events or one.match}
-    others |= {one.name for one in objectives if one.level == "cluster"}
+    others |= {one.name for one in objectives if one.kind != one.level}
     told = [one for one in promised if one.objective.name not in others]
     asked = (one for one in objectives if one.name in others and one.events is None)
-    return told, [
-        replace(one, level="topic" if one.level == "cluster" else one.level, slices=None, match={})
-        for one in asked
-    ]
+    return told, [replace(one, level=one.kind, slices=None, match={}) for one in asked]
 
 
 def _window_seconds(spark: SparkSession, lake: Lake) -> int:

@@ -6,12 +6,13 @@ The old statement stays.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables
+from lakehouse import grains, tables, upkeep
 from lakehouse import lake as lakes
+from lakehouse.asked import SUBJECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
     from lakehouse.periods import Period
     from lakehouse.statement import Statement
+
+_SUBJECT: Final = (*SUBJECT, "partition")
 
 
 def publish(
@@ -39,7 +42,7 @@ def publish(
     fresh, rows = [], []
     for one in found:
         figures, of = one.figures(), one.period or period
-        key = (of, one.subject.cluster, one.objective.name, one.subject.key)
+        key = (of, one.subject.cluster, one.objective.name, *_names(one))
         number, before = last.get(key, (0, None))
         if before == figures:
             continue
@@ -54,6 +57,8 @@ def publish(
 
 def _published(spark: SparkSession, lake: Lake, periods: set[Period]) -> dict[Any, tuple[int, Any]]:
     """The last statement's number and figures by period, cluster, objective and subject."""
+    if upkeep.is_outdated(spark, lake, tables.SLA):
+        upkeep.prepare(spark, lake, tables.SLA)
     rows = lakes.read(spark, lake, tables.SLA)
     last: dict[Any, tuple[int, Any]] = {}
     wanted = tables.SLA.column_names
@@ -66,12 +71,15 @@ def _published(spark: SparkSession, lake: Lake, periods: set[Period]) -> dict[An
         )
         for row in stated.orderBy("statement").collect():
             figures = row.asDict()
-            key = (row["topic"], row["user"], row["client_id"], row["group"], row["source"])
-            last[period, row["cluster"], row["objective"], key] = (
+            last[period, row["cluster"], row["objective"], *(row[name] for name in _SUBJECT)] = (
                 row["statement"],
                 {name: figures[name] for name in names},
             )
     return last
+
+
+def _names(one: Statement) -> tuple[str | int | None, ...]:
+    return (*one.subject.key, one.subject.partition)
 
 
 def _row(one: Statement, figures: dict[str, Any], period: Period, number: int) -> dict[str, Any]:
@@ -85,11 +93,7 @@ def _row(one: Statement, figures: dict[str, Any], period: Period, number: int) -
         "statement": number,
         "stated_at": dt.datetime.now(dt.UTC),
         "objective": one.objective.name,
-        "topic": one.subject.topic,
-        "user": one.subject.user,
-        "client_id": one.subject.client_id,
-        "group": one.subject.group,
-        "source": one.subject.source,
+        **dict(zip(_SUBJECT, _names(one), strict=True)),
         "target": one.objective.target,
         **figures,
     }

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import burn, slices, tables, tally
 from lakehouse import lake as lakes
 from lakehouse.asked import WHOLE, Asked, Key, Living, Named
+from lakehouse.each_partition import EachPartition
 from lakehouse.errors import ObjectiveError
 from lakehouse.existence import with_ends
 from lakehouse.lake import Lake
@@ -83,7 +84,10 @@ class Reading:
         ]
         if self.manner.burns:
             stated = with_burnt(self.spark, self.lake, stated, asked, living, self.window_us)
-        return clusters_as_one(self._with_maintenance(stated, asked, living))
+        stated = self._with_maintenance(stated, asked, living)
+        planned = self.manner.maintenance
+        each = EachPartition(self.spark, self.lake, self.window_us, planned)
+        return clusters_as_one(each.of(stated))
 
     def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
         """Those together that can be summed up together: events are counted one by one."""

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from lakehouse.slo_window import ISO_WEEK, TimeWindow
 
-Level = Literal["cluster", "topic", "client", "group", "source"]
+Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
 
 NAMES: Final = ("cluster", "topic", "user", "client_id", "group", "source")
@@ -77,9 +77,9 @@ class Objective:
     service: str = ""
 
     @property
-    def kind(self) -> str:
-        """Of which subjects it is told at first: a cluster's is made of its topics'."""
-        return "topic" if self.level == "cluster" else self.level
+    def kind(self) -> Level:
+        """Of which subjects it is told at first: topics', of clusters and of partitions."""
+        return "topic" if self.level in {"cluster", "partition"} else self.level
 
     @property
     def method(self) -> Method:

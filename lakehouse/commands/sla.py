@@ -84,7 +84,8 @@ def label(text: str) -> tuple[str, str]:
 
 def _statement(one: Statement) -> dict[str, Any]:
     subject = dict(
-        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True)
+        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True),
+        partition=one.subject.partition,
     )
     named = {"cluster": one.subject.cluster, "objective": one.objective.name}
     return {**named, **subject, **one.figures(), **one.over(), **one.more()}

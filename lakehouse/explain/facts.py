@@ -127,10 +127,14 @@ def _statements(
     known: Sequence[Subject],
     now_us: int,
 ) -> list[Statement]:
-    """What is said of the subject; of a partition its topic's."""
+    """What is said of the subject; of a partition its topic's, and its own where there is any."""
     mine = _identity(asked.subject)
     # All that bore the name: one that was made again ends where the next one begins.
     same = [one for one in known if _identity(one) == mine]
     manner = sla.Manner(window_seconds=gold.window_seconds)
     stated = sla.read(gold.spark, gold.lake, objectives, gold.period, now_us, same, manner)
-    return [one for one in stated if _identity(one.subject) == mine]
+    return [
+        one
+        for one in stated
+        if one.subject.key == asked.subject.key and one.subject.partition in (None, asked.partition)
+    ]

@@ -116,7 +116,9 @@ def _objective(one: Statement, setting: Setting, evidence: Evidence) -> Row:
     times = evidence.times.get(one.objective.name, {})
     known = {window: told.good_us + told.bad_us for window, told in times.items()}
     spans = unknown(setting.life, setting.window_us, known) if setting.life else []
-    bad = sorted(window for window, told in times.items() if told.bad_high_us)
+    # Windows are the topic's: when a single partition was bad, the intervals say.
+    of_topic = one.subject.partition is None
+    bad = sorted(window for window, told in times.items() if told.bad_high_us and of_topic)
     return {
         "objective": one.objective.name,
         "title": one.objective.title,

@@ -121,7 +121,11 @@ class _Reader:
         if len(self.goals) > 1:
             told = "with a thresholdMetric there can be one objective only"
             self.found.append(self.goals[1].says("invalid", told))
-        return source(indicator.entries["thresholdMetric"], self.library, self.found), None
+        source_ = source(indicator.entries["thresholdMetric"], self.library, self.found)
+        if source_ and source_.level == "partition" and self.method.text != GOOD_SECONDS:
+            told = f"a single partition's time is not cut into slices: write {GOOD_SECONDS}"
+            self.found.append(self.method.says("unsupported", told))
+        return source_, None
 
     def _above(self, goal: Node, source_: Source | None, *, are_events: bool) -> float:
         if are_events:

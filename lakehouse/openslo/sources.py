@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TYPE: Final = "jmxlake"
 _METRIC: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+_OF_PARTITIONS: Final = "kafka.partition."
 _COUNTED: Final = ("topic", "source")
 _OWN_KEYS: Final = ("level", "metric", "where", "match")
 
@@ -40,7 +41,7 @@ class Source:
     @property
     def has_threshold(self) -> bool:
         """Whether another value than 0 can be the limit."""
-        return self.level in {"cluster", "topic"} and not self.metric.startswith("kafka.partition.")
+        return self.level in {"cluster", "topic"} and not self.metric.startswith(_OF_PARTITIONS)
 
 
 def counters(
@@ -116,6 +117,10 @@ def _own(spec: Node, found: list[Finding]) -> Source | None:
     if metric is None or metric.tag != "str" or not _METRIC.fullmatch(metric.text):
         told = "metric must be a name of the catalogue"
         found.append((metric or spec).says("unsupported", told))
+        return None
+    if chosen == "partition" and not metric.text.startswith(_OF_PARTITIONS):
+        told = f"of single partitions only metrics {_OF_PARTITIONS}* are told; write level: topic"
+        found.append(metric.says("unsupported", told))
         return None
     return Source(chosen, metric.text, _where(spec, found), _match(spec, found))
 

@@ -37,9 +37,7 @@ def verdicts(objectives: Sequence[Objective], stated: Sequence[Statement]) -> li
 def objective(wanted: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
     """One objective with all its subjects, worst first."""
     mine = [one for one in stated if one.objective == wanted]
-    mine.sort(
-        key=lambda one: (sla.VERDICTS.index(one.verdict), -one.times.bad_us, str(one.subject.key))
-    )
+    mine.sort(key=lambda one: (sla.VERDICTS.index(one.verdict), -one.times.bad_us, *_names(one)))
     return {
         "name": wanted.name,
         "title": wanted.title,
@@ -54,7 +52,7 @@ def objective(wanted: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
         "subjects": [
             {
                 "topic": one.subject.topic,
-                "partition": None,
+                "partition": one.subject.partition,
                 "user": one.subject.user,
                 "client_id": one.subject.client_id,
                 "group": one.subject.group,
@@ -65,3 +63,7 @@ def objective(wanted: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
             for one in mine
         ],
     }
+
+
+def _names(one: Statement) -> tuple[str, int]:
+    return str(one.subject.key), one.subject.partition or 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakehouse.report.gather import Gold, Row
 
-SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
+SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 _NAMES: Final = tuple(tables.SLA.column_names)
 FIGURES: Final = _NAMES[_NAMES.index("expected_us") :]
 """The figures of a statement, as in gold/sla."""
@@ -95,6 +95,8 @@ def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]
     if not of_them:
         return []
     wanted = rows.where(reduce(or_, of_them) & (F.col("stated_at") >= F.col("window_end")))
+    if "partition" not in wanted.columns:  # an older version made the table
+        wanted = wanted.withColumn("partition", F.lit(None).cast("int"))
     names = ("objective", *SUBJECT, "statement", *instants, *FIGURES)
     found = [row.asDict() for row in wanted.select(*(f"`{name}`" for name in names)).collect()]
     return [{**row, "from": _iso(row["window"]), "to": _iso(row["window_end"])} for row in found]

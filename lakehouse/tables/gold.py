@@ -224,6 +224,7 @@ SLA: Final = _gold(
         required("statement", "int", "1 is the first published; the highest one stands"),
         required("stated_at", "timestamp", "when it was stated"),
         *_SLI_SUBJECT,
+        Column("partition", "int", "partition, of objectives of level partition"),
         required("target", "double", "share of time that shall be good"),
         required("expected_us", "bigint", "microseconds in which the subject existed"),
         required("good_us", "bigint", "microseconds seen wholly and good"),

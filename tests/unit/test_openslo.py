@@ -260,6 +260,18 @@ def test_what_is_wrong_has_its_line_and_column(
     assert "\n" not in str(caught.value)
 
 
+def test_single_partitions_have_time_of_metrics_of_partitions_and_nothing_else(tmp_path: Path):
+    text = changed("level: topic", "level: partition")
+    assert said(tmp_path, text) == [(21, 20, "unsupported", "spec.budgetingMethod")]
+    in_seconds = changed("Timeslices", "GoodSeconds", text)
+    (one,) = found_in(tmp_path, in_seconds).objectives
+    assert (one.level, one.kind) == ("partition", "topic"), "gold tells of topics"
+    lag = changed("kafka.partition.unavailable", "kafka.topic.remote_copy_lag.bytes", in_seconds)
+    ((line, column, kind, path),) = said(tmp_path, lag)
+    assert (line, column, kind) == (16, 21, "unsupported")
+    assert path.endswith("metricSource.spec.metric")
+
+
 def test_two_slos_of_one_name_are_told_apart_by_their_places(tmp_path: Path):
     (one,) = said(tmp_path, f"{MINE}---\n{MINE}")
     assert one == (32, 9, "unsupported", "metadata.name")

@@ -1,0 +1,144 @@
+"""Objectives of level partition: from bronze to what is said of each partition of a topic."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import periods, sla, slo, tables
+from lakehouse.maintenance import Maintenance
+from lakehouse.report import facts as reports
+from tests import rollups
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.periods import Period
+    from lakehouse.statement import Statement
+
+pytestmark = pytest.mark.spark
+
+ISR = "kafka.partition.under_min_isr"
+SECOND = 1_000_000
+OF = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
+WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
+FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
+LATER = WHOLE.end + dt.timedelta(hours=1)
+(MIN_ISR,) = (one for one in slo.load() if one.name == "min-isr")
+EACH = dataclasses.replace(MIN_ISR, level="partition", target=0.9)
+
+
+def batch() -> Batch:
+    """Ten minutes of four partitions.
+
+    0 is bad for two minutes in which 1 is not read; 2 is bad for ten seconds, first seen 3 s after
+    the first half ended and maybe for 8 s before that; 3 is always well.
+    """
+    made = Batch()
+    for start, end in ((0.0, 300.0), (300.0, 600.0)):
+        made.run("kafka.topic.partitions", start, end, 4.0, topic="t")
+        made.scrape("min_isr", start, end)
+        made.zeros(ISR, start, end, "t", [3])
+    made.zeros(ISR, 0.0, 100.0, "t", [0])
+    made.run(ISR, 100.0, 220.0, 1.0, topic="t", partition=0)
+    made.zeros(ISR, 220.0, 300.0, "t", [0])
+    made.zeros(ISR, 300.0, 600.0, "t", [0])
+    other: dict[str, Any] = {"source": "broker-2"}
+    made.zeros(ISR, 0.0, 100.0, "t", [1], **other)
+    made.zeros(ISR, 220.0, 300.0, "t", [1], **other)
+    made.zeros(ISR, 300.0, 600.0, "t", [1], **other)
+    made.zeros(ISR, 0.0, 300.0, "t", [2])
+    made.zeros(ISR, 300.0, 303.0, "t", [2])
+    made.run(ISR, 303.0, 313.0, 1.0, topic="t", partition=2, lead=8)
+    made.zeros(ISR, 313.0, 600.0, "t", [2])
+    return made
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    root: Path = tmp_path_factory.mktemp("each")
+    batch().commit(root)
+    rollups.quick(spark, root, of=OF)
+    return lakes.at(str(root))
+
+
+def stated(
+    spark: SparkSession, lake: Lake, period: Period = WHOLE, *planned: Maintenance
+) -> dict[int | None, Statement]:
+    manner = sla.Manner(maintenance=planned)
+    found = sla.read(spark, lake, [EACH], period, periods.micros(LATER), manner=manner)
+    assert {one.subject.topic for one in found} == {"t"}
+    return {one.subject.partition: one for one in found}
+
+
+def seconds(one: Statement) -> tuple[float, ...]:
+    """Good, bad at least, bad, bad at most and unknown."""
+    good, bad, low, high = one.times
+    return tuple(us / SECOND for us in (good, low, bad, high, one.unknown_us))
+
+
+def test_each_partition_has_a_statement_of_its_own(spark: SparkSession, lake: Lake):
+    found = stated(spark, lake)
+    assert {number: seconds(one) for number, one in found.items()} == {
+        0: (360, 120, 120, 120, 120),
+        1: (480, 0, 0, 0, 120),
+        2: (470, 10, 10, 18, 120),
+        3: (480, 0, 0, 0, 120),
+    }, "while one was not read, gold does not say which: it is unknown of each, at most"
+    assert {number: one.verdict for number, one in found.items()} == {
+        0: "missed", 1: "uncertain", 2: "uncertain", 3: "uncertain",
+    }  # fmt: skip
+
+
+def test_what_was_first_seen_just_after_the_period_may_have_begun_in_it(
+    spark: SparkSession, lake: Lake
+):
+    found = stated(spark, lake, FIRST_HALF)
+    assert seconds(found[2]) == (180, 0, 0, 8, 120)
+    assert seconds(found[3]) == (180, 0, 0, 0, 120)
+
+
+def test_without_maintenance_the_rest_is_told_of_each(spark: SparkSession, lake: Lake):
+    start, end = (periods.micros(edge) for edge in (FIRST_HALF.start, FIRST_HALF.end))
+    planned = Maintenance(start, end, "new disks", {"topic": ("t",)})
+    found = stated(spark, lake, WHOLE, planned)
+    assert seconds(found[0]) == (360, 120, 120, 120, 120), "never hidden"
+    rest = {number: one.without for number, one in found.items()}
+    assert {number: seconds(one) for number, one in rest.items() if one} == {
+        0: (300, 0, 0, 0, 0),
+        1: (300, 0, 0, 0, 0),
+        2: (290, 10, 10, 18, 0),
+        3: (300, 0, 0, 0, 0),
+    }
+
+
+def test_together_each_weighs_the_same(spark: SparkSession, lake: Lake):
+    facts = reports.facts(spark, lake, [EACH], WHOLE, now=LATER)
+    (told,) = facts["objectives"]
+    assert [one["partition"] for one in told["subjects"]] == [0, 2, 1, 3], "worst first"
+    assert (told["level"], told["weighted"]["weight"]) == ("partition", "equal")
+    assert told["weighted"]["bad_us"] == 130 * SECOND
+    assert facts["verdicts"][0]["subjects"] == 4
+    assert json.dumps(facts)
+
+
+def test_they_are_published_each_and_once(spark: SparkSession, lake: Lake):
+    found = list(stated(spark, lake).values())
+    earlier = lakes.read(spark, lake, tables.SLA).drop("partition")
+    writer = earlier.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.saveAsTable(lake.name(tables.SLA))  # as an older version made it
+    assert len(sla.publish(spark, lake, found, WHOLE)) == 4
+    assert sla.publish(spark, lake, found, WHOLE) == []
+    rows = lakes.read(spark, lake, tables.SLA).select("topic", "partition", "bad_us").collect()
+    assert {(row["topic"], row["partition"]): row["bad_us"] // SECOND for row in rows} == {
+        ("t", 0): 120, ("t", 1): 0, ("t", 2): 10, ("t", 3): 0,
+    }  # fmt: skip
