@@ -81,6 +81,9 @@ _LARGE: Final = {
 }
 _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 
+_PAYS: Final = 200_000
+"""Rows of gold whose aggregation takes a second or two interpreted: as long as compiling it."""
+
 SIZE_SETTING: Final = "JMXLAKE_SPARK"
 """Environment variable: ``quick`` (the default) for new data of up to some million rows at a time,
 ``large`` where compiling pays."""
@@ -135,11 +138,18 @@ def _advice() -> str:
 
 
 @contextmanager
-def compiled(spark: SparkSession) -> Iterator[None]:
-    """Have queries compiled that read millions of rows, in a session that is for few of them.
+def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
+    """Have queries compiled that read many rows, in a session that is for few of them.
 
     Everywhere else they are anyway, and nothing is set.
+
+    Args:
+        spark: The session.
+        rows: How many they read at most; by default surely enough of them.
     """
+    if rows is not None and rows < _PAYS:
+        yield
+        return
     off = {name: value for name, value in _INTERPRETED.items() if spark.conf.get(name) == value}
     for name in off:
         spark.conf.set(name, _COMPILED[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -20,6 +21,7 @@ from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
 from lakehouse.periods import instant, micros
 from lakehouse.pieces import quoted
+from lakehouse.session import compiled
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
@@ -64,7 +66,9 @@ def summed(
     parts = (_ranged(gold.judged(one), one, window_us) for one in asked)
     every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     found: Summed = {}
-    for row in every.collect():
+    with compiled(spark, gold.most(asked)):
+        rows = every.collect()
+    for row in rows:
         told = row.asDict()
         key = tuple(told[name] for name in SUBJECT)
         found[told["cluster"], told["objective"], key] = {
@@ -96,11 +100,14 @@ def bad(
     names = ", ".join(f"{name} string" for name in quoted(_KEYS))
     wanted = [(cluster, name, *key) for cluster, name, key in whom]
     few = spark.createDataFrame(wanted, names).alias("few")
-    rows = _Gold(spark, lake, living, window_us, ()).judged(asked).where("bad_low_us > 0")
+    gold = _Gold(spark, lake, living, window_us, ())
+    rows = gold.judged(asked).where("bad_low_us > 0")
     same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"few.{name}")) for name in _KEYS]
     rows = rows.alias("rows").join(few, same, "left_semi").orderBy("at")
     found: dict[Named, list[Bad]] = {}
-    for row in rows.select(*quoted(_KEYS), "at", "bad_low_us").collect():
+    with compiled(spark, gold.most([asked])):
+        told = rows.select(*quoted(_KEYS), "at", "bad_low_us").collect()
+    for row in told:
         cluster, name, *key = tuple(row)[:-2]
         found.setdefault((cluster, name, tuple(key)), []).append(Bad(*tuple(row)[-2:]))
     return found
@@ -114,13 +121,28 @@ class _Gold:
     window_us: int
     left_out: Sequence[Maintenance]
 
+    def most(self, asked: Sequence[Asked]) -> int:
+        """How many rows of gold are read: one for each objective and window at most."""
+        lived = sum(
+            max(0, min(last, end) - max(first, start)) * kinds[each.subject.kind]
+            for kinds, (start, end) in (
+                (Counter[str](o.kind for o in one.objectives), self._span(one)) for one in asked
+            )
+            for each in self.living
+            for first, last in each.spans
+        )
+        return lived // self.window_us
+
+    def _span(self, asked: Asked) -> Span:
+        spans = asked.ranges(self.window_us).values()
+        return (min(start for start, _ in spans), max(end for _, end in spans))
+
     def judged(self, asked: Asked) -> DataFrame:
         """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``.
 
         Of windows also what of each may have been before it, and the one after the last.
         """
-        spans = asked.ranges(self.window_us).values()
-        span = (min(start for start, _ in spans), max(end for _, end in spans))
+        span = self._span(asked)
         if asked.slices is None:
             rows = self._indicators(asked, (span[0], span[1] + self.window_us))
             at, spill = F.expr(_AT).alias("at"), spilled(rows).alias(_SPILL)

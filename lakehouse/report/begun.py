@@ -7,6 +7,7 @@ bronze.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from lakehouse import tables
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, is_counter
-from lakehouse.periods import micros
+from lakehouse.periods import Period, micros
 from lakehouse.pieces import lead_edge
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.quotas import THROTTLES
@@ -80,7 +82,8 @@ def begun(gold: Gold) -> Begun:
     end_us = micros(gold.period.end)
     offset = F.unix_micros("start") - end_us
     spilled = F.expr(lead_edge()) - offset
-    rows = gold.just_after().where(
+    end, window = gold.period.end, dt.timedelta(seconds=gold.window_seconds)
+    rows = gold.bronze(tables.RUNS, Period(end, end + window)).where(
         F.col("metric").isin(*_METRICS) & (F.col("value") > 0) & ~is_counter()
     )
     rows = rows.where((offset == 0) | (spilled > 0))

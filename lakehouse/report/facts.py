@@ -18,6 +18,7 @@ from lakehouse.grains import WEEK
 from lakehouse.periods import Period, instant, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.begun import begun
+from lakehouse.report.from_bronze import racks
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
@@ -161,7 +162,7 @@ def facts(
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
         "trends": trends(gold, objectives, known, micros(generated)),
-        "racks": gold.racks(),
+        "racks": racks(gold, [one["source"] for one in seen["sources"]]),
         "events": [{**row, "at": iso(row["at"])} for row in gold.events()],
         "rejected": gold.rejected(),
         "detection_floor_us": max(floors, default=None),

@@ -1,4 +1,4 @@
-"""What a report needs from gold, as plain rows; and from bronze no more than what was bad."""
+"""What a report needs from gold, as plain rows; and usable rows of bronze."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from lakehouse.aside import BEYOND
 from lakehouse.changes import is_misdated
 from lakehouse.errors import TableNotFoundError
 from lakehouse.lake import Lake
-from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
-from lakehouse.periods import Period, instant, micros
+from lakehouse.periods import Period, micros
 from lakehouse.pieces import quoted
-from lakehouse.session import compiled
 from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
@@ -74,19 +72,20 @@ class Gold:
         self, table: Table, keys: Sequence[str], grain: str, metrics: Sequence[str] = ()
     ) -> list[Row]:
         """A metric table summed per window of a grain and keys; ``window`` in microseconds."""
-        rows = _of(self._rows(table, grain), metrics)
+        rows = _of(self.at(table, grain), metrics)
         rows = rows.withColumn("window", F.unix_micros("window"))
         return _rows(_summed(rows, table, ("window", *keys)))
 
     def whole(self, table: Table) -> DataFrame:
         """Rows of a table at the coarsest grain of whose windows the period is made."""
-        return self._rows(table, self.whole_grain)
+        return self.at(table, self.whole_grain)
 
     def finest(self, table: Table) -> DataFrame:
         """Rows of a table at the finest grain."""
-        return self._rows(table, grains.name(self.window_seconds))
+        return self.at(table, grains.name(self.window_seconds))
 
-    def _rows(self, table: Table, grain: str) -> DataFrame:
+    def at(self, table: Table, grain: str) -> DataFrame:
+        """Rows of a table at a grain."""
         rows = lakes.read(self.spark, self.lake, table)
         rows = sla.in_period(rows, self.period)
         return rows.where((F.col("cluster") == self.cluster) & (F.col("grain") == grain))
@@ -135,42 +134,13 @@ class Gold:
         most = of_each.groupBy("topic").agg(F.max("us").alias("us"))
         return {row["topic"]: row["us"] for row in most.collect() if row["topic"] is not None}
 
-    def bad_runs(self) -> list[Row]:
-        """Runs of partitions that were under min ISR or had no leader; instants in microseconds."""
-        rows = self.bronze(tables.RUNS).where(
-            F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("value") > 0)
-        )
-        rows = rows.dropna(subset=["topic", "partition"])
-        names = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
-        with compiled(self.spark):  # bronze has millions of runs for each that is wanted
-            return _rows(_in_micros(rows).select(*names, "flags"))
-
-    def last_lags(self) -> dict[tuple[str, str], float]:
-        """Lag at the end of the period, bytes, per metric and topic: the sum over its brokers."""
-        tail = instant(micros(self.period.end) - 2 * self.window_seconds * 1_000_000)
-        # A run ends with its window at the latest: none of them begins earlier.
-        first = max(self.period.start, tail - dt.timedelta(seconds=self.window_seconds))
-        rows = self.bronze(tables.RUNS, Period(first, self.period.end)).where(
-            F.col("metric").isin(COPY_LAG, DELETE_LAG) & (F.col("end") > F.lit(tail))
-        )
-        last = rows.groupBy("metric", "topic", "source").agg(
-            F.max("end").alias("end"), F.max_by("value", "end").alias("value")
-        )
-        found: dict[tuple[str, str], list[tuple[int, float]]] = {}
-        for row in _rows(_in_micros(last)):
-            found.setdefault((row["metric"], row["topic"]), []).append((row["end"], row["value"]))
-        return {
-            key: sum(value or 0.0 for end, value in told if end >= max(told)[0] - _STILL_US)
-            for key, told in found.items()
-        }
-
     def headroom(self) -> list[Row]:
         """Per group and topic for how long, at least, retention left what it had not read.
 
         ``last`` is that of the last window that tells, in seconds, None where there was no danger;
         ``window`` its start in microseconds. Who is not among them: it is not known.
         """
-        rows = self._rows(tables.GROUPS, grains.name(self.window_seconds))
+        rows = self.at(tables.GROUPS, grains.name(self.window_seconds))
         last = _of(rows, (HEADROOM,)).groupBy("group", "topic")
         return _rows(
             last.agg(
@@ -178,26 +148,6 @@ class Gold:
                 F.unix_micros(F.max("window")).alias("window"),
             )
         )
-
-    def failures(self) -> list[Row]:
-        """The agents' account of what was not seen; instants in microseconds."""
-        rows = self.bronze(tables.SCRAPES).where("outcome NOT IN ('ok', 'skipped')")
-        return _rows(
-            _in_micros(rows).select("source", "family", "start", "end", "outcome", "error")
-        )
-
-    def racks(self) -> list[Row]:
-        """The rack of each broker that has one, as it was told last: ``source`` and ``rack``.
-
-        Gold keeps no labels, so this is bronze's: the brokers' topology, told by two of them.
-        """
-        told = self.bronze(tables.RUNS).where(F.col("metric") == NODE_FENCED)
-        label = {name: F.col("labels")[name] for name in ("node", "rack")}
-        last = told.groupBy(label["node"].alias("source")).agg(
-            F.max_by(label["rack"], "end").alias("rack")
-        )
-        with compiled(self.spark):
-            return _rows(last.dropna().orderBy("source"))
 
     def events(self) -> list[Row]:
         """What the agents noticed, oldest first."""
@@ -224,11 +174,6 @@ class Gold:
         rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 
-    def just_after(self) -> DataFrame:
-        """Usable runs that begin in the window after the period."""
-        end, window = self.period.end, dt.timedelta(seconds=self.window_seconds)
-        return self.bronze(tables.RUNS, Period(end, end + window))
-
     def bronze(self, table: Table, within: Period | None = None) -> DataFrame:
         """Usable rows of a table of bronze that begin in the period, with ``window``."""
         window = grains.start(F.col("start"), grains.name(self.window_seconds))
@@ -250,7 +195,6 @@ class Gold:
 
 
 _UNDATED: Final = (judgement.IN_THE_FUTURE, BEYOND)
-_STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
 
 
 def _of(rows: DataFrame, metrics: Sequence[str]) -> DataFrame:
@@ -279,11 +223,6 @@ def _is_sum(name: str, type_: str) -> bool:
         or name == "scrapes"
         or (type_ == "double" and name not in ("mean", "min", "target"))
     )
-
-
-def _in_micros(rows: DataFrame) -> DataFrame:
-    instants = [name for name in ("start", "end") if name in rows.columns]
-    return rows.withColumns({name: F.unix_micros(name) for name in instants})
 
 
 def _rows(rows: DataFrame) -> list[Row]:

@@ -11,6 +11,7 @@ from lakehouse.existence import expected_us, with_ends
 from lakehouse.metrics import LEADERLESS, PARTITIONS_TOLD, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import instant
 from lakehouse.report import quotas as limits
+from lakehouse.report.from_bronze import bad_runs, failures, last_lags
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.outages import incidents
 from lakehouse.report.unseen import unseen
@@ -41,7 +42,7 @@ def min_isr(
     topics = _of_topics(gold, begun)
     sums = gold.sums(tables.PARTITIONS, ("metric", *_OF_PARTITION), _UNAVAILABLE)
     partitions = _by(begun.raised(sums, _OF_PARTITION), _OF_PARTITION, "metric")
-    outages = incidents(gold.bad_runs())
+    outages = incidents(bad_runs(gold))
     unknown = _unknown(stated, UNAVAILABLE)
     missed = unseen(gold, stated)
     return {
@@ -140,7 +141,7 @@ def tier_lag(
 ) -> Row:
     """KIP-963: what waits for upload and for deletion, per topic."""
     rows = _of_topics(gold, begun)
-    last = gold.last_lags()
+    last = last_lags(gold)
     unknown = {metric: _unknown(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
     for one in subjects:
@@ -240,9 +241,9 @@ def _indexes(gold: Gold) -> list[Row]:
 def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:
     """What was to be seen and what was, per source and family."""
     rows = gold.sums(tables.COVERAGE, ("source", "family", "outcome"))
-    failures = defaultdict(list)
-    for row in sorted(gold.failures(), key=lambda row: row["start"]):
-        failures[(row["source"], row["family"])].append(row)
+    failed = defaultdict(list)
+    for row in sorted(failures(gold), key=lambda row: row["start"]):
+        failed[(row["source"], row["family"])].append(row)
     sources = []
     for one, end_us in with_ends(subjects):
         if one.kind != "source":
@@ -253,7 +254,7 @@ def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:
         for family in families:
             told = {row["outcome"]: row for row in mine if row["family"] == family}
             seen = told["ok"]["duration_us"] if "ok" in told else 0
-            sources.append(_covered(one, family, told, (max(expected, seen), seen), failures))
+            sources.append(_covered(one, family, told, (max(expected, seen), seen), failed))
     expected, seen = (sum(row[name] for row in sources) for name in ("expected_us", "observed_us"))
     return {
         "expected_us": expected,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import grains, tables
 from lakehouse.periods import Period, micros
+from lakehouse.report.from_bronze import last_lags
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.trends import forecast as forecasts
 from lakehouse.trends import weeks as weeks_
@@ -96,7 +97,7 @@ def told(
 
 def drains(gold: Gold) -> list[Row]:
     """When what waits for upload or deletion will be gone, per topic; the longest first."""
-    last = {key: value for key, value in gold.last_lags().items() if value > 0}
+    last = {key: value for key, value in last_lags(gold).items() if value > 0}
     if not last:
         return []
     end = gold.period.end

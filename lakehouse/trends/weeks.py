@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from lakehouse import lake as lakes
 from lakehouse import sla, tables, tally
 from lakehouse.existence import Subject
 from lakehouse.periods import Period, instant, micros, week_of
+from lakehouse.session import compiled
 from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
@@ -158,13 +159,25 @@ def read(
     )
     times: defaultdict[int, dict[tuple[str, str, tuple[str | None, ...]], sla.Times]]
     times = defaultdict(dict)
-    for row in sums.collect():
+    with compiled(spark, _most(objectives, known, whole)):
+        told = sums.collect()
+    for row in told:
         key = (row["cluster"], row["objective"], tuple(row)[3:8])
         times[row["week"]][key] = sla.Times(*tuple(row)[8:])
     stated = [
         sla.of_sums(objectives, known, times[micros(one.start)], one, now_us) for one in periods
     ]
     return joined(stated, periods, now_us)
+
+
+def _most(objectives: Sequence[Objective], known: Sequence[Subject], whole: Period) -> int:
+    """How many rows of gold there are: one for each window in which a subject was seen, at most."""
+    start, end = micros(whole.start), micros(whole.end)
+    kinds = Counter[str](one.kind for one in objectives)
+    seen = sum(
+        max(0, min(one.last_us, end) - max(one.first_us, start)) * kinds[one.kind] for one in known
+    )
+    return seen // (tables.DEFAULT_WINDOW_SECONDS * 1_000_000)
 
 
 def _of_weeks(rows: DataFrame) -> Column:

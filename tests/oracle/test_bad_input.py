@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import periods
+from lakehouse import periods, tables
 from lakehouse.report import gather
+from lakehouse.report.from_bronze import bad_runs
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def test_the_report_counts_what_could_not_be_used(spark: SparkSession, rolled: P
 
 def test_no_bad_row_is_an_incident(spark: SparkSession, rolled: Path):
     week = periods.week_of(stories.MONDAY)
-    assert gather.Gold(spark, lakes.at(str(rolled)), "bad_input", week, 300).bad_runs() == []
+    known = gather.Gold(spark, lakes.at(str(rolled)), "bad_input", week, 300)
+    assert bad_runs(known) == []
 
 
 def test_a_row_of_the_future_is_no_incident_yet(spark: SparkSession, rolled: Path):
@@ -85,8 +87,11 @@ def test_a_row_of_the_future_is_no_incident_yet(spark: SparkSession, rolled: Pat
     week = periods.week_of(periods.instant(start))
     committed = periods.instant(start) - dt.timedelta(days=1)
     known = gather.Gold(spark, lake, "in_the_future", week, 300, committed)
-    assert known.bad_runs() == []
-    assert len(dataclasses.replace(known, committed=week.end).bad_runs()) == 1
+    assert known.bronze(tables.RUNS).collect() == []
+    assert bad_runs(known) == []
+    later = dataclasses.replace(known, committed=week.end)
+    assert len(later.bronze(tables.RUNS).collect()) == 1
+    assert bad_runs(later) == [], "gold, rolled up earlier, does not know it"
 
 
 def test_a_report_of_any_week_counts_rows_of_the_future(spark: SparkSession, rolled: Path):

@@ -1,0 +1,132 @@
+"""What a report asks of bronze: what was bad or failed, run by run, and what gold does not keep.
+
+Bronze has millions of rows for each that is wanted, so these queries are compiled, and are of as
+few hours as gold allows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import grains, tables
+from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
+from lakehouse.periods import Period, instant, micros
+from lakehouse.report.gather import COPY_LAG, DELETE_LAG
+from lakehouse.session import compiled
+from lakehouse.spans import union
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import DataFrame
+
+    from lakehouse.report.gather import Gold, Row
+    from lakehouse.spans import Span
+
+_STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
+
+
+def bad_runs(gold: Gold) -> list[Row]:
+    """Runs of partitions that were under min ISR or had no leader; instants in microseconds.
+
+    Gold tells in which hours there were any: of a cluster that was well bronze is not read.
+    """
+    spans = _bad_hours(gold)
+    if not spans:
+        return []
+    start = F.unix_micros("start")
+    rows = gold.bronze(tables.RUNS).where(
+        F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS)
+        & (F.col("value") > 0)
+        & F.col("date").isin(sorted({day for span in spans for day in _dates(span)}))
+        & reduce(or_, ((start >= first) & (start < last) for first, last in spans))
+    )
+    rows = rows.dropna(subset=["topic", "partition"])
+    names = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
+    return _rows(gold, _in_micros(rows).select(*names, "flags"))
+
+
+def _bad_hours(gold: Gold) -> list[Span]:
+    """Hours in which a partition may have been bad, those side by side as one."""
+    grain = grains.HOUR
+    if gold.whole_grain == grains.name(gold.window_seconds):  # the period has no whole hours
+        grain = gold.whole_grain
+    rows = gold.at(tables.PARTITIONS, grain)
+    rows = rows.where(
+        F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("positive_high_us") > 0)
+    )
+    found = rows.select(F.unix_micros("window").alias("at")).distinct().collect()
+    length = grains.parse_window(grain) * 1_000_000
+    return union((row["at"], row["at"] + length) for row in found)
+
+
+def _dates(span: Span) -> list[dt.date]:
+    first, last = (instant(at).date() for at in (span[0], span[1] - 1))
+    return [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
+
+
+def last_lags(gold: Gold) -> dict[tuple[str, str], float]:
+    """Lag at the end of the period, bytes, per metric and topic: the sum over its brokers."""
+    tail = instant(micros(gold.period.end) - 2 * gold.window_seconds * 1_000_000)
+    # A run ends with its window at the latest: none of them begins earlier.
+    first = max(gold.period.start, tail - dt.timedelta(seconds=gold.window_seconds))
+    rows = gold.bronze(tables.RUNS, Period(first, gold.period.end)).where(
+        F.col("metric").isin(COPY_LAG, DELETE_LAG) & (F.col("end") > F.lit(tail))
+    )
+    last = rows.groupBy("metric", "topic", "source").agg(
+        F.max("end").alias("end"), F.max_by("value", "end").alias("value")
+    )
+    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for row in _rows(gold, _in_micros(last)):
+        found.setdefault((row["metric"], row["topic"]), []).append((row["end"], row["value"]))
+    return {
+        key: sum(value or 0.0 for end, value in told if end >= max(told)[0] - _STILL_US)
+        for key, told in found.items()
+    }
+
+
+def failures(gold: Gold) -> list[Row]:
+    """The agents' account of what was not seen; instants in microseconds."""
+    rows = gold.bronze(tables.SCRAPES).where("outcome NOT IN ('ok', 'skipped')")
+    names = ("source", "family", "start", "end", "outcome", "error")
+    return _rows(gold, _in_micros(rows).select(*names))
+
+
+def racks(gold: Gold, sources: Collection[str]) -> list[Row]:
+    """The rack of each broker that has one, as it was told last: ``source`` and ``rack``.
+
+    Gold keeps no labels. Who is named on the last day is not looked for in the days before.
+
+    Args:
+        gold: The cluster's gold.
+        sources: All that there were in the period, brokers among them.
+    """
+    brokers = {one for one in sources if one.startswith("broker-")}
+    start, end = gold.period.start, gold.period.end
+    last_day = max(start, end - dt.timedelta(days=1))
+    told = _racks(gold, Period(last_day, end))
+    if start < last_day and not told.keys() >= brokers:
+        told = _racks(gold, Period(start, last_day)) | told
+    return [{"source": one, "rack": rack} for one, rack in sorted(told.items()) if rack]
+
+
+def _racks(gold: Gold, within: Period) -> dict[str, str | None]:
+    told = gold.bronze(tables.RUNS, within).where(F.col("metric") == NODE_FENCED)
+    node, rack = (F.col("labels")[name] for name in ("node", "rack"))
+    last = told.groupBy(node.alias("node")).agg(F.max_by(rack, "end").alias("rack"))
+    return {row["node"]: row["rack"] for row in _rows(gold, last) if row["node"] is not None}
+
+
+def _in_micros(rows: DataFrame) -> DataFrame:
+    instants = [name for name in ("start", "end") if name in rows.columns]
+    return rows.withColumns({name: F.unix_micros(name) for name in instants})
+
+
+def _rows(gold: Gold, rows: DataFrame) -> list[Row]:
+    with compiled(gold.spark):
+        return [row.asDict(recursive=True) for row in rows.collect()]
