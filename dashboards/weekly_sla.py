@@ -26,7 +26,8 @@ displayHTML(
            sum(unknown_us) / 3.6e9 AS unknown_hours
     FROM (
       SELECT *, row_number() OVER (
-        PARTITION BY objective, `window`, window_end, topic, `user`, client_id, `group`, source
+        PARTITION BY objective, `window`, window_end,
+                     topic, partition, `user`, client_id, `group`, source
         ORDER BY statement DESC) AS newest
       FROM IDENTIFIER(:sla)
       WHERE cluster = :cluster AND window_end > :start AND window_end <= :end)
