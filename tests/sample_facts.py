@@ -11,6 +11,8 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 WEEK = 7 * 24 * HOUR
 
+WEEK_START = datetime(2026, 11, 9, tzinfo=UTC)
+
 Facts = dict[str, Any]
 
 
@@ -775,8 +777,42 @@ def with_everything(made: Facts) -> None:
         }
         for one in subjects[:3000]
     ]
+    made["maintenance"] = [
+        {
+            "start": iso(WEEK_START + timedelta(hours=10)),
+            "end": iso(WEEK_START + timedelta(hours=14)),
+            "reason": "disks are exchanged",
+            "topics": ["team-*"],
+        }
+    ]
+    for row in subjects[:40]:
+        row["without_maintenance"] = dict(row)
+        row |= {"burn": [burn()] * 2, "maintenance": made["maintenance"]}
+    made["racks"] = [{"source": f"broker-{n}", "rack": "abc"[n % 3]} for n in range(100)]
+    made["events"] = [event(n) for n in range(1_000)]
     made["hygiene"] = tidy()
     made["trends"] = trends(subjects[:200])
+
+
+def burn() -> Facts:
+    rate = {"rate": 52.13, "low": 48.1, "high": 60.04}
+    return {
+        "long": "1h", "short": "5m", "limit": 14.4, "at": iso(WEEK_START + timedelta(days=7)),
+        "verdict": "burning", "long_rate": rate, "short_rate": rate, "burnt_us": HOUR,
+    }  # fmt: skip
+
+
+def event(number: int) -> Facts:
+    """One of a thousand in a week: a restart, elections, a change and an agent in turn."""
+    kinds = ("source_restart", "leader_change", "leader_change", "quota_change", "agent_start")
+    return {
+        "at": iso(WEEK_START + number * timedelta(minutes=10)),
+        "source": f"broker-{number % 100}",
+        "kind": kinds[number % 5],
+        **dict.fromkeys(("topic", "partition", "user", "client_id", "group")),
+        "old": "1",
+        "new": "2",
+    }
 
 
 def trends(subjects: list[Facts]) -> Facts:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import assets, figures, words
-from lakehouse.report.page import charts_of, coverage_of
+from lakehouse.report import assets, drawings, figures, marks, words
+from lakehouse.report.page import coverage_of
 from lakehouse.report.questions import questions
+from lakehouse.report.spans import period_of
 from lakehouse.report.verdicts import verdicts
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def question(facts: Mapping[str, Any], anchor: str) -> str:
         anchor: Which question.
     """
     (one,) = (each for each in questions(facts) if each.anchor == anchor)
-    seen = coverage_of(facts)
+    marked = marks.marks(facts, period_of(facts))
+    seen = coverage_of(facts, marked)
     return _page(
         title=one.title,
         eyebrow=one.kip,
@@ -44,7 +46,7 @@ def question(facts: Mapping[str, Any], anchor: str) -> str:
         verdicts=verdicts(facts),
         answer=one.finding,
         notes=(one.meaning, seen["sentence"]),
-        charts=charts_of(one, facts),
+        charts=drawings.of_question(one, facts, marked),
         listings=(*one.listings, *seen["listings"]),
     )
 

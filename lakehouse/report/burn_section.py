@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse.report import columns, figures, words
 from lakehouse.report.extra import Extra
 from lakehouse.report.figures import Figure
-from lakehouse.report.listing import FEW, Column, Draft, figure, text
+from lakehouse.report.listing import Column, Draft, figure, text
+from lakehouse.report.subjects import titled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,21 +43,20 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
         (
             f"A rate of 1{_TIMES} uses a budget up in just its window. It is too fast while both a "
             "long and a short time reach the limit: the long one says that it matters, the short "
-            f"one that it goes on. Rates are those of {words.day_and_time(at)}.",
+            f"one that it goes on. Rates are those of {words.day_and_time(at)}. How long it was "
+            "too fast counts only what is certain.",
         ),
-        (_BURNS.of(rows).brief(FEW),),
+        (_BURNS.of(rows).brief(),),
     )
 
 
 def _rows(facts: Mapping[str, Any]) -> list[Row]:
     """A row for each subject and pair of lengths; what burns now first, then what burnt longest."""
     return [
-        {**{key: one.get(key) for key in (*figures.SUBJECT_KEYS, "team")}, **pair,
-         "objective": objective.get("title") or objective.get("name")}
-        for objective in facts.get("objectives") or ()
-        for one in objective.get("subjects") or ()
+        {**{key: one.get(key) for key in (*figures.SUBJECT_KEYS, "team", "objective")}, **pair}
+        for one in titled(facts)
         for pair in one.get("burn") or ()
-    ]  # fmt: skip
+    ]
 
 
 def _sentence(rows: list[Row]) -> str:
@@ -65,7 +65,7 @@ def _sentence(rows: list[Row]) -> str:
     once = {_budget(row) for row in rows if row.get("burnt_us")} | now
     at_end = f"{len(now) or 'none'} still did at its end"
     if perhaps:
-        at_end += f", and {len(perhaps)} perhaps"
+        at_end += f", {len(perhaps)} more perhaps"
     if not once:
         return f"No budget surely burnt too fast in this period; {len(perhaps)} perhaps at its end."
     return f"{words.plural(len(once), 'budget')} burnt too fast in this period; {at_end}."
@@ -106,10 +106,7 @@ def _limit(row: Row) -> Figure:
 
 def _burnt(row: Row) -> Figure:
     us = row.get("burnt_us")
-    if us == 0:  # only bad time that is certain counts, against the whole of each length
-        return figures.plain(us, "not for certain")
-    said = words.duration(us, "down")
-    return figures.plain(us, said if us is None else f"{said} at least")
+    return figures.plain(us, words.duration(us, "down"))
 
 
 _BURNS: Final = Draft(
@@ -126,7 +123,7 @@ _BURNS: Final = Draft(
         Column("Limit", figure(_limit)),
         _rate("long_rate", "long"),
         _rate("short_rate", "short"),
-        Column("Too fast for", figure(_burnt)),
+        Column("Too fast for, at least", figure(_burnt)),
     ),
     badness=_badness,
 )

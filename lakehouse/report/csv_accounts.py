@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report.csv_columns import (
-    CLIENT,
-    GROUP,
     OBJECTIVE,
     OWNED,
-    SOURCE,
+    SUBJECT,
     TOPIC,
     UNKNOWN,
-    USER,
     VERDICT,
     Column,
     Table,
     bounded,
     section,
 )
+from lakehouse.report.subjects import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,8 +33,7 @@ def _subjects(facts: Facts) -> Iterable[Row]:
             "window_from": one.get("from"),
             "window_to": one.get("to"),
         }
-        for one in facts.get("objectives") or ()
-        for subject in one.get("subjects") or ()
+        for one, subject in subjects(facts)
     )
 
 
@@ -50,7 +47,7 @@ def _not_known(row: Row) -> str:
 
 
 _ATTAINMENT: Final = (
-    OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE,
+    *SUBJECT,
     Column("target", "share of time that shall be good"),
     Column("method", "how time counts, such as GoodSeconds or Timeslices"),
     Column("window", "the objective's window, such as 1w or 28d"),
@@ -93,7 +90,7 @@ TABLES: Final = (
         "restated", "figure that was published otherwise",
         lambda facts: facts.get("restated") or (),
         (
-            OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE,
+            *SUBJECT,
             Column("stated_at", "when the old one was published, UTC", _of("before", "stated_at")),
             Column("attainment_before", "the old figure, 0 to 1", _of("before", "attainment")),
             Column("bad_before_us", "the old bad time, microseconds", _of("before", "bad_us")),

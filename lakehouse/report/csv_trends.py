@@ -5,33 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report.csv_columns import (
-    CLIENT,
-    GROUP,
-    OBJECTIVE,
     OWNED,
-    SOURCE,
+    SUBJECT,
     TOPIC,
     UNKNOWN,
-    USER,
     Column,
     Table,
     bounded,
     section,
 )
+from lakehouse.report.subjects import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from lakehouse.report.csv_columns import Facts, Row
 
-_SUBJECT: Final = (OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE)
 _SHARE: Final = "share of the time that was bad, 0 to 1"
 
 
 def _subjects(facts: Facts) -> Iterator[Row]:
-    for one in (facts.get("trends") or {}).get("objectives") or ():
-        for subject in one.get("subjects") or ():
-            yield {**subject, "objective": one.get("name")}
+    for one, subject in subjects(facts.get("trends") or {}):
+        yield {**subject, "objective": one.get("name")}
 
 
 def _weeks(facts: Facts) -> Iterable[Row]:
@@ -60,7 +55,7 @@ TABLES: Final = (
     Table(
         "trends", "objective and subject that was bad in the last weeks", _subjects,
         (
-            *_SUBJECT,
+            *SUBJECT,
             Column(
                 "change", "this week beside the one before: worse, better, as_usual, within_bounds "
                 "or untested", _change("verdict"),
@@ -75,7 +70,7 @@ TABLES: Final = (
     Table(
         "trends_weeks", "objective, subject and week", _weeks,
         (
-            *_SUBJECT,
+            *SUBJECT,
             Column("week", "ISO week"),
             Column("expected_us", "microseconds in which the subject existed"),
             *bounded("bad", "seen bad"),

@@ -22,16 +22,11 @@ from lakehouse.report.from_bronze import racks
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
+from lakehouse.report.lags import tier_lag
 from lakehouse.report.restated import restated
 from lakehouse.report.saved import FORMAT
-from lakehouse.report.sections import (
-    coverage,
-    lost_before_read,
-    min_isr,
-    remote_reads,
-    throttling,
-    tier_lag,
-)
+from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, throttling
+from lakehouse.report.seen import coverage
 from lakehouse.report.tiering import tiering
 from lakehouse.report.timelines import timelines
 from lakehouse.trends.facts import trends

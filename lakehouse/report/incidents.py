@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lakehouse.report import figures, words
+from lakehouse.report.subjects import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,8 +56,7 @@ def _planned(facts: Mapping[str, Any]) -> dict[Any, list[Row]]:
     """Planned maintenance by topic, as the objectives' subjects have it."""
     return {
         one["topic"]: list(one["maintenance"])
-        for objective in facts.get("objectives") or ()
-        for one in objective.get("subjects") or ()
+        for _, one in subjects(facts)
         if one.get("maintenance") and one.get("topic") is not None
     }
 

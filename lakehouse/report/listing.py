@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-WORST: Final = 20
-MORE: Final = 60
-"""A page of a fleet stays below 1.5 MB; what is beyond stands in the JSON report."""
+WORST: Final = 8
+"""Rows that are seen at once: a question with all its lists stays on a screen or two."""
 
-FEW: Final = 8
-"""Rows of each list between the verdicts and the questions: the questions stay near."""
+MORE: Final = 72
+"""A page of a fleet stays below 1.5 MB; what is beyond stands in JSON and CSV."""
+
+PRINTED: Final = 20
+"""Rows of a list on paper, and of a list beside the five questions."""
 
 TEAM: Final = "team"
 """The key of rows that are somebody's; a list with such rows has a column of it."""
@@ -53,7 +55,7 @@ class Listing:
         columns: The columns; the first names the subject of the row.
         worst: The rows that are shown at once.
         more: The rows behind "show more".
-        omitted: How many rows are only in the JSON report.
+        omitted: How many rows the page does not have; they are in JSON and CSV.
         noun: What one row is.
         note: A sentence on how to read the table.
     """
@@ -71,16 +73,16 @@ class Listing:
         """How many rows there are in all."""
         return len(self.worst) + len(self.more) + self.omitted
 
-    def brief(self, most: int = WORST) -> Listing:
-        """The worst rows alone, ``most`` of them: what is beside the five questions."""
-        shown = self.worst[:most]
-        return replace(self, worst=shown, more=(), omitted=self.total - len(shown))
+    def brief(self) -> Listing:
+        """No more rows than go on paper: what is beside the five questions."""
+        more = self.more[: PRINTED - WORST]
+        return replace(self, more=more, omitted=self.total - len(self.worst) - len(more))
 
     @property
     def summary(self) -> str:
         """What the fold says that hides the rest."""
         rest = words.plural(len(self.more) + self.omitted, "more " + self.noun)
-        return f"{rest}" if not self.omitted else f"{rest}, the first {len(self.more)} of them here"
+        return rest if not self.omitted else f"{rest}, the first {len(self.more)} of them here"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import columns, figures, verdicts, words
 from lakehouse.report.extra import Extra
-from lakehouse.report.listing import FEW, Column, Draft, figure, names, text
+from lakehouse.report.listing import Column, Draft, figure, names, text
+from lakehouse.report.subjects import titled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _EXACT: Final = {"lead_us": 0, "tail_us": 0}
 _CONCERNS: Final = ("clusters", "topics", "users", "clients", "groups", "sources")
+_SINGULAR: Final = {"clients": "client id"}
 
 
 def section(facts: Mapping[str, Any]) -> Extra | None:
@@ -22,7 +24,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
     planned = list(facts.get("maintenance") or ())
     if not planned:
         return None
-    rows = _subjects(facts)
+    rows = [one for one in titled(facts) if one.get("maintenance")]
     return Extra(
         "maintenance",
         "Maintenance",
@@ -32,7 +34,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
             "Nothing is taken out of any other figure of this page. Without it counts as if a "
             "subject had not existed in the windows that lie wholly in what was planned.",
         ),
-        (_PLANNED.of(planned).brief(FEW), _WITHOUT.of(rows).brief(FEW)),
+        (_PLANNED.of(planned).brief(), _WITHOUT.of(rows).brief()),
     )
 
 
@@ -46,15 +48,6 @@ def _sentence(planned: list[Row], rows: list[Row]) -> str:
         return f"{told} Without it every verdict would be the same."
     verdict = "1 verdict would be another" if turned == 1 else f"{turned} verdicts would be others"
     return f"{told} Without it {verdict}."
-
-
-def _subjects(facts: Mapping[str, Any]) -> list[Row]:
-    return [
-        {**one, "objective": objective.get("title") or objective.get("name")}
-        for objective in facts.get("objectives") or ()
-        for one in objective.get("subjects") or ()
-        if one.get("maintenance")
-    ]
 
 
 def _without(row: Row) -> Row:
@@ -80,7 +73,7 @@ def _badness(row: Row) -> tuple[bool, int, float]:
 
 def _concerned(row: Row) -> tuple[Name, ...]:
     found = tuple(
-        figures.name(pattern, key)
+        figures.name(pattern, _SINGULAR.get(key, key.removesuffix("s")))
         for key in _CONCERNS
         for pattern in row.get(key) or ()
     )  # fmt: skip

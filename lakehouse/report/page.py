@@ -10,6 +10,7 @@ from lakehouse.report import (
     burn_section,
     business_section,
     charts,
+    drawings,
     figures,
     hygiene_section,
     incidents,
@@ -25,14 +26,16 @@ from lakehouse.report import (
 )
 from lakehouse.report.findings import nothing_seen
 from lakehouse.report.questions import Question, questions
-from lakehouse.report.spans import Span, spans
-from lakehouse.report.verdicts import headline, verdicts
+from lakehouse.report.spans import period_of
+from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-_DRAWN: Final = 2
-"""Timelines of one figure that are drawn, where it has no timeline of the whole cluster."""
+    from lakehouse.report.extra import Extra
+    from lakehouse.report.figures import Name
+    from lakehouse.report.marks import Marks
+    from lakehouse.report.spans import Span
 
 SHORT: Final = {
     "min-isr": "Safe writes",
@@ -72,23 +75,35 @@ def render(facts: Mapping[str, Any]) -> str:
 
 
 def _rendered(facts: Mapping[str, Any]) -> str:
-    within = _within(facts)
+    period = period_of(facts)
+    marked = marks.marks(facts, period)
+    judged = verdicts(facts)
     return assets.page(
         "page.html.j2",
         headline=headline(facts),
-        verdicts=verdicts(facts),
-        questions=[_question(one, facts) for one in questions(facts)],
-        changed=[one for section in CHANGED if (one := section(facts)) is not None],
+        glance=_glance(judged),
+        verdicts=judged,
+        questions=[_question(one, facts, marked) for one in questions(facts)],
+        changed=changed(facts),
         extras=[one for section in EXTRAS if (one := section(facts)) is not None],
-        coverage=coverage_of(facts),
+        coverage=coverage_of(facts, marked),
         events=observation.EVENTS.of(facts.get("events") or ()),
-        **_happened(facts, within),
+        **_happened(facts, period, marked),
         **_masthead(facts),
     )
 
 
-def _within(facts: Mapping[str, Any]) -> Span:
-    return words.parse(facts["from"]), words.parse(facts["to"])
+def _glance(judged: Sequence[Verdict]) -> list[tuple[str, list[tuple[int, Name]]]]:
+    """The objectives of each verdict, worst first: their places in the list, and their titles."""
+    groups: dict[str, list[tuple[int, Name]]] = {word: [] for word in WORDS}
+    for number, one in enumerate(judged, 1):
+        groups[one.verdict].append((number, figures.name(one.title)))
+    return [(word, found) for word, found in groups.items() if found]
+
+
+def changed(facts: Mapping[str, Any]) -> list[Extra]:
+    """What changed and how to take the verdicts, as far as the facts have it."""
+    return [one for section in CHANGED if (one := section(facts)) is not None]
 
 
 def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +130,7 @@ def week_name(facts: Mapping[str, Any]) -> str:
     return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
 
 
-def _question(question: Question, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _question(question: Question, facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
     return {
         "anchor": question.anchor,
         "short": SHORT[question.anchor],
@@ -124,47 +139,17 @@ def _question(question: Question, facts: Mapping[str, Any]) -> dict[str, Any]:
         "meaning": question.meaning,
         "finding": question.finding,
         "listings": question.listings,
-        "charts": charts_of(question, facts),
+        "charts": drawings.of_question(question, facts, marked),
     }
 
 
-def charts_of(question: Question, facts: Mapping[str, Any]) -> list[charts.Chart]:
-    """The drawings that belong to a question."""
-    within = _within(facts)
-    return [
-        chart
-        for name, title in question.charts.items()
-        for chart in _charts(facts, name, title, within)
-    ]
-
-
-def _charts(facts: Mapping[str, Any], name: str, title: str, within: Span) -> list[charts.Chart]:
-    """The timeline of the whole cluster, or of the worst subjects where there is none."""
-    found = [one for one in facts.get("timelines") or () if one.get("name") == name]
-    whole = [one for one in found if one.get("subject") is None]
-    drawn = []
-    for one in whole or found:
-        figure = spans(one.get("points") or (), within, str(one.get("unit") or ""))
-        drawn.append((figure, titled(title, one.get("subject"))))
-    drawn.sort(key=lambda pair: pair[0].highest, reverse=True)
-    marked = marks.marks(facts, within).of_chart(name)
-    return [charts.timeline(figure, heading, marked) for figure, heading in drawn[:_DRAWN]]
-
-
-def titled(title: str, subject: object) -> str:
-    """What a drawing is of, and whose."""
-    # A caption is plain text, where isolates do what <bdi> does in markup.
-    return title if subject is None else f"{title}, \u2068{figures.name(subject).text}\u2069"
-
-
-def _happened(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
+def _happened(facts: Mapping[str, Any], period: Span, marked: Marks) -> dict[str, Any]:
     found = incidents.incidents(facts)
     topics = len({row["topic"] for row in found})
     drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
-    marked = marks.marks(facts, within)
     return {
         "incidents": tables.INCIDENTS.of(found),
-        "incident_drawings": charts.incidents(incidents.bars(facts, within), within, marked),
+        "incident_drawings": charts.incidents(incidents.bars(facts, period), period, marked),
         "incident_caption": (
             f"{words.plural(len(found), 'incident')} of {words.plural(topics, 'topic')}{drawn}."
         ),
@@ -173,7 +158,7 @@ def _happened(facts: Mapping[str, Any], within: Span) -> dict[str, Any]:
     }
 
 
-def coverage_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+def coverage_of(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
     """What was seen, as a share, a sentence, charts and lists."""
     coverage = facts.get("coverage") or {}
     share = coverage.get("percent")
@@ -193,9 +178,7 @@ def coverage_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "percent": percent,
         "sentence": sentence,
-        "charts": _charts(
-            facts, "coverage", "Share of the expected time that was seen", _within(facts)
-        ),
+        "charts": drawings.of_coverage(facts, marked),
         "listings": (
             observation.SOURCES.of(coverage.get("sources") or ()),
             observation.GAPS.of(incidents.gaps(facts)),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import figures, verdicts, words
 from lakehouse.report.extra import Extra
-from lakehouse.report.listing import FEW, Cell, Column, Draft, figure, names, text
+from lakehouse.report.listing import Cell, Column, Draft, figure, names, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
             f"published{verdict if turned else ''}.",
         ),
         ("Late data came, or what was asked for changed. What was published stays in gold/sla.",),
-        (_RESTATED.of(rows).brief(FEW),),
+        (_RESTATED.of(rows).brief(),),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse.report import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Span = tuple[datetime, datetime]
 Values = tuple[float, float, float]
@@ -116,6 +116,11 @@ class Spans:
 
 def _plain_unit(unit: str) -> str:
     return _UNITS.get(unit, unit)
+
+
+def period_of(facts: Mapping[str, Any]) -> Span:
+    """The period of a report's facts."""
+    return words.parse(facts["from"]), words.parse(facts["to"])
 
 
 def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:

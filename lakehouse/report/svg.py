@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Final
 from xml.etree import ElementTree as ET
 
@@ -31,6 +32,8 @@ _KEPT: Final = frozenset(
 _NUMBER: Final = re.compile(r"-?\d+\.\d+")
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _POINT: Final = re.compile(r"([MLZ])(?:(-?[\d.]+),(-?[\d.]+))?")
+_PLACE: Final = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
+_STEP: Final = re.compile(r"([MLHVZ])(-?[\d.]+)?(?:,(-?[\d.]+))?")
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 
 
@@ -66,6 +69,47 @@ def _clean(element: ET.Element) -> None:
         if child.tag in {_NAMESPACE + "g", "g"} and not len(child):
             element.remove(child)
     element.attrib = _attributes(element.attrib)
+    _merge(element)
+
+
+def _merge(element: ET.Element) -> None:
+    """Shapes that differ in their place alone as one path: a week has hundreds of marks."""
+    for shape, alike in groupby(list(element), _shape):
+        first, *rest = alike
+        if shape is None or not rest:
+            continue
+        places = [_PLACE.findall(one.get("transform", ""))[0] for one in (first, *rest)]
+        path = first.get("d", "")
+        first.set("d", "".join(_placed(path, float(x), float(y)) for x, y in places))
+        del first.attrib["transform"]
+        for one in rest:
+            element.remove(one)
+
+
+def _shape(element: ET.Element) -> dict[str, str] | None:
+    """What makes a shape another one; None where it is none that can be drawn at many places."""
+    path, at = element.get("d", ""), element.get("transform", "")
+    if element.tag != "path" or not path.endswith("Z") or not _PLACE.match(at):
+        return None
+    if not set(_LETTER.findall(path)) <= set("MLHVZ"):
+        return None
+    return {key: value for key, value in element.attrib.items() if key != "transform"}
+
+
+def _placed(path: str, x: float, y: float) -> str:
+    out = []
+    for command, first, second in _STEP.findall(path):
+        if command in {"M", "L"}:
+            out.append(f"{command}{_number(float(first) + x)},{_number(float(second) + y)}")
+        elif command == "Z":
+            out.append("Z")
+        else:
+            out.append(f"{command}{_number(float(first) + (x if command == 'H' else y))}")
+    return "".join(out)
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _is_invisible(element: ET.Element) -> bool:
@@ -111,4 +155,4 @@ def _shorter(path: str) -> str:
 
 
 def _round(value: str) -> str:
-    return _NUMBER.sub(lambda match: f"{float(match.group()):.1f}".removesuffix(".0"), value)
+    return _NUMBER.sub(lambda match: _number(float(match.group())), value)

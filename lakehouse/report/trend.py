@@ -10,8 +10,9 @@ from lakehouse.report import columns, figures, words
 from lakehouse.report.charts import Chart, timeline
 from lakehouse.report.extra import Extra
 from lakehouse.report.figures import Figure
-from lakehouse.report.listing import FEW, Cell, Column, Draft, figure, text
+from lakehouse.report.listing import Cell, Column, Draft, figure, text
 from lakehouse.report.spans import Known, Spans
+from lakehouse.report.subjects import titled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from lakehouse.report.spans import Span, Values
 
 _DRAWN: Final = 3
+_LEAST_WEEKS: Final = 3
+"""Of fewer that are known a drawing is all hatching: the table says what there is."""
+
 _WEEK_MINUTES: Final = 10_080
 _MINUTE_US: Final = 60_000_000
 _WEEK: Final = timedelta(days=7)
@@ -38,8 +42,8 @@ _DRAINS: Final = {
 }
 _NOTE: Final = (
     "Worse or better: the change from the week before is larger than nearly all changes between "
-    "neighbouring weeks before, wherever the truth lies within its bounds. Four weeks in five lie "
-    "within what is expected."
+    "neighbouring weeks before, wherever the truth lies within its bounds. Another level: the "
+    "weeks since then differ from those before. Four weeks in five lie within what is expected."
 )
 
 
@@ -55,34 +59,32 @@ def section(facts: Mapping[str, Any]) -> Extra | None:
         "Trends",
         "Is it getting better or worse?",
         (_sentence(trends, rows),),
-        listings=(_SUBJECTS.of(rows).brief(FEW), _LAGS.of(drains).brief(FEW)),
-        charts=tuple(_chart(row, trends["weeks"]) for row in rows[:_DRAWN]),
+        listings=(_SUBJECTS.of(rows).brief(), _LAGS.of(drains).brief()),
+        charts=tuple(_chart(row, trends["weeks"]) for row in rows[:_DRAWN] if _is_drawn(row)),
     )
 
 
 def _rows(trends: Mapping[str, Any]) -> list[Row]:
     """A row for each objective and subject, the worst last week first."""
-    found = [
-        {**row, "objective": objective.get("title") or objective.get("name")}
-        for objective in trends.get("objectives") or ()
-        for row in objective.get("subjects") or ()
-    ]
-    return sorted(found, key=_badness, reverse=True)
+    return sorted(titled(trends), key=_badness, reverse=True)
 
 
 def _sentence(trends: Mapping[str, Any], rows: Sequence[Row]) -> str:
     said = [_verdict(row) for row in rows]
     worse, better = said.count("worse"), said.count("better")
-    told = (
-        f"Compared with the week before, {worse or 'none'} got worse, and {better or 'none'} better"
-    )
     tested, chance = trends.get("tested"), trends.get("significant_by_chance")
     if not tested:
         return "Too few weeks are known to say whether anything changed."
     return (
-        f"{told}, of {words.plural(tested, 'trend')} that could be compared; "
-        f"by chance alone it would be about {chance:,.1f}."
+        f"Compared with the week before, {worse or 'none'} got worse, and {better or 'none'} "
+        f"better, of {words.plural(tested, 'trend')} that could be compared; "
+        f"chance alone would make it about {words.count(chance)}."
     )
+
+
+def _is_drawn(row: Row) -> bool:
+    known = [week for week in row.get("weeks") or () if (week or {}).get("share") is not None]
+    return len(known) >= _LEAST_WEEKS
 
 
 def _verdict(row: Row) -> str | None:
@@ -129,7 +131,9 @@ def _changed(row: Row) -> str:
     verdict = _verdict(row)
     said = _SAID.get(str(verdict), words.NOT_KNOWN)
     p = (row.get("change") or {}).get("p")
-    return said if p is None or verdict == "within_bounds" else f"{said} (p = {p:.2f})"
+    if not p or verdict not in {"worse", "better"}:
+        return said
+    return f"{said}; by chance 1 week in {round(1 / p)} differs as much"
 
 
 def _drained(row: Row) -> Figure:
@@ -149,7 +153,7 @@ _SUBJECTS: Final = Draft(
         Column("Objective", text(lambda row: words.line(row.get("objective"))), numeric=False),
         Column("This week", figure(_this)),
         Column("Change", text(_changed), numeric=False),
-        Column("New regime since", _regime, numeric=False),
+        Column("Another level since", _regime, numeric=False),
         Column("Expected next week", figure(_next)),
     ),
     _NOTE,

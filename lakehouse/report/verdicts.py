@@ -22,7 +22,7 @@ WORDS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no dat
 NO_FIGURE: Final = Figure(words.NOT_KNOWN)
 
 _COUNTED: Final = WORDS | {"no_data": "without data"}
-_LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker"})
+_LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker", "source"})
 _RANK: Final = {verdict: rank for rank, verdict in enumerate(reversed(WORDS))}
 
 
@@ -165,7 +165,7 @@ def _counts(row: Row, level: str) -> str:
     total = row.get("subjects") or 0
     found = [f"{row[key]:,} {_COUNTED[key]}" for key in WORDS if row.get(key)]
     subjects = words.plural(total, level)
-    return f"{subjects}: {', '.join(found)}" if found else f"{subjects} to judge"
+    return f"{subjects}: {', '.join(found)}" if found else f"No {level} to judge"
 
 
 def budget(row: Row) -> Budget | None:

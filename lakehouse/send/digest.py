@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import zones
 from lakehouse.report import words
 from lakehouse.report.figures import name
-from lakehouse.report.page import SHORT, week_name
+from lakehouse.report.page import SHORT, changed, week_name
 from lakehouse.report.questions import questions
 from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
@@ -54,6 +54,7 @@ class Digest:
         period: From when to when, and which week that is.
         about: Which cluster, and whose part of it.
         lines: The verdicts, worst first.
+        changed: What changed, and how to take the verdicts: a short name and a sentence each.
         findings: Each question's short name and its answer.
         coverage: How much was seen.
     """
@@ -62,6 +63,7 @@ class Digest:
     period: str
     about: str
     lines: tuple[Line, ...]
+    changed: tuple[tuple[str, str], ...]
     findings: tuple[tuple[str, str], ...]
     coverage: str
 
@@ -81,6 +83,7 @@ def digest(facts: Mapping[str, Any]) -> Digest:
             _plain(f"{period} ({week})" if week else period),
             _plain(_about(facts)),
             tuple(map(_line, verdicts(facts))),
+            tuple((one.short, _plain(_text(one.answer))) for one in changed(facts)),
             tuple((SHORT[one.anchor], _plain(_text(one.finding))) for one in questions(facts)),
             _plain(_coverage(facts)),
         )

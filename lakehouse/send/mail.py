@@ -110,6 +110,8 @@ def text(told: Digest, attached: Sequence[str]) -> str:
     for one in told.lines:
         lines.append(f"{one.mark} {one.word.upper():<10} {one.title}")
         lines += [f"{'':13}{part}" for part in (one.detail, one.worst) if part]
+    if told.changed:
+        lines += ["", "What changed", "", *(f"{short}: {answer}" for short, answer in told.changed)]
     lines += ["", "What happened", ""]
     lines += [f"{short}: {answer}" for short, answer in told.findings]
     lines += ["", told.coverage, "Not known is never counted as good or as zero."]

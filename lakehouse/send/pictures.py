@@ -8,20 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 import vl_convert
 
 from lakehouse import zones
-from lakehouse.report import charts, incidents, words
-from lakehouse.report.page import SHORT, titled
+from lakehouse.report import charts, incidents, marks, words
+from lakehouse.report.drawings import COVERAGE, titled
+from lakehouse.report.page import SHORT
 from lakehouse.report.questions import questions
-from lakehouse.report.spans import spans
+from lakehouse.report.spans import period_of, spans
 from lakehouse.report.svg import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from lakehouse.report.marks import Kind, Marks
     from lakehouse.report.spans import Span, Spans
 
 MOST: Final = 6
 WIDTH: Final = 600
 _SCALE: Final = 2.0
+_SHAPES: Final[dict[Kind, str]] = {
+    "restart": "▲", "election": "◆", "change": "■", "agent": "✚",
+}  # fmt: skip
 _LIGHT: Final = {
     "ink": "#1b1f24",
     "muted": "#57606a",
@@ -32,7 +37,7 @@ _LIGHT: Final = {
     "under": "#b3370b",
     "leaderless": "#1b1f24",
     "edge": "#e6b39b",
-    "event": "#57606a",
+    "event": "#6b4fa0",
     "planned": "#eaeefb",
 }
 """The page's colours by day; what is not known is grey, for a picture has no hatching."""
@@ -61,24 +66,34 @@ def pictures(facts: Mapping[str, Any]) -> tuple[Picture, ...]:
 
 
 def _drawn(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, bytes]]:
-    within = (words.parse(facts["from"]), words.parse(facts["to"]))
+    within = period_of(facts)
+    marked = marks.marks(facts, within)
     bars = incidents.bars(facts, within)
     if bars:
         caption = "Incidents: under minimum (red), no leader (black), perhaps (pale), not seen"
-        yield "incidents", f"{caption} (grey)", _png(charts.incidents_svg(bars, within, WIDTH))
+        svg = charts.incidents_svg(bars, within, WIDTH, marked)
+        yield "incidents", f"{caption} (grey).{_shapes(marked)}", _png(svg)
     wanted = {
         name: f"{SHORT[one.anchor]}: {title.lower()}"
         for one in questions(facts)
         for name, title in one.charts.items()
     }
-    wanted["coverage"] = "Share of the expected time that was seen"
+    wanted["coverage"] = COVERAGE
     for name, title in wanted.items():
         worst = _worst(facts, name, within)
         if worst is not None:
             figure, subject = worst
             shown = titled(title, subject)
             said = figure.summary.replace(", hatched.", ", grey.")
-            yield name, f"{shown}: {said}", _png(charts.timeline_svg(figure, WIDTH))
+            mine = marked.of_chart(name)
+            svg = charts.timeline_svg(figure, WIDTH, mine)
+            yield name, f"{shown}: {said}{_shapes(mine)}", _png(svg)
+
+
+def _shapes(marked: Marks) -> str:
+    """What is marked, and by which shape: a mail has no legend."""
+    told = ", ".join(f"{_SHAPES[kind]} {said}" for kind, said in marked.counted)
+    return (f" Above: {told}." if told else "") + (" Shaded: planned." if marked.planned else "")
 
 
 def _worst(facts: Mapping[str, Any], name: str, within: Span) -> tuple[Spans, object] | None:

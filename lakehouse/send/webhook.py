@@ -34,16 +34,17 @@ def payload(told: Digest) -> dict[str, Any]:
     """The message."""
     verdicts = [f"{one.mark} {one.word}: {one.title} ({one.detail})" for one in told.lines]
     worst = [f"{one.title}: {one.worst}" for one in told.lines if one.worst]
+    changed = [f"{short}: {answer}" for short, answer in told.changed]
     findings = [f"{short}: {answer}" for short, answer in told.findings]
     about = f"{told.period}, {told.about}. {told.coverage}"
     return {
-        "text": _fallback(told.headline, [about, *verdicts, *findings]),
+        "text": _fallback(told.headline, [about, *verdicts, *changed, *findings]),
         "blocks": [
             {"type": "header", "text": _text(told.headline, HEADER_LIMIT)},
             {"type": "context", "elements": [_text(about, TEXT_LIMIT)]},
             *(
                 {"type": "section", "text": _text("\n".join(lines), TEXT_LIMIT)}
-                for lines in (verdicts, worst, findings)
+                for lines in (verdicts, worst, changed, findings)
                 if lines
             ),
         ],

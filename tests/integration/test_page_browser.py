@@ -179,6 +179,46 @@ def test_a_column_can_be_sorted_and_what_is_not_known_stays_last(browser, html):
     assert up[1] == ["poller", "reporter", "bulk-loader", "billing"]
 
 
+def test_what_is_behind_the_fold_is_sorted_with_the_rest(browser):
+    facts = sample_facts.demo()
+    facts["throttling"]["clients"] = [
+        sample_facts.client(f"application-{n:02}", None, "fetch", throttle_ms_mean=float(n))
+        for n in range(30)
+    ]
+    answer = browser.ask(
+        render(facts),
+        """
+        const tables = [...document.querySelectorAll("#throttling table")];
+        [...tables[1].querySelectorAll("th")].find((one) => one.textContent === "Mean wait")
+            .querySelector("button").click();
+        return tables.map((table) => [table.querySelector("[aria-sort]").textContent,
+            ...[...table.tBodies[0].rows].map((row) => row.cells[0].textContent.slice(-2))]);""",
+    )
+    expected = [f"{n:02}" for n in reversed(range(30))]
+    assert answer == [["Mean wait", *expected[:8]], ["Mean wait", *expected[8:]]]
+
+
+def test_on_paper_a_long_list_is_as_long_as_it_says_and_closed_again_afterwards(browser):
+    facts = sample_facts.demo()
+    facts["throttling"]["clients"] = [
+        sample_facts.client(f"application-{n:02}", None, "fetch") for n in range(90)
+    ]
+    answer = browser.ask(
+        render(facts),
+        """
+        const folds = () => [...document.querySelectorAll("details")].map((one) => one.open);
+        const before = folds();
+        dispatchEvent(new Event("beforeprint"));
+        const fold = document.querySelector("#throttling details.more");
+        const during = [fold.open, fold.classList.contains("paper")];
+        dispatchEvent(new Event("afterprint"));
+        return {before, during, after: fold.open};""",
+    )
+    assert not any(answer["before"])
+    assert answer["during"] == [True, True]
+    assert not answer["after"]
+
+
 def test_a_long_list_can_be_searched(browser):
     facts = sample_facts.demo()
     facts["throttling"]["clients"] = [

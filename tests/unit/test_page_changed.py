@@ -10,6 +10,7 @@ import pytest
 
 from lakehouse.report import marks, words
 from lakehouse.report.page import render
+from lakehouse.report.svg import tidy
 from tests import sample_facts
 from tests.page_reader import Node, read
 
@@ -71,15 +72,15 @@ def test_a_budget_that_burns_is_told_first_with_the_bounds_of_its_rates():
     facts = burning(pair("calm", 2 * HOUR), pair("burning", HOUR), pair("uncertain"))
     found = section(facts, "burn")
     assert found.one("p", class_="answer").text == (
-        "2 budgets burnt too fast in this period; 1 still did at its end, and 1 perhaps."
+        "2 budgets burnt too fast in this period; 1 still did at its end, 1 more perhaps."
     )
     first, second, third = rows(found)
     assert first[0] == "topic single"
     assert first[2:] == [
         "too fast", "14.4\u00d7", "52.1\u00d7 over 1h (48.1\u00d7 to 60\u00d7)", "not known",
-        "1 h 0 m at least",
+        "1 h 0 m",
     ]  # fmt: skip
-    assert (second[2], third[2], third[-1]) == ("perhaps too fast", "no longer", "2 h 0 m at least")
+    assert (second[2], third[2], third[-1]) == ("perhaps too fast", "no longer", "2 h 0 m")
 
 
 def test_that_no_budget_is_told_to_burn_is_not_told_as_calm():
@@ -104,7 +105,7 @@ def test_a_verdict_says_what_it_is_without_maintenance_and_keeps_its_own():
         "1 window of maintenance was planned. Without it 1 verdict would be another."
     )
     (window,), (subject,) = rows(found), rows(found, 1)
-    assert window[2:] == ["1 m 0 s (±0)", "topics orders-*", "disks of <broker> 2"]
+    assert window[2:] == ["1 m 0 s (±0)", "topic orders-*", "disks of <broker> 2"]
     assert subject[2:4] == ["1 m 0 s", "missed"]
     assert subject[5:] == ["met", "99.95 % (99.9 % to 100 %)"]
 
@@ -132,6 +133,28 @@ def test_events_and_maintenance_are_marked_and_told_in_words():
     assert "1 leader election" in legend
 
 
+def test_the_head_says_each_verdict_and_what_changed_and_links_to_both():
+    facts = planned()
+    facts["objectives"][0]["subjects"][0]["burn"] = [pair("burning", HOUR)]
+    page = read(render(facts))
+    told = [one.text for one in page.one("header").one("ul", class_="glance").all("li")]
+    assert told == [
+        "missed Topics can be written to safely, Clients are not throttled",
+        "uncertain Tiered storage keeps up",
+        "no data Nothing is lost before it is read",
+        "met Remote reads succeed",
+        "Burn rates 1 budget burnt too fast in this period; 1 still did at its end.",
+        "Maintenance 1 window of maintenance was planned. Without it every verdict would be the "
+        "same.",
+    ]
+    titles = {
+        one.attributes["id"]: one.one("h3").text for one in page.all("li") if "id" in one.attributes
+    }
+    for link in page.one("header").one("ul", class_="glance").all("a"):
+        anchor = link.attributes["href"][1:]
+        assert titles.get(anchor, link.text) == link.text
+
+
 def test_without_events_nothing_is_marked():
     facts = sample_facts.demo() | {"events": []}
     assert "fill-event" not in render(facts).partition("</style>")[2]
@@ -148,6 +171,25 @@ def test_marks_that_would_cover_one_another_are_one(most: int, kept: int):
     found = marks.marks(facts, (start, end))
     assert len(found.apart((start, end), most).instants) == kept
     assert found.counted == (("election", "4\u00a0leader elections"),), "all of them are counted"
+
+
+def test_many_marks_are_one_path_and_each_stands_where_it_did():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'
+        + "".join(
+            f'<path transform="translate({x},-8)" d="M0,-3L-3.5,3H3V1Z" fill="#0000b1"/>'
+            for x in (0.25, 10, 400)
+        )
+        + '<path transform="translate(7,-19)" d="M-3,-3H3V3H-3Z" fill="#0000b1"/></svg>'
+    )
+    first, other = read(tidy(svg, "wide", 100)).all("path")
+    assert first.attributes["d"] == (
+        "M0.2,-11L-3.3,-5H3.2V-7ZM10,-11L6.5,-5H13V-7ZM400,-11L396.5,-5H403V-7Z"
+    )
+    assert "transform" not in first.attributes
+    assert (other.attributes["transform"], other.attributes["class"]) == (
+        "translate(7,-19)", "fill-event",
+    )  # fmt: skip
 
 
 def test_what_lies_outside_of_the_period_is_not_marked():

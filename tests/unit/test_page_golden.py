@@ -16,7 +16,7 @@ from lakehouse.report.page import render
 GOLDEN = Path(__file__).parents[1] / "golden"
 ANEW = "if that is meant: python -m tests.unit.test_page_golden, and look at git diff"
 _OURS = re.compile(r"(<(style|script)>).*?(</\2>)", re.DOTALL)
-_POLICY = re.compile(r"'sha256-[^']+'")
+_POLICY = re.compile(r"&#39;sha256-[^&]+&#39;")
 _SPANS = re.compile(r'data-spans="[^"]*"')
 _ENDS = re.compile(r"(?=<(?:td|th|li|dt|dd|path|text|rect|g|symbol)[ >])")
 

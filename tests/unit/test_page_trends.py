@@ -79,9 +79,9 @@ def test_the_worst_trend_comes_first_with_its_change_and_what_is_expected():
     first, second = row_of(section, 0), row_of(section, 1)
     assert "orders" in first[0]
     assert "5.95 %" in first[2]
-    assert first[3] == "worse (p = 0.08)"
+    assert first[3] == "worse; by chance 1 week in 12 differs as much"
     assert "1 %" in first[5]
-    assert second[3].startswith("as weeks differ anyhow")
+    assert second[3] == "as weeks differ anyhow"
 
 
 def test_a_week_that_nobody_saw_is_said_to_be_unknown_and_drawn_hatched():
@@ -93,6 +93,16 @@ def test_a_week_that_nobody_saw_is_said_to_be_unknown_and_drawn_hatched():
     (chart,) = drawn.charts
     assert "Not known for 14 d" in chart.caption.replace("\u00a0", " ")
     assert "fill-unknown" in chart.drawings[0]
+
+
+def test_weeks_too_few_for_a_drawing_stand_in_the_table_alone():
+    facts = facts_of(
+        subject("orders", [None] * 11 + [5, 6]), subject("clicks", [None] * 10 + [5] * 3)
+    )
+    drawn = trend.section(facts)
+    assert drawn is not None
+    assert ["clicks" in one.caption for one in drawn.charts] == [True]
+    assert "orders" in section_of(facts).one("table").text
 
 
 def test_the_forecast_is_drawn_after_the_last_week_and_named_as_such():

@@ -143,6 +143,20 @@ def test_every_file_and_column_is_documented():
         assert f"| `{column.name}` | {column.meaning} |" in told
 
 
+def test_a_budget_that_burns_is_a_row_and_so_is_what_maintenance_changes():
+    facts = sample_facts.fleet(10, 0)
+    (first, *_) = found = rows(facts, "burn_rates")
+    assert len(found) == 2 * 30, "two pairs of lengths of each subject"
+    assert (first["objective"], first["long"], first["long_rate_low"], first["verdict"]) == (
+        "min-isr", "1h", "48.1", "burning",
+    )  # fmt: skip
+    (window,) = rows(facts, "maintenance")
+    assert (window["topics"], window["clusters"]) == ("team-*", "")
+    without = rows(facts, "without_maintenance")
+    assert len(without) == 30
+    assert (without[0]["verdict"], without[0]["verdict_without"]) == ("met", "met")
+
+
 def test_a_trend_is_a_row_and_each_of_its_weeks_is_one():
     facts = facts_of(subject("orders", [None, *[5] * 11, 600]))
     (trend,) = rows(facts, "trends")

@@ -15,27 +15,34 @@ function compare(a, b) {
   return a.localeCompare(b, "en", { numeric: true });
 }
 
-function sortBy(table, column, heading) {
+function sortBy(tables, column, heading) {
+  // The rows behind the fold are of the same list: they are sorted together, and dealt out anew.
   const down = heading.getAttribute("aria-sort") === "descending";
   const sign = down ? 1 : -1;
-  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-  heading.setAttribute("aria-sort", down ? "ascending" : "descending");
   const numeric = heading.classList.contains("n");
   const isLast = (row) => numeric && row.cells[column].dataset.o === undefined;
-  const rows = [...table.tBodies[0].rows];
+  const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
   rows.sort((a, b) => isLast(a) - isLast(b) || sign * compare(sortKey(a, column), sortKey(b, column)));
-  table.tBodies[0].append(...rows);
+  const lengths = tables.map((table) => table.tBodies[0].rows.length);
+  tables.forEach((table, part) => {
+    const headings = [...table.tHead.rows[0].cells];
+    for (const other of headings) other.removeAttribute("aria-sort");
+    headings[column].setAttribute("aria-sort", down ? "ascending" : "descending");
+    table.tBodies[0].append(...rows.splice(0, lengths[part]));
+  });
 }
 
-function makeSortable(table) {
-  if (table.tBodies[0].rows.length < 2) return;
-  [...table.tHead.rows[0].cells].forEach((heading, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = heading.textContent;
-    button.addEventListener("click", () => sortBy(table, column, heading));
-    heading.replaceChildren(button);
-  });
+function makeSortable(listing) {
+  const tables = [...listing.querySelectorAll("table")];
+  if (tables[0].tBodies[0].rows.length < 2) return;
+  for (const table of tables)
+    [...table.tHead.rows[0].cells].forEach((heading, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = heading.textContent;
+      button.addEventListener("click", () => sortBy(tables, column, heading));
+      heading.replaceChildren(button);
+    });
 }
 
 function makeSearchable(listing) {
@@ -136,12 +143,22 @@ function makeAskable(figure) {
   tell();
 }
 
-document.querySelectorAll("table").forEach(makeSortable);
+document.querySelectorAll(".listing").forEach(makeSortable);
 document.querySelectorAll("figure[data-within]").forEach(makeAskable);
 document.querySelectorAll(".listing").forEach(makeSearchable);
 
-// A printed page has no folds, but of what is met nobody needs every subject on paper.
+// A printed page has no folds, but of what is met nobody needs every subject on paper, and of a
+// long list only what page.css leaves of it.
 addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details:not(.more)"))
-    if (!fold.closest(".verdict.is-met")) fold.open = true;
+  for (const fold of document.querySelectorAll("details:not([open])"))
+    if (!fold.closest(".verdict.is-met")) {
+      fold.classList.toggle("paper", fold.classList.contains("more"));
+      fold.open = true;
+    }
+});
+addEventListener("afterprint", () => {
+  for (const fold of document.querySelectorAll("details.paper")) {
+    fold.classList.remove("paper");
+    fold.open = false;
+  }
 });

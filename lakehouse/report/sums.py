@@ -1,0 +1,56 @@
+"""Sums of gold by subject and metric, and what the facts take of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse import tables
+from lakehouse.metrics import PARTITIONS_TOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.existence import Subject
+    from lakehouse.report.begun import Begun
+    from lakehouse.report.gather import Gold, Row
+    from lakehouse.sla import Statement
+
+_BOUNDS: Final = ("", "_low", "_high")
+
+
+def of_topics(gold: Gold, begun: Begun) -> defaultdict[Any, Any]:
+    """Sums of gold/topics by topic and metric."""
+    rows = gold.sums(tables.TOPICS, ("metric", "topic"))
+    return by(begun.raised(rows, ("topic",)), "topic", "metric")
+
+
+def by(rows: list[Row], key: str | tuple[str, ...], inner: str) -> defaultdict[Any, Any]:
+    """Rows by key, then by metric; a row that is not there is empty."""
+    found: defaultdict[Any, defaultdict[str, Row]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        name = row[key] if isinstance(key, str) else tuple(row[part] for part in key)
+        found[name][row[inner]] = row
+    return found
+
+
+def bounded(row: Row, stem: str, name: str, absent: int | None = None) -> Row:
+    """The duration ``stem`` of a row and its two bounds, under another name; microseconds."""
+    return {f"{name}{bound}_us": row.get(f"{stem}{bound}_us", absent) for bound in _BOUNDS}
+
+
+def per_second(row: Row, time: str) -> float | None:
+    """A value's mean over the time ``time``; None where there was none."""
+    seconds = (row.get(time) or 0) / 1e6
+    return row["value_seconds"] / seconds if seconds else None
+
+
+def unknown_of(stated: Sequence[Statement], metric: str) -> dict[tuple[str | None, ...], int]:
+    """The unknown time of each subject, microseconds, by an objective on the metric."""
+    return {s.subject.key: s.unknown_us for s in stated if s.objective.metric == metric}
+
+
+def partitions_told(one: Subject) -> int | None:
+    """How many partitions a topic has; None: nobody told."""
+    told = one.attributes.get(PARTITIONS_TOLD)
+    return None if told is None else int(told)
