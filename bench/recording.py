@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.broker import LoadedBroker
 from collector import catalogue as catalogues
 from collector import config as configs
-from collector import wiring
+from collector import planning
 from collector.moments import expand
 from demo.clients import producer, send
 from demo.launcher import end
@@ -109,7 +109,7 @@ def _tasks(broker: LoadedBroker, folder: Path) -> list[Task]:
         },
     }
     config = configs.parse(raw, "recording", {})
-    return wiring.tasks(config, loaded, wiring.scrapers(config))
+    return planning.tasks(config, loaded, planning.scrapers(config))
 
 
 def _read(
