@@ -26,7 +26,7 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collector.samples import Kind
+    from collector.catalogue import Kind
 
 MAX_GAP_INTERVALS: Final = tables.MAX_GAP_INTERVALS
 _HELD_WINDOWS: Final = 12  # of an exact history that is told at once, before some are sealed
