@@ -178,7 +178,7 @@ def _with_taken(bronze: Bronze, rows: DataFrame) -> DataFrame:
     """Rows with ``taken``: which of their partitions may overlap other rows, else null."""
     if not bronze.survey.overlapping:
         return rows.withColumn("taken", F.lit(None).cast("array<int>"))
-    doubted = survey.overlapping(bronze).alias("doubted")
+    doubted = survey.overlapping(bronze.spark, bronze.survey).alias("doubted")
     under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
     keys = {"doubted_as": under, "hour": grains.hour()}
     same = [
