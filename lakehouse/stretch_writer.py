@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import lake as lakes
 from lakehouse.errors import LeaseLostError
-from lakehouse.lease import is_conflict
+from lakehouse.lease_row import is_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
