@@ -16,11 +16,11 @@ from collector.courier import Courier
 from collector.errors import JmxlakeError, SpoolError
 from collector.moments import expand
 from collector.plan import changes
-from collector.runs import Event
 from collector.samples import Series
 from collector.schedule import Schedule
 from collector.scraper import skipped
 from collector.sd_notify import Service
+from collector.sealed import Event
 from collector.vitals import Vitals
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collector import limits
 from collector.clock import SystemClock
 from collector.errors import SettingError
 from collector.plan import Plan, Task
-from collector.runs import MAX_GAP_INTERVALS
 from collector.scraper import Scraper
 from collector.sections import FamilySettings
 from collector.sources import factory
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

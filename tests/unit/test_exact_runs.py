@@ -14,8 +14,9 @@ from collector import config, journal, planning
 from collector.families import HOLD_US
 from collector.moments import expand
 from collector.recorder import Recorder
-from collector.runs import Encoder, Sealed
+from collector.runs import Encoder
 from collector.samples import Answer, Identity, Moment, Notice, Reading, Scrape, Series
+from collector.sealed import Sealed
 from collector.spool import Spool
 from lakehouse import tables
 
