@@ -15,7 +15,6 @@ from bench.peak import peak_mb
 from collector import catalogue
 from demo.agents import script
 from demo.launcher import end, last_lines
-from demo.node import JMX_ROLE
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 if TYPE_CHECKING:
@@ -134,19 +133,7 @@ class AgentProcess:
 
 
 def _config(broker: LoadedBroker, folder: Path, *, admin: bool, fast: bool) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        "source": {
-            "node": broker.node.plan.id,
-            "jmx": {
-                "port": broker.node.jmx_port,
-                "user": JMX_ROLE,
-                "password_file": str(broker.node.password_file),
-            },
-        },
-        "lake": {"path": str(folder / "lake")},
-        "spool": {"path": str(folder / "spool.db")},
-        "health": {"port": 0},
-    }
+    config = {**broker.sections(folder), "health": {"port": 0}}
     if admin:
         libs = str(broker.cluster.libs)
         config["admin"] = {"bootstrap": broker.cluster.bootstrap, "libs": libs}

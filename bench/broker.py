@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
@@ -19,6 +19,7 @@ from demo.cluster import Cluster
 from demo.errors import DemoError
 from demo.java_admin import Quota, set_quotas
 from demo.launcher import end
+from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:
     import subprocess
@@ -74,6 +75,19 @@ class LoadedBroker:
     def partitions(self) -> int:
         """How many partitions of ours it leads."""
         return sum(count for _, count in self.topics)
+
+    def sections(self, folder: Path) -> dict[str, Any]:
+        """Of an agent's configuration: this broker by JMX, a lake and a spool in a folder."""
+        jmx = {
+            "port": self.node.jmx_port,
+            "user": JMX_ROLE,
+            "password_file": str(self.node.password_file),
+        }
+        return {
+            "source": {"node": self.node.plan.id, "jmx": jmx},
+            "lake": {"path": str(folder / "lake")},
+            "spool": {"path": str(folder / "spool.db")},
+        }
 
     def grow(self, partitions: int) -> None:
         """Create topics until there are so many partitions, and wait until they are replicated."""

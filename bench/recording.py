@@ -10,16 +10,15 @@ import random
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bench.broker import LoadedBroker
 from collector import catalogue as catalogues
 from collector import config as configs
-from collector import wiring
+from collector import planning
 from collector.moments import expand
 from demo.clients import producer, send
 from demo.launcher import end
-from demo.node import JMX_ROLE
 from demo.topics import configure
 
 if TYPE_CHECKING:
@@ -92,24 +91,15 @@ def _configure(broker: LoadedBroker) -> None:
 
 def _tasks(broker: LoadedBroker, folder: Path) -> list[Task]:
     loaded = catalogues.load()
-    raw: dict[str, Any] = {
-        "source": {
-            "node": broker.node.plan.id,
-            "jmx": {
-                "port": broker.node.jmx_port,
-                "user": JMX_ROLE,
-                "password_file": str(broker.node.password_file),
-            },
-        },
+    raw = {
+        **broker.sections(folder),
         "admin": {"bootstrap": broker.cluster.bootstrap, "libs": str(broker.cluster.libs)},
-        "lake": {"path": str(folder / "lake")},
-        "spool": {"path": str(folder / "spool.db")},
         "families": {
             family.name: {"interval": f"{CADENCE_SECONDS}s"} for family in loaded.families
         },
     }
     config = configs.parse(raw, "recording", {})
-    return wiring.tasks(config, loaded, wiring.scrapers(config))
+    return planning.tasks(config, loaded, planning.scrapers(config))
 
 
 def _read(

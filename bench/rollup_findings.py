@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rich import box
-from rich.table import Table
-
 from bench.rollup_compare import Agreement
 from bench.rollup_ours import Growth, RolledUp
 from bench.rollup_process import Cost
+from bench.teller import new_table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from bench.teller import Teller
 
 CLAIM: Final = (
@@ -142,7 +142,7 @@ def show(findings: Findings, teller: Teller) -> None:
     if findings.growth:
         teller.show(_growth(findings))
     if findings.told:
-        table = _table("A week of all brokers, beyond Spark's start", "seconds", "peak GiB")
+        table = new_table("A week of all brokers, beyond Spark's start", "seconds", "peak GiB")
         for name, cost in findings.told.items():
             seconds = findings.beyond(cost, large=False)
             table.add_row(name, f"{seconds:,.1f}", f"{cost.peak_gib:.2f}")
@@ -150,7 +150,7 @@ def show(findings: Findings, teller: Teller) -> None:
 
 
 def _rollups(findings: Findings) -> Table:
-    table = _table(
+    table = new_table(
         f"First rollups, all grains; {findings.share:.1%} of the lags change at every scrape",
         "runs", "samples", "seconds", "with start", "CPU s", "peak GiB", "s per million runs",
     )  # fmt: skip
@@ -171,7 +171,7 @@ def _rollups(findings: Findings) -> Table:
 
 
 def _peers(findings: Findings) -> Table:
-    table = _table(
+    table = new_table(
         "The same questions of plain samples, on the same cores",
         "samples", "seconds", "us a sample", "peak GiB", "theirs / ours", "rows equal",
         "sums differ",
@@ -193,19 +193,11 @@ def _peers(findings: Findings) -> Table:
 
 
 def _growth(findings: Findings) -> Table:
-    table = _table("An hour more, medians", "seconds", "with start", "CPU s with start")
+    table = new_table("An hour more, medians", "seconds", "with start", "CPU s with start")
     start = findings.starts[False].seconds
     for one in findings.growth:
         seconds = f"{one.seconds - start:,.1f}"
         table.add_row(
             f"after {one.days} days", seconds, f"{one.seconds:,.1f}", f"{one.cpu_seconds:,.1f}"
         )
-    return table
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("", no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right")
     return table

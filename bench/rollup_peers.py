@@ -1,12 +1,7 @@
 """The same questions put to the plain samples: ``python -m bench.rollup_peers ENGINE SAMPLES OUT``.
 
-Per metric, topic and partition, and per topic, in windows of 5 minutes, an hour, a day and a week:
-how long it was observed, how long it was above zero, value times time; of topics also for how long
-at least one partition was above zero, and how many at most at once. That is a part of what a rollup
-tells: no bounds, no derived metrics, no objectives, no sources.
-
-A reading holds until the next one of its series, as in a run. Where none comes nobody can tell from
-samples when the source ceased to answer; then it holds for one interval.
+DuckDB and Spark are asked in SQL here, Polars in ``bench.rollup_polars``; what is asked stands in
+``bench.rollup_questions``.
 """
 
 from __future__ import annotations
@@ -18,20 +13,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench.rollup_polars import frames
+from bench.rollup_questions import (
+    GRAINS,
+    INTERVAL_US,
+    KEYS,
+    LONGEST_US,
+    MONDAY_US,
+    SOURCES,
+    WINDOW_US,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
-
-SOURCES: Final = {"partitions": "fine", "topics": "topics"}
-"""Answers, and the table of each at its finest grain."""
-
-GRAINS: Final = {"5m": 300, "1h": 3600, "1d": 86_400, "1w": 604_800}
-KEYS: Final = ("metric", "topic", "partition")
-INTERVAL_US: Final = 10_000_000
-LONGEST_US: Final = INTERVAL_US * 3 // 2
-WINDOW_US: Final = 300_000_000
-MONDAY_US: Final = 4 * 86_400_000_000  # 1970 began on a Thursday
 
 
 def duck(samples: Path, out: Path) -> float:
@@ -176,8 +172,6 @@ FROM sums LEFT JOIN unions USING (metric, topic, w)""",
 
 def main() -> int:
     """Answer by one engine, in a process of its own, and print the seconds it took."""
-    from bench.rollup_polars import frames  # noqa: PLC0415 - it needs what stands above
-
     engines: dict[str, Callable[[Path, Path], float]] = {
         "duckdb": duck, "polars": frames, "spark": spark
     }  # fmt: skip

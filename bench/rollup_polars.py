@@ -1,11 +1,19 @@
-"""Polars as a peer of the rollup; see ``bench.rollup_peers``, whose questions it answers."""
+"""Polars as a peer of the rollup; it answers ``bench.rollup_questions``."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final
 
-from bench.rollup_peers import GRAINS, INTERVAL_US, KEYS, LONGEST_US, MONDAY_US, SOURCES, WINDOW_US
+from bench.rollup_questions import (
+    GRAINS,
+    INTERVAL_US,
+    KEYS,
+    LONGEST_US,
+    MONDAY_US,
+    SOURCES,
+    WINDOW_US,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.runs import MAX_GAP_INTERVALS
 from lakehouse import tables
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -16,10 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich import box
-from rich.table import Table
-
-from bench.teller import Teller
+from bench.teller import Teller, new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +70,7 @@ def main() -> int:
     options = parser.parse_args()
     teller = Teller()
     told = figures(measure(5 if options.quick else 40, teller))
-    table = Table(title="Until help is there", box=box.SIMPLE_HEAD, title_justify="left")
-    for heading in ("", "median ms", "p95 ms"):
-        table.add_column(heading, justify="right" if heading else "left")
+    table = new_table("Until help is there", "median ms", "p95 ms")
     for name, command in _PROGRAMS.items():
         shown = " ".join([Path(command[0]).name, *command[1:]])
         table.add_row(shown, f"{told[f'{name}_ms']:.0f}", f"{told[f'{name}_p95_ms']:.0f}")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rich import box
-from rich.table import Table
-
 from bench.kept import Kept
+from bench.teller import new_table
 
 if TYPE_CHECKING:
     from bench.teller import Teller
@@ -70,7 +68,7 @@ class Findings:
 
 def show(findings: Findings, teller: Teller) -> None:
     """The sizes, and where they come from."""
-    table = _table(
+    table = new_table(
         "Bytes a sample, live data files", "samples", "changed", "rows", "bytes", "log", "a sample"
     )
     for name, one in findings.kept.items():
@@ -88,18 +86,10 @@ def show(findings: Findings, teller: Teller) -> None:
     table.add_row("Gorilla, its paper", *5 * [""], f"{GORILLA}")
     table.add_row("Prometheus, literature", *5 * [""], "{} to {:g}".format(*PROMETHEUS))
     teller.show(table)
-    table = _table("Where the bytes of bronze/runs go", *_SHOWN)
+    table = new_table("Where the bytes of bronze/runs go", *_SHOWN)
     shown = [findings.kept[name].columns for name in _SHOWN]
     for column in shown[0]:
         shares = (columns.get(column, 0) / sum(columns.values()) for columns in shown)
         table.add_row(column, *(f"{share:.1%}" for share in shares))
     teller.show(table)
     print(RULE)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("", no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table

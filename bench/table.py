@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
+from bench.teller import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.table import Table
 
     from bench.curve import Point
     from bench.offsets import OffsetTimes
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def tools(title: str, results: Sequence[Result]) -> Table:
     """A row for each tool; the first is ours."""
-    table = _table(
+    table = new_table(
         title,
         "median ms",
         "p99 ms",
@@ -45,7 +46,7 @@ def tools(title: str, results: Sequence[Result]) -> Table:
 
 def curve(points: Sequence[Point]) -> Table:
     """A row for each share of bad partitions."""
-    table = _table(
+    table = new_table(
         "Ours, by what is wrong", "under min ISR", "median ms", "p99 ms", "broker CPU ms"
     )
     for point in points:
@@ -61,7 +62,7 @@ def curve(points: Sequence[Point]) -> Table:
 
 def offsets(times: OffsetTimes) -> Table:
     """Both ways to read the same offsets."""
-    table = _table(f"Log start and end offsets of {times.partitions:,} partitions", "ms")
+    table = new_table(f"Log start and end offsets of {times.partitions:,} partitions", "ms")
     table.add_row("Admin, in batches", f"{times.admin * 1e3:,.1f}")
     table.add_row("bean by bean", f"{times.bean_by_bean * 1e3:,.1f}")
     return table
@@ -69,7 +70,7 @@ def offsets(times: OffsetTimes) -> Table:
 
 def weights(found: Sequence[Weight]) -> Table:
     """A row for each kind of agent."""
-    table = _table(
+    table = new_table(
         "The agent", "scrapes", "RSS MB", "grew by MB", "CPU % of a core at default cadences"
     )
     for weight in found:
@@ -80,12 +81,4 @@ def weights(found: Sequence[Weight]) -> Table:
             f"{weight.memory.growth_mb:+,.1f}",
             f"{weight.cpu_percent:.2f}",
         )
-    return table
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("", no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right")
     return table

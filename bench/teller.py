@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from rich.table import Table
 
 _WIDTH = 130  # of tables in a file
 
@@ -29,3 +27,12 @@ class Teller:
     def show(self, found: Table) -> None:
         """What it brought."""
         self._tables.print(found)
+
+
+def new_table(title: str, *columns: str) -> Table:
+    """A table of figures: what each row is of, and so many columns of numbers."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table

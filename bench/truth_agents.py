@@ -20,11 +20,12 @@ from collector import catalogue
 from collector.delivery import Delivery
 from collector.plan import Task
 from collector.recorder import Recorder
-from collector.runs import MAX_GAP_INTERVALS, Event
 from collector.samples import Series
 from collector.scraper import Scraper, skipped
+from collector.sealed import Event
 from collector.spool import Spool
 from lakehouse import tables
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,14 +7,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rich import box
-from rich.table import Table
-
+from bench.teller import new_table
 from bench.truth_agents import Seen
 from bench.truth_judge import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from rich.table import Table
 
     from bench.truth_judge import Check
 
@@ -99,15 +99,11 @@ def measured(checks: Iterable[Check]) -> list[Check]:
 
 def show(findings: Findings) -> Table:
     """A row for each figure of a report."""
-    table = Table(title="The truth in a report's intervals", box=box.SIMPLE_HEAD)
-    table.title_justify = "left"
-    table.add_column("", no_wrap=True)
-    columns = (
+    table = new_table(
+        "The truth in a report's intervals",
         "stated", "contained %", "above 10 s %", "however short %", "wholly seen", "width",
         "at most",
     )  # fmt: skip
-    for column in columns:
-        table.add_column(column, justify="right")
     by_figure, closely = (_by_figure(some) for some in (findings.checks, findings.closely))
     for figure, checks in by_figure.items():
         widths = [check.width for check in measured(closely[figure])]

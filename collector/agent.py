@@ -15,12 +15,12 @@ from collector.complaints import Complaints
 from collector.courier import Courier
 from collector.errors import JmxlakeError, SpoolError
 from collector.moments import expand
-from collector.plan import Plan, Task, changes
-from collector.runs import Event
+from collector.plan import changes
 from collector.samples import Series
 from collector.schedule import Schedule
 from collector.scraper import skipped
 from collector.sd_notify import Service
+from collector.sealed import Event
 from collector.vitals import Vitals
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from collector.clock import Clock
     from collector.delivery import Delivery
+    from collector.plan import Plan, Task
     from collector.recorder import Recorder
     from collector.reload import Reload
 
@@ -37,8 +38,6 @@ _LOOKS_PER_WINDOW: Final = 60  # how often the keeper looks whether one is final
 _KEEPER_INTERVAL_US: Final = 1_000_000  # at least
 _LONGEST_LOOK_US: Final = 10_000_000
 _BEAT_SECONDS: Final = 1.0
-
-__all__ = ["Agent", "Plan", "Task"]
 
 
 class Agent:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from collector.accounts import Account
     from collector.folding import MemberSet, Run
-    from collector.runs import Event, Sealed
     from collector.samples import Series
+    from collector.sealed import Event, Sealed
 
 DAY_US: Final = 86_400_000_000
 """A day; ``date`` is the number of days since the epoch."""

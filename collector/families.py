@@ -11,14 +11,15 @@ from collector.accounts import AccountTrack
 from collector.counters import CounterTrack
 from collector.gauges import GaugeTrack
 from collector.ledger import Ledger
-from collector.samples import Scrape
+from collector.non_consumed import HIGH, LOW
+from collector.samples import Reading, Scrape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from collector.accounts import Account
     from collector.ledger import Piece
-    from collector.samples import Repeats
+    from collector.samples import Repeats, Series
 
 HOLD_US: Final = 3_600_000_000
 """How long an exact family that is silent keeps its windows open, for what may still be told."""
@@ -63,6 +64,55 @@ class FamilyTrack(msgspec.Struct):
         """The tracks of all metrics."""
         yield from self.gauges.values()
         yield from self.counters.values()
+
+    def observe(
+        self,
+        scrape: Scrape,
+        readings: tuple[Reading, ...],
+        started_us: int,
+        memory_us: Mapping[str, int],
+        ledger: Ledger,
+    ) -> None:
+        """Enter what was read; a metric of which no bean is left is empty.
+
+        Args:
+            scrape: The attempt that brought it.
+            readings: What it brought.
+            started_us: When the source was started.
+            memory_us: Per metric, how long its bean shows a value after its cause has ended.
+            ledger: Where what has ended is kept.
+        """
+        asked, answered = scrape.asked_us, scrape.answered_us
+        for reading in self._with_vanished(readings):
+            if reading.kind == "gauge":
+                memory = memory_us.get(reading.metric, 0)
+                track = self.gauges.setdefault(reading.metric, GaugeTrack(memory))
+                track.observe(reading, asked, answered, ledger)
+            else:
+                counter = self.counters.setdefault(reading.metric, CounterTrack())
+                counter.observe(reading, started_us, asked, answered, ledger)
+
+    def _with_vanished(self, readings: tuple[Reading, ...]) -> Iterator[Reading]:
+        """The readings, and an empty one for each metric of which no bean is left."""
+        read = {(reading.metric, reading.kind) for reading in readings}
+        yield from readings
+        for metric in self.gauges:
+            if (metric, "gauge") not in read:
+                yield Reading(metric, "gauge")
+        for metric in self.counters:
+            if (metric, "counter") not in read and metric not in (LOW, HIGH):
+                yield Reading(metric, "counter")
+
+    def add(
+        self,
+        scrape: Scrape,
+        metric: str,
+        increases: Mapping[Series, float | None],
+        ledger: Ledger,
+    ) -> None:
+        """Enter increases of a counter that no bean has, between two attempts."""
+        track = self.counters.setdefault(metric, CounterTrack())
+        track.add(increases, scrape.asked_us, scrape.answered_us, ledger)
 
     def stop(self, end_us: int, ledger: Ledger) -> None:
         """End vouching."""

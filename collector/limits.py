@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from collector.errors import SettingError
-from collector.runs import MAX_GAP_INTERVALS
 from collector.sections import WAYS
-from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collector.sections import Config, Source

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from collector.samples import Repeats, Scrape
 
 if TYPE_CHECKING:
-    from collector.runs import Encoder, Sealed
+    from collector.runs import Encoder
+    from collector.sealed import Sealed
 
 Change = Callable[["Encoder"], "Sealed"]
 """Something other than an attempt that the encoder is told, as that its clock was set."""

@@ -14,8 +14,9 @@ from collector import journal, takeover
 from collector.batches import Origin, batch_of
 from collector.errors import SpoolError
 from collector.missed import Missed
-from collector.runs import Encoder, Event, Sealed
+from collector.runs import Encoder
 from collector.samples import Scrape, Series
+from collector.sealed import Event, Sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from collector import config as configs
-from collector import wiring
+from collector import planning
 from collector.errors import SettingError
 from collector.sources.factory import SLOW_ADMIN
 
@@ -76,12 +76,12 @@ class Reload:
 
     def _plan(self, config: Config) -> Plan:
         _refuse_fixed(self._config, config)
-        catalogue = wiring.catalogue(config)
+        catalogue = planning.catalogue(config)
         scrapers = {
             source: self._scrapers[source] if self._stays(source, config, catalogue) else new
-            for source, new in wiring.scrapers(config, self._told).items()
+            for source, new in planning.scrapers(config, self._told).items()
         }
-        plan = wiring.plan(config, catalogue, scrapers)
+        plan = planning.plan(config, catalogue, scrapers)
         self._config, self._catalogue, self._scrapers = config, catalogue, scrapers
         return plan
 

@@ -8,53 +8,23 @@ nothing can change it any longer. State is plain data, so that the spool can kee
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from collector import non_consumed
 from collector.accounts import Account
-from collector.counters import CounterTrack
 from collector.families import FamilyTrack
-from collector.folding import Run, fold
-from collector.gauges import GaugeTrack
+from collector.folding import fold
 from collector.ledger import Ledger, Piece
 from collector.non_consumed import NonConsumed
-from collector.samples import Answer, Identity, Notice, Reading, Scrape, Series
-from lakehouse import tables
+from collector.samples import Answer, Identity, Notice, Scrape, Series
+from collector.sealed import Event, Sealed
+from lakehouse.tables import MAX_GAP_INTERVALS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from collector.samples import Kind
-
-MAX_GAP_INTERVALS: Final = tables.MAX_GAP_INTERVALS
 _HELD_WINDOWS: Final = 12  # of an exact history that is told at once, before some are sealed
 _NEVER_US: Final = 1 << 62
 _TOLD: Final = 16  # spans between jumps of the clock that are remembered
-
-
-class Event(NamedTuple):
-    """A row of bronze/events, before the columns that the delivery adds."""
-
-    at: int
-    kind: str
-    subject: Series
-    old: str | None = None
-    new: str | None = None
-
-
-class Sealed(NamedTuple):
-    """What is final and leaves the encoder."""
-
-    runs: list[Run]
-    accounts: list[Account]
-    events: list[Event]
-
-    def __bool__(self) -> bool:
-        """Whether there is anything in it."""
-        return bool(self.runs or self.accounts or self.events)
-
 
 Told = tuple[list[Piece], list[Account]]
 
@@ -282,48 +252,14 @@ class Encoder(msgspec.Struct):
         identity: Identity,
         ledger: Ledger,
     ) -> None:
-        asked, answered = scrape.asked_us, scrape.answered_us
-        read = {(reading.metric, reading.kind) for reading in answer.readings}
-        for reading in self._with_vanished(family, answer.readings, read):
-            if reading.kind == "gauge":
-                memory_us = self.memory_us.get(reading.metric, 0)
-                track = family.gauges.setdefault(reading.metric, GaugeTrack(memory_us))
-                track.observe(reading, asked, answered, ledger)
-            else:
-                counter = family.counters.setdefault(reading.metric, CounterTrack())
-                counter.observe(reading, identity.started_us, asked, answered, ledger)
+        family.observe(scrape, answer.readings, identity.started_us, self.memory_us, ledger)
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)
             low, high = non_consumed.increases(losses)
-            self._add(family, non_consumed.LOW, low, scrape)
-            self._add(family, non_consumed.HIGH, high, scrape)
-        self.events.extend(_event(answered, notice) for notice in answer.notices)
-
-    def _with_vanished(
-        self, family: FamilyTrack, readings: tuple[Reading, ...], read: set[tuple[str, Kind]]
-    ) -> Iterator[Reading]:
-        """The readings, and an empty one for each metric of which no bean is left."""
-        yield from readings
-        for metric in family.gauges:
-            if (metric, "gauge") not in read:
-                yield Reading(metric, "gauge")
-        for metric in family.counters:
-            if (metric, "counter") not in read and metric not in (
-                non_consumed.LOW,
-                non_consumed.HIGH,
-            ):
-                yield Reading(metric, "counter")
-
-    def _add(
-        self,
-        family: FamilyTrack,
-        metric: str,
-        increases: Mapping[Series, float | None],
-        scrape: Scrape,
-    ) -> None:
-        track = family.counters.setdefault(metric, CounterTrack())
-        track.add(increases, scrape.asked_us, scrape.answered_us, self.ledger)
+            family.add(scrape, non_consumed.LOW, low, self.ledger)
+            family.add(scrape, non_consumed.HIGH, high, self.ledger)
+        self.events.extend(_event(scrape.answered_us, notice) for notice in answer.notices)
 
     def _meet(self, identity: Identity, at_us: int) -> None:
         known = self.identity

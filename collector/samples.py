@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collector.catalogue import Family
+from collector.catalogue import Family, Kind
 
-Kind = Literal["gauge", "counter"]
 Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step"]
 
 

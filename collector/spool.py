@@ -12,7 +12,7 @@ import uuid
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from collector import spool_damage, spool_rows, spool_witness
+from collector import spool_damage, spool_rows, spool_soundness, spool_witness
 from collector.batches import Batch
 from collector.clock import SystemClock
 from collector.errors import SpoolError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from collector.clock import Clock
     from collector.spool_witness import Written
-
-__all__ = ["Finding", "Spool", "WaitingBatch"]
 
 _CLUSTER: Final = tables.MEMBERS.positions["cluster"]
 
@@ -74,7 +72,7 @@ class Spool:
         self._path = path = path.resolve()  # as SQLite does for what it keeps beside the file
         self._max_bytes = max_bytes
         with ExitStack() as opened:
-            spool_damage.refuse_foreign(path)
+            spool_soundness.refuse_foreign(path)
             self._take_lock(opened)
             now_us = (clock or SystemClock()).wall_us()
             self._reserve = Reserve(path)

@@ -1,4 +1,4 @@
-"""Damage: whether a spool's file is sound, and what becomes of one that is not.
+"""Damage: what becomes of a spool's file that is not sound.
 
 A damaged file is set aside, never deleted. A new spool takes its place, with an id of its own, and
 with those batches of the old one that are intact, under the id and number they always had.
@@ -15,22 +15,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector import spool_witness
 from collector.errors import SpoolError
-from collector.spool_file import JOURNAL, SIDES, VERSION, SpoolFile, advise, checksum, read_only
+from collector.spool_file import JOURNAL, SIDES, SpoolFile, advise, checksum, read_only
+from collector.spool_soundness import is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_MAGIC: Final = b"SQLite format 3\0"
-_FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # written and read in the same way: rollback or WAL
-_DAMAGE: Final = {
-    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
-    sqlite3.SQLITE_ERROR,  # what the schema says is not what we wrote
-    sqlite3.SQLITE_MISMATCH,
-}  # fmt: skip
-_ANY_ROW: Final = (
-    "SELECT 1 FROM meta", "SELECT 1 FROM journal", "SELECT 1 FROM snapshot",
-)  # fmt: skip
 _NEXT: Final = (
     "SELECT number, agent, rows, crc FROM batches WHERE number > ? ORDER BY number LIMIT 1"
 )
@@ -57,33 +48,6 @@ class Finding(NamedTuple):
     at_us: int = 0
 
 
-class _DamagedError(Exception):
-    """A row that is not as it was written."""
-
-
-def refuse_foreign(path: Path) -> None:
-    """Leave alone what lies at the path and never was a spool.
-
-    Raises:
-        SpoolError: It never was one, or cannot be read.
-    """
-    if any(path.with_name(path.name + beside).exists() for beside in (".count", ".lock")):
-        return
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(_MAGIC))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise advise(path, error) from error
-    if head and head != _MAGIC:
-        raise _not_ours(path)
-
-
-def _not_ours(path: Path) -> SpoolError:
-    return SpoolError(f"{path} is no spool of jmxlake-agent; set spool.path to a file of its own")
-
-
 def mend(path: Path, now_us: int) -> None:
     """Make sure that what lies at the path, if anything does, is sound.
 
@@ -93,7 +57,7 @@ def mend(path: Path, now_us: int) -> None:
     try:
         _finish(path)
         _roll_back(path)
-        if path.exists() and not _sound(path):
+        if path.exists() and not is_sound(path):
             _replace(path, now_us)
     except (sqlite3.Error, OSError) as error:
         raise advise(path, error) from error
@@ -107,74 +71,6 @@ def _roll_back(path: Path) -> None:
     if path.with_name(path.name + JOURNAL).exists():
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as db:
             db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-
-
-def _sound(path: Path) -> bool:
-    """Whether everything in the file can be read and is as it was written."""
-    with path.open("rb") as file:
-        head = file.read(20)
-    if not head:  # just made, or all of it got lost
-        return spool_witness.owner(path) is None
-    if head[:16] != _MAGIC or head[18:20] not in _FORMATS:
-        return False
-    try:
-        with closing(read_only(path)) as db:
-            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                return False
-            names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-            if names:
-                if not names & {"meta", "batches"}:
-                    raise _not_ours(path)
-                _check_version(path, db)
-                _check_rows(db)
-    except (_DamagedError, UnicodeDecodeError):
-        return False
-    except sqlite3.Error as error:
-        # Without a code it is the driver's: text that is no UTF-8.
-        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _DAMAGE:
-            return False
-        raise
-    return True
-
-
-def _check_version(path: Path, db: sqlite3.Connection) -> None:
-    columns = [column[1] for column in db.execute("PRAGMA table_info(meta)")]
-    if columns == ["key", "value"]:
-        raise _of_another_version(path)
-    row = db.execute("SELECT value, crc FROM meta WHERE key = 'version'").fetchone()
-    if row is None and not any(db.execute(query).fetchone() for query in _ANY_ROW):
-        return  # it was just made
-    if row is None or row[1] != checksum(row[0], "version"):
-        raise _DamagedError
-    if row[0] != VERSION:
-        raise _of_another_version(path)
-
-
-def _of_another_version(path: Path) -> SpoolError:
-    return SpoolError(
-        f"spool {path} is of another version of jmxlake-agent; "
-        "let that version deliver it, or move it away"
-    )
-
-
-def _check_rows(db: sqlite3.Connection) -> None:
-    """Read every row that bears a checksum; journal entries follow one another, too."""
-    for key, value, crc in db.execute("SELECT key, value, crc FROM meta"):
-        _compare(crc, checksum(value, key))
-    entries = 0
-    for entry, batch, state, crc in db.execute("SELECT entry, batch, state, crc FROM snapshot"):
-        _compare(crc, checksum(state, entry, batch))
-        entries = entry
-    for number, entry, crc in db.execute("SELECT number, entry, crc FROM journal ORDER BY number"):
-        entries += 1
-        _compare((number, crc), (entries, checksum(entry, number)))
-    for number, agent, rows, crc in db.execute("SELECT number, agent, rows, crc FROM batches"):
-        _compare(crc, checksum(rows, number, agent))
-
-
-def _compare(found: object, expected: object) -> None:
-    if found != expected:
-        raise _DamagedError
 
 
 def _replace(path: Path, now_us: int) -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.catalogue import Family
-from collector.runs import MAX_GAP_INTERVALS
 from collector.samples import Identity, Series
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collector.plan import Task

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.families import FamilyTrack
-    from collector.runs import Encoder, Sealed
+    from collector.runs import Encoder
+    from collector.sealed import Sealed
 
 _NEVER_US: Final = 1 << 62
 

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from collector.runs import MAX_GAP_INTERVALS
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,6 @@ removed again.
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from demo.errors import DemoError
+from demo.locked import locked
 
 _BUILD_SECONDS = 1_200
 _UNFINISHED = "build."
@@ -39,16 +39,7 @@ def built(program: Program, folder: Path) -> Path:
     file = folder / f"{program.name}-{program.version}"
     if file.is_file():
         return file
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / f"{program.name}.lock").open("w")
-    except OSError as error:
-        raise DemoError(
-            f"{program.name} cannot be kept in {folder}: {error.strerror}. "
-            "Name a folder that can be written by JMXLAKE_CACHE."
-        ) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one build at a time
+    with locked(folder / f"{program.name}.lock", program.name):
         if not file.is_file():
             _build(program, file)
     return file

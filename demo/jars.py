@@ -7,8 +7,6 @@ JMXLAKE_IVY_SETTINGS names an Ivy settings file.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -17,13 +15,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from demo.errors import DemoError
 from demo.java import java_command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from demo.locked import locked
 
 _IVY_FILES = Path(__file__).parent / "ivy"
 _FETCH_SECONDS = 900
@@ -98,27 +93,11 @@ def _folder(name: str, title: str) -> Path:
     content = hashlib.sha256(ivy_file.read_bytes()).hexdigest()[:12]
     folder = cache_folder() / f"{name}-{content}"
     if not folder.is_dir():
-        with _cache_lock():
+        # One fetch at a time: Ivy's own cache is not made for two at once.
+        with locked(folder.parent / "lock", "Jars"):
             if not folder.is_dir():
                 _fetch(ivy_file, folder, title)
     return folder
-
-
-@contextlib.contextmanager
-def _cache_lock() -> Iterator[None]:
-    """One fetch at a time: Ivy's own cache is not made for two at once."""
-    cache = cache_folder()
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        lock = (cache / "lock").open("w")
-    except OSError as error:
-        raise DemoError(
-            f"Jars cannot be kept in {cache}: {error.strerror}. "
-            "Name a folder that can be written by JMXLAKE_CACHE."
-        ) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _fetch(ivy_file: Path, folder: Path, title: str) -> None:

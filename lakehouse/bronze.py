@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import condensed, grains, judgement, standing, tables
+from lakehouse import judgement, tables
 from lakehouse import lake as lakes
 from lakehouse import survey as surveys
-from lakehouse.lake import Lake
 from lakehouse.metrics import level
-from lakehouse.units import Units, Versions
+from lakehouse.placed import Placed
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-_DAY_US: Final = 86_400_000_000
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
-class Bronze:
-    """What one rollup reads.
+class Bronze(Placed):
+    """Rows in place, and what must be known of their hours to judge them.
 
     Attributes:
-        versions: The versions of bronze that are read.
-        committed: When the newest of them was committed; nothing can have been seen later.
-        units: The hours that are recomputed.
-        window_seconds: Finest grain, seconds.
-        condensed_at: Version of gold/condensed that holds the runs of these hours in short; None:
-            they are read as they were written.
         known: The survey, where it was made before.
     """
 
-    spark: SparkSession
-    lake: Lake
-    versions: Versions
-    committed: dt.datetime
-    units: Units
-    window_seconds: int
-    condensed_at: int | None = None
     known: surveys.Survey | None = None
 
     _asking: Lock = field(default_factory=Lock, repr=False, compare=False)
@@ -86,7 +68,7 @@ class Bronze:
         if not self.survey.faulty:
             reason = F.coalesce(self.misplaced(), of_value, judgement.of_fold())
             return rows.withColumn("reason", reason)
-        at_fault = surveys.faulty(self).alias("at_fault")
+        at_fault = surveys.faulty(self.spark, self.survey).alias("at_fault")
         same = [
             F.col(f"runs.{name}").eqNullSafe(F.col(f"at_fault.{name}"))
             for name in ("cluster", "topic", "members", "series")
@@ -111,42 +93,13 @@ class Bronze:
 
     def judged_scrapes(self) -> DataFrame:
         """All rows of the account in the touched hours, with ``reason`` as of runs."""
-        rows = self._touched(tables.SCRAPES, self.versions.scrapes)
+        rows = self.placed_scrapes()
         odd = judgement.no_number("seconds_total") | judgement.no_number("seconds_max")
         reason = F.coalesce(self.misplaced(), F.when(odd, "the value is no number"))
         return rows.withColumn("reason", reason)
-
-    def placed_runs(self, *, loose: bool = False, by_hour: bool = False) -> DataFrame:
-        """All runs of the touched hours, with ``window``, not judged yet."""
-        if self.condensed_at is None:
-            return condensed.as_written(self._touched(tables.RUNS, self.versions.runs))
-        rows = lakes.read(self.spark, self.lake, tables.CONDENSED, self.condensed_at)
-        rows = rows if loose else rows.where("NOT loose")
-        return rows if by_hour else standing.in_each_window(rows, self.window_seconds)
 
     def nothing(self, table: tables.Table) -> DataFrame:
         """No row of a table of gold, at the finest grain."""
         columns = [column for column in table.columns if column.name not in ("grain", "period")]
         nulls = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns)
         return self.spark.sql(f"SELECT {nulls} WHERE false")
-
-    def misplaced(self) -> Column:
-        """Why a row cannot be where it is in time, else null."""
-        return judgement.misplaced(self.committed, self.window_seconds)
-
-    def _touched(self, table: tables.Table, version: int) -> DataFrame:
-        rows = lakes.read(self.spark, self.lake, table, version)
-        hours = self.units.hours
-        first, last = hours[0], hours[-1] + dt.timedelta(hours=1)
-        rows = rows.where(
-            F.col("date").isin(*self.units.dates)
-            & F.col("cluster").isin(*self.units.clusters)
-            & (F.col("start") >= F.lit(first))
-            & (F.col("start") < F.lit(last))
-            # Others are set aside as they come: by date they would be found or not (see aside).
-            & F.expr(f"unix_date(date) = unix_micros(start) div {_DAY_US}")
-        )
-        if last - first != dt.timedelta(hours=len(hours)):
-            rows = rows.where(F.date_trunc("hour", "start").isin(*hours))
-        window = grains.start(F.col("start"), grains.name(self.window_seconds))
-        return rows.withColumn("window", window)

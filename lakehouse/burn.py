@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakehouse.statement import Statement
-
 _MINUTE_US: Final = 60_000_000
 LENGTHS_US: Final = {
     "5m": 5 * _MINUTE_US, "30m": 30 * _MINUTE_US, "1h": 60 * _MINUTE_US, "6h": 360 * _MINUTE_US,
@@ -57,17 +55,6 @@ class Rate:
 
 
 NO_DATA: Final = Rate()
-
-
-def rate(of: Statement | None) -> Rate:
-    """The burn rate over what a statement is of; no data where slices do not fit that."""
-    if of is None or of.attainment is None:
-        return NO_DATA
-    low, high = of.attainment_low, of.attainment_high
-    if low is None or high is None:
-        return NO_DATA
-    budget = 1 - of.objective.target
-    return Rate((1 - of.attainment) / budget, (1 - high) / budget, (1 - low) / budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +103,9 @@ class Alert:
         }
 
 
-def alerts(by_length: Mapping[str, Statement], at: str) -> tuple[Alert, ...]:
-    """All pairs, by what is said of each length."""
-    rates = {length: rate(by_length.get(length)) for length in LENGTHS_US}
-    return tuple(Alert(pair, rates[pair.long], rates[pair.short], at) for pair in PAIRS)
+def alerts(rates: Mapping[str, Rate], at: str) -> tuple[Alert, ...]:
+    """All pairs, by the rate over each length; one that is not there has no data."""
+    return tuple(
+        Alert(pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), at)
+        for pair in PAIRS
+    )

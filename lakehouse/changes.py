@@ -5,15 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from lakehouse import bronze_log, tables
 from lakehouse import lake as lakes
-from lakehouse import tables
 from lakehouse.errors import LogExpiredError
 from lakehouse.judgement import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
-from lakehouse.lake import Version
 from lakehouse.periods import instant, micros
 from lakehouse.units import FIRST, LAST, Pair, Versions
 
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakehouse.lake import Lake
-    from lakehouse.tables import Table
-
-READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
-"""Tables of bronze that a rollup reads, in the order of ``Versions``."""
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
 """Where the log has gone unread, hours are recomputed from so long before the last rollup on."""
@@ -34,7 +29,6 @@ _CLOCKS: Final = dt.timedelta(days=1)
 
 _HOUR_US: Final = 3_600_000_000
 _DAY_US: Final = 86_400_000_000
-_MOST_AT_ONCE: Final = 64
 _GONE: Final = (
     "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
     "DELTA_VERSION_NOT_FOUND",
@@ -66,36 +60,6 @@ class Touched:
         return tuple(sorted({pair.hour for pair in self.rows}))
 
 
-class State(NamedTuple):
-    """Bronze as it is now.
-
-    Attributes:
-        versions: The newest versions.
-        newest: The newest commit among them.
-        logs: The versions that the logs of runs, scrapes and members still hold; of old ones
-            perhaps not all.
-    """
-
-    versions: Versions
-    newest: Version
-    logs: tuple[frozenset[int], ...]
-
-
-def state(spark: SparkSession, lake: Lake) -> State:
-    """Bronze as it is now."""
-    found = [lakes.commits(spark, lake, table, _MOST_AT_ONCE) for table in READ]
-    runs, scrapes, members = (log[0] for log in found)
-    newest = max(runs, scrapes, key=lambda version: version.committed)
-    logs = tuple(frozenset(version.number for version in log) for log in found)
-    return State(Versions(runs.number, scrapes.number, members.number), newest, logs)
-
-
-def current(spark: SparkSession, lake: Lake) -> tuple[Versions, Version]:
-    """The newest versions of bronze, and when the newest of runs or scrapes was committed."""
-    found = state(spark, lake)
-    return found.versions, found.newest
-
-
 def everything(spark: SparkSession, lake: Lake, now: Versions, since: dt.date | None) -> Touched:
     """All hours that bronze holds, from a date on (UTC)."""
     found = []
@@ -125,8 +89,8 @@ def touched(
         LogExpiredError: A commit of these is not to be read any more.
     """
     parts = []
-    for table, before, last, log in zip(READ, done, now, logs, strict=True):
-        _see_that_log_is_whole(spark, lake, table, range(before + 1, last + 1), log)
+    for table, before, last, log in zip(bronze_log.READ, done, now, logs, strict=True):
+        bronze_log.see_that_it_is_whole(spark, lake, table, range(before + 1, last + 1), log)
     try:
         for table, first, last in (
             (tables.RUNS, done.runs + 1, now.runs),
@@ -178,19 +142,6 @@ def come_true(
         & (F.col("start") <= F.lit(latest))
     )
     return _collected([_hours(aside)])
-
-
-def _see_that_log_is_whole(
-    spark: SparkSession, lake: Lake, table: Table, wanted: range, known: frozenset[int]
-) -> None:
-    """Spark takes commits that are gone from between others for empty."""
-    there = known
-    if not there.issuperset(wanted):
-        found = lakes.commits(spark, lake, table, len(wanted) + _MOST_AT_ONCE)
-        there = frozenset(version.number for version in found)
-    missing = next((number for number in wanted if number not in there), None)
-    if missing is not None:
-        raise LogExpiredError(f"{lake.name(table)}: version {missing} is gone from the log")
 
 
 def _hour_of(start: str) -> Column:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import doubts, grains, standing, survey, sweep
+from lakehouse import doubts, edges, grains, standing, survey, sweep
 from lakehouse import pieces as pieces_
 from lakehouse.metrics import (
     LEADERLESS,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.bronze import Bronze
-    from lakehouse.sweep import Carried
+    from lakehouse.edges import Carried
 
 TOPIC_KEYS: Final = ("cluster", "metric", "topic", "window")
 CLIENT_KEYS: Final = ("cluster", "metric", "user", "client_id", "window")
@@ -103,13 +103,13 @@ def topic_events(bronze: Bronze, pieces: DataFrame, carried: Carried) -> DataFra
         summed = in_each_window(bronze, summed)
         fills = _fills_window(bronze) & ((F.col("p") == 0) | (F.col("sure_end") == F.col("e")))
         window_us = bronze.window_seconds * 1_000_000
-        filling = sweep.filling(summed.where(fills), TOPIC_KEYS, window_us, carried)
-        passing = sweep.events(summed.where(~fills), TOPIC_KEYS, carried)
+        filling = edges.filling(summed.where(fills), TOPIC_KEYS, window_us, carried)
+        passing = edges.events(summed.where(~fills), TOPIC_KEYS, carried)
         events = with_derived(filling.unionByName(passing))
     else:
         shapes = in_each_window(bronze, pieces_.shapes(summed, (*TOPIC_KEYS, "standing")))
         shapes = with_derived(shapes)
-        events = sweep.events(shapes, TOPIC_KEYS, carried)
+        events = edges.events(shapes, TOPIC_KEYS, carried)
     if bronze.survey.overlapping:
         taken = sweep.again(taken_atoms(bronze, pieces), TOPIC_KEYS, carried)
         events = events.unionByName(taken)
@@ -129,7 +129,7 @@ def taken_atoms(bronze: Bronze, pieces: DataFrame) -> DataFrame:
         }
     )
     keys = (*TOPIC_KEYS, *ATOM)
-    return sweep.atoms(sweep.sweep(sweep.events(rows, keys), keys), keys)
+    return sweep.atoms(sweep.sweep(edges.events(rows, keys), keys), keys)
 
 
 def partition_pieces(bronze: Bronze, pieces: DataFrame) -> DataFrame:
@@ -166,7 +166,7 @@ def client_atoms(bronze: Bronze, metrics: Sequence[str] = ()) -> DataFrame:
         }
     )
     keys = (*CLIENT_KEYS, "atom")
-    return sweep.atoms(sweep.sweep(sweep.events(pieces_.pieces(rows), keys), keys), keys)
+    return sweep.atoms(sweep.sweep(edges.events(pieces_.pieces(rows), keys), keys), keys)
 
 
 def summed(atoms: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -178,7 +178,7 @@ def _with_taken(bronze: Bronze, rows: DataFrame) -> DataFrame:
     """Rows with ``taken``: which of their partitions may overlap other rows, else null."""
     if not bronze.survey.overlapping:
         return rows.withColumn("taken", F.lit(None).cast("array<int>"))
-    doubted = survey.overlapping(bronze).alias("doubted")
+    doubted = survey.overlapping(bronze.spark, bronze.survey).alias("doubted")
     under = F.when(F.col("metric") == UNDER_MIN_ISR, UNAVAILABLE).otherwise(F.col("metric"))
     keys = {"doubted_as": under, "hour": grains.hour()}
     same = [

@@ -30,7 +30,6 @@ from lakehouse.tables import (
     FLAG_KNOWN_WRONG,
     FLAG_NEXT_POSITIVE,
     FLAG_PREVIOUS_POSITIVE,
-    RUNS,
 )
 
 if TYPE_CHECKING:
@@ -39,23 +38,11 @@ if TYPE_CHECKING:
     from lakehouse.bronze import Bronze
     from lakehouse.lake import Lake
 
-SUMMED: Final = tuple(
-    column
-    for column in CONDENSED.columns
-    if column.name not in {*RUNS.column_names, "window", "loose"}
-)
-"""Columns that only rows have that were put together."""
-
 _SERIES: Final = (
     "cluster", "source", "metric", "topic", "partition", "group", "agent", "members", "series",
 )  # fmt: skip
 _KEPT_FLAGS: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
 _SINGLE: Final = ("user", "client_id", "labels", "members")
-
-
-def as_written(rows: DataFrame) -> DataFrame:
-    """Rows of bronze with the columns of those that were put together, empty."""
-    return rows.withColumns({column.name: F.lit(None).cast(column.type) for column in SUMMED})
 
 
 def prepared(bronze: Bronze) -> Bronze:
@@ -68,7 +55,7 @@ def prepared(bronze: Bronze) -> Bronze:
     together = _put_together(rows.where(few).withColumn("stands", stands), bronze.window_seconds)
     both = rows.where(~few).unionByName(together, allowMissingColumns=True)
     made = _written(bronze, both.withColumn("loose", F.lit(False)), "overwrite")  # noqa: FBT003
-    loose = survey.tangled(made, rows)
+    loose = survey.tangled(made.spark, made.survey, rows)
     if loose is None:
         return made
     single = loose.where(short).withColumn("loose", F.lit(True))  # noqa: FBT003 - a literal

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, exact, histograms, sweep, tables
+from lakehouse import claims, edges, exact, histograms, sweep, tables
 from lakehouse.metrics import flagged, is_counter
 from lakehouse.pieces import quoted
 
@@ -70,7 +70,7 @@ def _beyond_cap() -> Column:
 def _of_topics(bronze: Bronze, wanted: Column) -> DataFrame:
     """Values of partitions, and of topics as the total of their brokers."""
     pieces = claims.in_each_window(bronze, claims.topic_pieces(bronze).where(wanted))
-    value = F.expr(exact.double(sweep.lanes_of("v"))).alias("value")
+    value = F.expr(exact.double(edges.lanes_of("v"))).alias("value")
     whose = quoted(claims.TOPIC_KEYS)
     of_partitions = pieces.where("level = 'partition'")
     length = F.col("e") - F.col("s")
@@ -82,7 +82,7 @@ def _of_topics(bronze: Bronze, wanted: Column) -> DataFrame:
         partitions = partitions.unionByName(
             atoms.select(*whose, value, F.col("length").alias("us"))
         )
-    events = claims.topic_events(bronze, pieces.where("level = 'topic'"), sweep.EVERYTHING)
+    events = claims.topic_events(bronze, pieces.where("level = 'topic'"), edges.EVERYTHING)
     totals = sweep.sweep(events, claims.TOPIC_KEYS).where("obs > 0 AND length > 0")
     return partitions.unionByName(totals.select(*whose, value, F.col("length").alias("us")))
 

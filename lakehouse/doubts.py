@@ -27,7 +27,7 @@ from lakehouse.tables import MEMBERS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from lakehouse.bronze import Bronze
+    from lakehouse.placed import Placed
 
 WHOLE_SOURCE: Final = -1
 """Stands where a partition is named for what a source reports of a topic, not of a partition."""
@@ -42,15 +42,15 @@ _OF_CLAIM: Final = (
 )  # fmt: skip
 
 
-def _rows(bronze: Bronze, of_value: Column) -> DataFrame:
+def _rows(placed: Placed, of_value: Column) -> DataFrame:
     """Runs that claim something, or fold."""
     gauge = is_shared() & level().isin("partition", "topic") & ~is_counter()
-    rows = bronze.placed_runs(by_hour=True).where(bronze.misplaced().isNull() & of_value.isNull())
+    rows = placed.placed_runs(by_hour=True).where(placed.misplaced().isNull() & of_value.isNull())
     named = rows.withColumns({"hour": grains.hour(), "gauge": gauge})
     return named.where("gauge OR members IS NOT NULL")
 
 
-def _claims(bronze: Bronze, rows: DataFrame) -> DataFrame:
+def _claims(placed: Placed, rows: DataFrame) -> DataFrame:
     """Once per hour, who says what of which partitions; with what their set holds."""
     positive = F.col("value") > 0
     begun = positive & F.expr(f"{lead_edge()} > 0")
@@ -64,15 +64,15 @@ def _claims(bronze: Bronze, rows: DataFrame) -> DataFrame:
         F.min(F.when(positive, start)).alias("first"),
         F.min(F.when(begun, start)).alias("first_lead"),
     )
-    joined = claims.join(_sets(bronze), ["cluster", "members"], "left")
+    joined = claims.join(_sets(placed), ["cluster", "members"], "left")
     return joined.withColumn("fault", judgement.of_set()).where("gauge OR fault IS NOT NULL")
 
 
-def _sets(bronze: Bronze) -> DataFrame:
+def _sets(placed: Placed) -> DataFrame:
     """What every set is said to hold, and in how many ways."""
-    sets = lakes.read(bronze.spark, bronze.lake, MEMBERS, bronze.versions.members)
+    sets = lakes.read(placed.spark, placed.lake, MEMBERS, placed.versions.members)
     content = F.struct(F.col("topic").alias("of_topic"), "partitions", "clients")
-    rows = sets.where(F.col("cluster").isin(*bronze.units.clusters))
+    rows = sets.where(F.col("cluster").isin(*placed.units.clusters))
     both = rows.groupBy("cluster", F.col("set").alias("members")).agg(
         F.min(content).alias("content"), F.max(content).alias("other")
     )
@@ -80,18 +80,18 @@ def _sets(bronze: Bronze) -> DataFrame:
     return both.select("cluster", "members", "content.*", told.alias("told"))
 
 
-def found(bronze: Bronze, of_value: Column) -> list[Row]:
+def found(placed: Placed, of_value: Column) -> list[Row]:
     """Claims at fault, and claims of partitions whose runs may overlap.
 
     Args:
-        bronze: What is read.
+        placed: What is read.
         of_value: Why a run cannot be used, as far as that does not depend on its set.
 
     Returns:
         Rows of CLAIM with ``taken``, the partitions that are doubted; ``tangled``: whether runs of
         theirs were put together; ``fault`` and ``series`` of a claim at fault, else null.
     """
-    claims = _told_apart(_claims(bronze, _rows(bronze, of_value)))
+    claims = _told_apart(_claims(placed, _rows(placed, of_value)))
     each = _of_doubtful_topics(claims).withColumn("one", F.explode_outer("partitions"))
     atom = Window.partitionBy(*_TOPIC, "one")
     overlaps = (

@@ -5,8 +5,8 @@ fine / 10^6``. Each lane is a 64-bit integer, which Spark adds in registers; a d
 says the same at ten times the cost. A lane holds the sum of two million values, each as large as a
 value of bronze may be.
 
-Expressions are SQL text here and in ``sweep``: they are large, and Python builds a tree of columns
-a hundred times slower than Spark parses a line.
+Expressions are SQL text here, in ``edges`` and in ``sweep``: they are large, and Python builds a
+tree of columns a hundred times slower than Spark parses a line.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """One writer of gold at a time: a lease in the lake, taken and renewed by compare and swap.
 
-``UPDATE ... WHERE id = what I saw`` changes nothing where somebody was faster, and of two at the
-same instant Delta lets one commit. A holder renews while it works. It trusts its lease by its own
-clocks alone, and stops before the next commit when it has run out; others take it over only some
-time after it has run out by theirs. Where clocks differ by more than that, the holder's next
-renewal fails and says so; commits that were under way meet Delta's own check for conflicts.
+A holder renews while it works. It trusts its lease by its own clocks alone, and stops before the
+next commit when it has run out; others take it over only some time after it has run out by theirs.
+Where clocks differ by more than that, the holder's next renewal fails and says so; commits that
+were under way meet Delta's own check for conflicts.
 """
 
 from __future__ import annotations
@@ -18,11 +17,9 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import LeaseHeldError, LeaseLostError
+from lakehouse.lease_row import Row, read, swap
 from lakehouse.periods import instant, micros
 
 if TYPE_CHECKING:
@@ -31,10 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
-
-_CONFLICTS: Final = (
-    "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
-)  # fmt: skip
 
 
 class Terms(NamedTuple):
@@ -53,23 +46,11 @@ class Terms(NamedTuple):
 
 USUAL: Final = Terms()
 
-_NO_ROW: Final = -1
-"""Instead of an instant: the table is new."""
-
-
-class _Row(NamedTuple):
-    """The lease as it is in the lake; instants in microseconds."""
-
-    id: str | None = None
-    holder: str | None = None
-    since: int | None = None
-    until: int | None = None
-
 
 class Lease:
     """A lease that is held; ask ``check`` before every commit."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, terms: Terms, row: _Row) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, terms: Terms, row: Row) -> None:
         self._spark, self._lake, self._terms, self._row = spark, lake, terms, row
         self._trusted_from = _clocks()
         self._lost = ""
@@ -110,15 +91,15 @@ class Lease:
             if not self._lost:
                 # Where that fails it runs out by itself.
                 with suppress(Exception):
-                    _swap(self._spark, self._lake, self._row, _Row())
+                    swap(self._spark, self._lake, self._row, Row())
 
     def _renew(self) -> None:
         clocks, until = _clocks(), _micros_now() + round(self._terms.holds * 1e6)
         renewed = self._row._replace(until=until)
-        if _swap(self._spark, self._lake, self._row, renewed):
+        if swap(self._spark, self._lake, self._row, renewed):
             self._row, self._trusted_from = renewed, clocks
         else:
-            found = _read(self._spark, self._lake)
+            found = read(self._spark, self._lake)
             self._lost = f"{found.holder or 'another rollup'} has taken it over"
 
 
@@ -151,31 +132,31 @@ def held(
 
 def holder(spark: SparkSession, lake: Lake) -> str | None:
     """Who holds the lease or died holding it, and since when; None where nobody does."""
-    found = _read(spark, lake)
+    found = read(spark, lake)
     return None if found.id is None else _told(found)
 
 
-def _taken(spark: SparkSession, lake: Lake, terms: Terms, *, take_over: bool) -> _Row:
+def _taken(spark: SparkSession, lake: Lake, terms: Terms, *, take_over: bool) -> Row:
     now = _micros_now()
-    mine = _Row(uuid.uuid4().hex, _self(), now, now + round(terms.holds * 1e6))
+    mine = Row(uuid.uuid4().hex, _self(), now, now + round(terms.holds * 1e6))
     # As a rule nobody has it: to look first would cost as much again.
-    if _swap(spark, lake, _Row(), mine):
+    if swap(spark, lake, Row(), mine):
         return mine
-    found = _read(spark, lake)
+    found = read(spark, lake)
     if found.id is not None and now < _waits(found, terms) and not take_over:
         raise LeaseHeldError(_refusal(lake, found, terms))
-    if not _swap(spark, lake, found, mine):
-        found = _read(spark, lake)
+    if not swap(spark, lake, found, mine):
+        found = read(spark, lake)
         raise LeaseHeldError(_refusal(lake, found, terms))
     return mine
 
 
-def _waits(found: _Row, terms: Terms) -> int:
+def _waits(found: Row, terms: Terms) -> int:
     """Until when others wait."""
     return (found.until or 0) + round(terms.skew * 1e6)
 
 
-def _refusal(lake: Lake, found: _Row, terms: Terms) -> str:
+def _refusal(lake: Lake, found: Row, terms: Terms) -> str:
     waits = _waits(found, terms)
     return (
         f"{lake.name(tables.LEASE)}: {_told(found)}; wait for it. If it is dead, a rollup goes on "
@@ -183,64 +164,9 @@ def _refusal(lake: Lake, found: _Row, terms: Terms) -> str:
     )
 
 
-def _told(found: _Row) -> str:
+def _told(found: Row) -> str:
     since = "" if found.since is None else f" since {instant(found.since):%Y-%m-%d %H:%M:%S} UTC"
     return f"{found.holder or 'another process'} is rolling up{since}"
-
-
-def _read(spark: SparkSession, lake: Lake) -> _Row:
-    rows = lakes.read(spark, lake, tables.LEASE).select(
-        "id", "holder", F.unix_micros("since"), F.unix_micros("until")
-    )
-    found = rows.collect()
-    return _Row(*found[0]) if found else _Row(since=_NO_ROW)
-
-
-def _swap(spark: SparkSession, lake: Lake, seen: _Row, wanted: _Row) -> bool:
-    """Write a row if the lease is still as it was seen."""
-    name = lake.name(tables.LEASE)
-    values = {
-        "id": _text(wanted.id),
-        "holder": _text(wanted.holder),
-        "since": _instant(wanted.since),
-        "until": _instant(wanted.until),
-    }
-    if seen.since == _NO_ROW:
-        sql = (
-            f"MERGE INTO {name} USING (SELECT 1) ON true WHEN NOT MATCHED THEN INSERT "  # noqa: S608
-            f"({', '.join(values)}) VALUES ({', '.join(values.values())})"
-        )
-    else:
-        changed = ", ".join(f"{column} = {value}" for column, value in values.items())
-        sql = (
-            f"UPDATE {name} SET {changed} "  # noqa: S608 - no outside text
-            f"WHERE id <=> {_text(seen.id)} AND until <=> {_instant(seen.until)}"
-        )
-    try:
-        (row,) = spark.sql(sql).collect()
-    except Exception as error:
-        if is_conflict(error):
-            return False
-        raise
-    return bool(row["num_affected_rows"])
-
-
-def _text(value: str | None) -> str:
-    """A literal that no name of a host can break."""
-    return "NULL" if value is None else f"CAST(X'{value.encode().hex()}' AS STRING)"
-
-
-def _instant(value: int | None) -> str:
-    return "NULL" if value is None else f"timestamp_micros({value:d})"
-
-
-def is_conflict(error: BaseException) -> bool:
-    """Whether Delta refused a commit because somebody else's came first.
-
-    Classic Spark and Connect have it in exceptions that have no class in common.
-    """
-    words = f"{type(error).__name__} {error}"
-    return any(word in words for word in _CONFLICTS)
 
 
 def _self() -> str:

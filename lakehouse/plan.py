@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakehouse.changes import State
+    from lakehouse.bronze_log import State
     from lakehouse.lake import Lake
     from lakehouse.progress import Progress
     from lakehouse.tables import Table

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from lakehouse import changes, condensed, gold, lease, plan, tables, upkeep
+from lakehouse import bronze_log, condensed, gold, lease, plan, tables, upkeep
 from lakehouse import lake as lakes
 from lakehouse import progress as progresses
 from lakehouse.bronze import Bronze
@@ -28,7 +28,7 @@ from lakehouse.stretch_writer import write
 from lakehouse.units import Versions
 
 if TYPE_CHECKING:
-    from lakehouse.changes import State
+    from lakehouse.bronze_log import State
     from lakehouse.lake import Version
     from lakehouse.plan import Plan
     from lakehouse.stretches import Stretch
@@ -117,11 +117,11 @@ def rollup(
         LeaseHeldError: Another rollup is at work.
         LeaseLostError: Another rollup has taken over, or somebody else changed gold.
     """
-    lakes.check(spark, lake, *changes.READ)
+    lakes.check(spark, lake, *bronze_log.READ)
     outdated = [table for table in upkeep.EVERY if upkeep.is_outdated(spark, lake, table)]
     last = progresses.last(spark, lake)
     window = _window(lake, last.row, window_seconds)
-    state = changes.state(spark, lake)
+    state = bronze_log.state(spark, lake)
     if not outdated and wanted.since is None and not _is_new(last, state.versions, wanted):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
@@ -133,7 +133,7 @@ def rollup(
             progress(made)
         again = progresses.last(spark, lake)
         if again != last:
-            state = changes.state(spark, lake)
+            state = bronze_log.state(spark, lake)
         run = _Run(spark, lake, objectives, wanted, window, held, progress, watch)
         return run.to(again, state)
 

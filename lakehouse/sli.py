@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, exact, sweep, thresholds, topology, unread
+from lakehouse import claims, edges, exact, sweep, thresholds, topology, unread
 from lakehouse.claims import CLIENT_KEYS, TOPIC_KEYS
 from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.pieces import WINDOW, quoted
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakehouse.slo import Objective
 
 SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
-_COUNTED: Final = sweep.COUNTS.with_whole()
+_COUNTED: Final = edges.COUNTS.with_whole()
 _PLACE: Final = (*TOPIC_KEYS, "t")
 _TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "spill_us")
 _SAYS_SOMETHING: Final = "greatest(good_us, bad_us, bad_low_us, bad_high_us) > 0"
@@ -80,17 +80,17 @@ def _above(bronze: Bronze, above: float, objectives: Sequence[Objective]) -> Dat
     """
     metrics = sorted({objective.metric for objective in objectives})
     if above:
-        carried, events = sweep.BOUNDED, thresholds.topic_events(bronze, metrics)
+        carried, events = edges.BOUNDED, thresholds.topic_events(bronze, metrics)
         leaders = claims.topic_pieces(bronze, (UNDER_MIN_ISR,))
-        leaders = claims.topic_events(bronze, leaders, sweep.COUNTS)
+        leaders = claims.topic_events(bronze, leaders, edges.COUNTS)
         events = events.unionByName(leaders, allowMissingColumns=True)
-        totals = (F.expr(exact.double(sweep.lanes_of(name))) for name in ("v", "v_low", "v_high"))
+        totals = (F.expr(exact.double(edges.lanes_of(name))) for name in ("v", "v_low", "v_high"))
         seen, sure, maybe = (total > above for total in totals)
         # A lead reaches over the cut where the total may have been above it at the cut already.
         at_cut = (F.col("t") == F.expr(WINDOW)) & (F.col("length") > 0)
         spills = F.max(at_cut & maybe & ~seen)
     else:
-        carried = sweep.COUNTS
+        carried = edges.COUNTS
         pieces = claims.topic_pieces(bronze, claims.told_as(sorted({*metrics, UNDER_MIN_ISR})))
         events = claims.topic_events(bronze, pieces, carried)
         seen, sure, maybe = (F.col(count) > 0 for count in ("pos", "low", "high"))
@@ -106,7 +106,7 @@ def _above(bronze: Bronze, above: float, objectives: Sequence[Objective]) -> Dat
     return rows.where(topology.asked_for(objectives)).drop("attributes")
 
 
-def _with_claims(events: DataFrame, metrics: Sequence[str], carried: sweep.Carried) -> DataFrame:
+def _with_claims(events: DataFrame, metrics: Sequence[str], carried: edges.Carried) -> DataFrame:
     """Events per metric; those of under min ISR count the claimed partitions for every metric.
 
     What is unavailable counts its own: a partition that is told to have no leader is seen too.
@@ -127,7 +127,7 @@ def _with_claims(events: DataFrame, metrics: Sequence[str], carried: sweep.Carri
     rows = rows.select(
         *quoted(("cluster", "topic", "window")),
         F.col("role.metric").alias("metric"),
-        F.expr(sweep.made("t", columns, carried)).alias("event"),
+        F.expr(edges.made("t", columns, carried)).alias("event"),
     )
     return rows.where(F.col("metric").isin(*metrics)).select(*quoted(TOPIC_KEYS), "event.*")
 
@@ -158,7 +158,7 @@ def _groups(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
         "low": f"IF(is_high, 0, {lost})",
         "high": f"IF(is_high, {lost}, 0)",
     }
-    events = sweep.counted(rows, keys, counts)
+    events = edges.counted(rows, keys, counts)
     segments = sweep.sweep(events, keys, _COUNTED).withColumn("high", F.greatest("high", "pos"))
     best = _most(F.col("obs") + F.col("whole"), keys)
     good = (F.col("pos") == 0) & (F.col("whole") == 0) & (F.col("obs") >= F.col("best"))
@@ -174,7 +174,7 @@ def _sources(bronze: Bronze, objectives: Sequence[Objective]) -> DataFrame:
     failed = "IF(outcome = 'ok', 0, 1)"
     counts = {"obs": f"1 - {failed}", "pos": failed, "low": failed, "high": failed}
     rows = bronze.scrapes().where("outcome != 'skipped'").withColumn("metric", F.lit(COVERAGE))
-    events = sweep.counted(rows.where(_of(objectives)), keys, counts)
+    events = edges.counted(rows.where(_of(objectives)), keys, counts)
     return _told(_times(*_at_best(sweep.sweep(events, keys, _COUNTED), keys)), objectives)
 
 

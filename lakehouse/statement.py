@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.burn import Alert
+from lakehouse.burn import NO_DATA, Alert, Rate
 from lakehouse.existence import Subject
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period
@@ -81,6 +81,15 @@ class Statement:
     def budget_us(self) -> int:
         """Time that may be bad, in all of the objective's window."""
         return round((1 - self.objective.target) * (self.whole_us + self.ahead_us))
+
+    @property
+    def burn_rate(self) -> Rate:
+        """How fast the budget burns over the period; no data where slices do not fit that."""
+        low, high = self.attainment_low, self.attainment_high
+        if self.attainment is None or low is None or high is None:
+            return NO_DATA
+        budget = 1 - self.objective.target
+        return Rate((1 - self.attainment) / budget, (1 - high) / budget, (1 - low) / budget)
 
     @property
     def verdict(self) -> str:

@@ -66,8 +66,9 @@ def statement(
     whole = said.pop(WHOLE)
     if not asked.lengths:
         return whole
+    rates = {length: one.burn_rate for length, one in said.items()}
     at = instant(asked.until_us).isoformat().replace("+00:00", "Z")
-    return replace(whole, alerts=burn.alerts(said, at))
+    return replace(whole, alerts=burn.alerts(rates, at))
 
 
 def key_of(one: Statement) -> Named:

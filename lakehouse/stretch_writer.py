@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from lakehouse import lake as lakes
 from lakehouse.errors import LeaseLostError
-from lakehouse.lease import is_conflict
+from lakehouse.lease_row import is_conflict
+from lakehouse.upkeep import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.bronze import Bronze
     from lakehouse.gold import Job
-
-_AT_ONCE: Final = 2
 
 
 def write(
@@ -47,8 +46,7 @@ def write(
             ) from error
         step(job.table.name)
 
-    # Tables do not depend on one another, and planning one leaves a core idle.
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         begun = [pool.submit(replace, job) for job in jobs]
         try:
             for one in begun:

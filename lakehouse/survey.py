@@ -34,9 +34,9 @@ from lakehouse.metrics import (
 from lakehouse.tables import FLAG_DISTRIBUTION, METRIC_NAME
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-    from lakehouse.bronze import Bronze
+    from lakehouse.placed import Placed
 
 _OVERLAPPING: Final = (
     "cluster string, metric string, topic string, hour bigint, members string, partition int, "
@@ -84,7 +84,7 @@ class Survey:
         return any((level, counters) in self.kinds for level in levels)
 
 
-def survey(bronze: Bronze) -> Survey:
+def survey(placed: Placed) -> Survey:
     """Ask both questions: two short jobs."""
     told = F.when(
         F.col("metric") == PARTITIONS_TOLD, F.struct("cluster", grains.hour().alias("hour"))
@@ -97,7 +97,7 @@ def survey(bronze: Bronze) -> Survey:
         "together": F.col("rows").isNotNull(),
     }
     kind = F.struct(level().alias("level"), is_counter().alias("counter"))
-    rows = bronze.placed_runs(by_hour=True)
+    rows = placed.placed_runs(by_hour=True)
     found = rows.groupBy("metric", told.alias("told"), kind.alias("kind"))
     named = found.agg(*(F.max(column).alias(name) for name, column in asked.items())).collect()
     name = re.compile(METRIC_NAME)
@@ -108,7 +108,7 @@ def survey(bronze: Bronze) -> Survey:
 
     telling = frozenset((row["told"][0], row["told"][1]) for row in named if row["told"])
     names = (tuple(sorted(impossible)), having("long"))
-    doubted = doubts.found(bronze, judgement.of_value(*names))
+    doubted = doubts.found(placed, judgement.of_value(*names))
     return Survey(
         *names,
         telling,
@@ -123,25 +123,25 @@ def survey(bronze: Bronze) -> Survey:
     )
 
 
-def faulty(bronze: Bronze) -> DataFrame:
+def faulty(spark: SparkSession, known: Survey) -> DataFrame:
     """Claims whose set is at fault, as a small table."""
-    rows = {(r.cluster, r.topic, r.members, r.series, r.fault) for r in bronze.survey.faulty}
-    return F.broadcast(bronze.spark.createDataFrame(list(rows), _FAULTY))
+    rows = {(r.cluster, r.topic, r.members, r.series, r.fault) for r in known.faulty}
+    return F.broadcast(spark.createDataFrame(list(rows), _FAULTY))
 
 
-def overlapping(bronze: Bronze) -> DataFrame:
+def overlapping(spark: SparkSession, known: Survey) -> DataFrame:
     """Claims of partitions that may not be summed, as a small table."""
-    rows = [tuple(r[name] for name in (*CLAIM, "taken")) for r in bronze.survey.overlapping]
-    return F.broadcast(bronze.spark.createDataFrame(rows, _OVERLAPPING))
+    rows = [tuple(r[name] for name in (*CLAIM, "taken")) for r in known.overlapping]
+    return F.broadcast(spark.createDataFrame(rows, _OVERLAPPING))
 
 
-def tangled(bronze: Bronze, rows: DataFrame) -> DataFrame | None:
+def tangled(spark: SparkSession, known: Survey, rows: DataFrame) -> DataFrame | None:
     """Of rows of bronze those of partitions and hours of which no sum of runs says enough."""
-    claims = [row for row in bronze.survey.overlapping if row["tangled"]]
+    claims = [row for row in known.overlapping if row["tangled"]]
     if not claims:
         return None
     found = [(r.cluster, r.metric, r.topic, r.partition, r.hour) for r in claims]
-    atoms = F.broadcast(bronze.spark.createDataFrame(found, _TANGLED))
+    atoms = F.broadcast(spark.createDataFrame(found, _TANGLED))
     near = F.col("metric").isin(*{row[1] for row in found}) & F.col("topic").isin(
         *{row[2] for row in found}
     )

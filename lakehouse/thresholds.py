@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, sweep
+from lakehouse import claims, edges, sweep
 from lakehouse.claims import TOPIC_KEYS
+from lakehouse.edges import BOUNDED
 from lakehouse.pieces import WINDOW, quoted, with_
-from lakehouse.sweep import BOUNDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def topic_events(bronze: Bronze, metrics: Sequence[str]) -> DataFrame:
     part = F.concat_ws(" ", "source", F.to_json("labels"))
     told = {"part": F.when(F.col("partition").isNull(), part), "weight": F.lit(1)}
     rows = _with_edges(pieces.withColumns(told))
-    claimed = sweep.events(rows, _ATOM, BOUNDED).unionByName(sweep.uncertain(rows, _ATOM))
+    claimed = edges.events(rows, _ATOM, BOUNDED).unionByName(edges.uncertain(rows, _ATOM))
     atoms = sweep.atoms(sweep.sweep(claimed, _ATOM, BOUNDED), _ATOM, BOUNDED)
     return sweep.again(atoms, TOPIC_KEYS, BOUNDED)
 

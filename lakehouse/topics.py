@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from lakehouse import claims, measures, sweep
+from lakehouse import claims, edges, measures, sweep
 from lakehouse.claims import TOPIC_KEYS
 from lakehouse.tables import TOPICS
 
@@ -33,8 +33,8 @@ def topics(bronze: Bronze) -> DataFrame:
 
 
 def _gauges(bronze: Bronze) -> Iterator[DataFrame]:
-    events = claims.topic_events(bronze, claims.topic_pieces(bronze), sweep.SUMS)
-    yield sweep.sums(sweep.sweep(events, TOPIC_KEYS, sweep.SUMS), TOPIC_KEYS)
+    events = claims.topic_events(bronze, claims.topic_pieces(bronze), edges.SUMS)
+    yield sweep.sums(sweep.sweep(events, TOPIC_KEYS, edges.SUMS), TOPIC_KEYS)
     if bronze.survey.totalled:
         yield _peaks(bronze)
 
@@ -45,5 +45,5 @@ def _peaks(bronze: Bronze) -> DataFrame:
     It needs every change of every value in its place in time, and so costs by far the most.
     """
     of_topics = claims.topic_pieces(bronze, bronze.survey.totalled).where("level = 'topic'")
-    events = claims.topic_events(bronze, of_topics, sweep.EVERYTHING)
+    events = claims.topic_events(bronze, of_topics, edges.EVERYTHING)
     return sweep.peaks(sweep.sweep(events, TOPIC_KEYS), TOPIC_KEYS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import claims, grains, sweep
+from lakehouse import claims, edges, grains, sweep
 from lakehouse.grains import HOUR_SECONDS
 from lakehouse.metrics import CONTROLLERS_TELL, NODE_FENCED, UNDER_MIN_ISR, family
 from lakehouse.pieces import quoted
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _OF_SOURCE: Final = ("cluster", "metric", "source", "window")
 _OF_CLUSTER: Final = ("cluster", "metric", "window")
-_CARRIED: Final = sweep.COUNTS.with_whole()
+_CARRIED: Final = edges.COUNTS.with_whole()
 
 
 def of_topics(bronze: Bronze, metrics: Sequence[str]) -> DataFrame | None:
@@ -121,7 +121,7 @@ def _of_sources(bronze: Bronze, metrics: Sequence[str], hours: DataFrame) -> Dat
         read.distinct().select(*names, F.lit(0).alias("frame"))
     )
     counts = {"obs": "1 - frame", "high": "frame"}
-    segments = sweep.sweep(sweep.counted(rows, _OF_SOURCE, counts), _OF_SOURCE, _CARRIED)
+    segments = sweep.sweep(edges.counted(rows, _OF_SOURCE, counts), _OF_SOURCE, _CARRIED)
     unread = segments.where("high > 0 AND obs <= 0 AND length > 0")
     return unread.selectExpr(*quoted(_OF_SOURCE), "t AS ended", "t + length AS begun")
 
@@ -169,7 +169,7 @@ def _spans(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     timed = rows.selectExpr(
         *quoted(keys), "timestamp_micros(s) AS start", "timestamp_micros(e) AS `end`"
     )
-    segments = sweep.sweep(sweep.counted(timed, keys, {"pos": "1"}), keys, _CARRIED)
+    segments = sweep.sweep(edges.counted(timed, keys, {"pos": "1"}), keys, _CARRIED)
     span = F.struct(F.col("t").alias("s"), (F.col("t") + F.col("length")).alias("e"))
     return (
         segments.where("pos > 0 AND length > 0")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from lakehouse.lake import Lake
     from lakehouse.tables import Table
 
-_AT_ONCE: Final = 2
+AT_ONCE: Final = 2
+"""Tables of gold that are made or written at once: none depends on another, and planning one leaves
+a core idle."""
 
 
 def is_outdated(spark: SparkSession, lake: Lake, table: Table) -> bool:
@@ -62,8 +64,8 @@ def prepare(spark: SparkSession, lake: Lake, table: Table) -> str:
 
 
 def prepare_all(spark: SparkSession, lake: Lake, outdated: Sequence[Table]) -> Iterator[str]:
-    """Prepare tables, two at a time: making one leaves a core idle."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    """Prepare tables, some at once; tells what was done with each."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         yield from pool.map(lambda table: prepare(spark, lake, table), outdated)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
     Misbehaviour = Callable[["Request"], None]
 
@@ -81,12 +80,7 @@ class HostileHttp:
         serve.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.socket.close()  # server_close would wait for those whom we keep waiting
 

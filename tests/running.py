@@ -19,7 +19,6 @@ from demo.agents import script
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
 _END = b"the test has ended"
 
@@ -50,12 +49,7 @@ class RunningAgent:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self._environ)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)

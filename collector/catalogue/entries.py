@@ -12,9 +12,9 @@ from typing import Final, Literal
 import msgspec
 
 from collector.errors import ConfigError
-from collector.samples import Kind
 
 DEFAULT_CAP: Final = 100_000
+Kind = Literal["gauge", "counter"]
 Via = Literal["jmx", "admin", "metadata_log", "statistics"]
 """Where a family is read: ``jmx`` means MBeans, however the JVM is reached."""
 Role = Literal["broker", "controller", "client"]

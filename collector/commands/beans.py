@@ -44,11 +44,11 @@ def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_j
 
 
 def _catalogue(path: Path | None, folder: Path | None) -> Catalogue:
-    from collector import wiring
+    from collector import planning
     from collector.catalogue import load
     from collector.config import load as load_config
 
-    return wiring.catalogue(load_config(path)) if path else load(folder)
+    return planning.catalogue(load_config(path)) if path else load(folder)
 
 
 def _named(loaded: Catalogue, wanted: str) -> Family:

@@ -45,7 +45,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
     """
 
     def work(config: Config) -> None:
-        from collector import wiring
+        from collector import planning
         from collector.commands.check_sources import read_all
 
         wrong = 0
@@ -55,7 +55,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
             wrong += not step.ok
             _print_step(step, as_json=as_json)
 
-        loaded = wiring.catalogue(config)
+        loaded = planning.catalogue(config)
         if accept_lake:
             _accept(config)
         say(Step("configuration", str(path), ok=True))

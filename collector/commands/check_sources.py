@@ -42,16 +42,16 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
         say: Told at once of each place, and of each cause why a family could not be read.
 
     Raises:
-        ConfigError: As for ``wiring.scrapers`` and ``wiring.tasks``.
+        ConfigError: As for ``planning.scrapers`` and ``planning.tasks``.
     """
-    from collector import wiring
+    from collector import planning
     from collector.clock import SystemClock
     from collector.scraper import Scraper
     from collector.sources import factory
 
     sources = factory.sources(config)
     scrapers = {name: Scraper(source, SystemClock()) for name, source in sources.items()}
-    tasks = wiring.tasks(config, loaded, scrapers)
+    tasks = planning.tasks(config, loaded, scrapers)
     read: list[Read] = []
     for place in dict.fromkeys(task.family.via for task in tasks):
         # Those with a connection of their own go to the same place, and have more time.

@@ -32,14 +32,14 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
 
     With --json: of each family an object with outcome, error, beans and seconds, then its values.
     """
-    from collector import wiring
+    from collector import planning
     from collector.commands.attempts import attempt
 
     def work(config: Config) -> None:
-        loaded = wiring.catalogue(config)
+        loaded = planning.catalogue(config)
         read = [
             (task.family, attempt(task))
-            for task in wiring.tasks(config, loaded, wiring.scrapers(config))
+            for task in planning.tasks(config, loaded, planning.scrapers(config))
         ]
         if as_json:
             _print_lines(scrape for _, scrape in read)

@@ -33,7 +33,7 @@ def run(path: Path, *, as_json: bool) -> None:
     from collector import footprint
 
     footprint.prepare()  # before anything large is imported, and before there are threads
-    from collector import wiring
+    from collector import planning, wiring
     from collector.logs import configure
     from collector.reload import Reload
     from collector.spool import Spool
@@ -43,11 +43,11 @@ def run(path: Path, *, as_json: bool) -> None:
     stop = threading.Event()
 
     def work(config: Config) -> None:
-        catalogue = wiring.catalogue(config)
+        catalogue = planning.catalogue(config)
         with ExitStack() as open_things:
             spool = open_things.enter_context(Spool(config.spool.path, config.spool.max_size.bytes))
             recorder = wiring.recorder(config, catalogue, spool)
-            scrapers = wiring.scrapers(config, recorder.told_us)
+            scrapers = planning.scrapers(config, recorder.told_us)
             agent = wiring.agent(config, catalogue, scrapers, recorder, spool)
             _serve_health(config, agent, recorder, spool, open_things)
             # After the JVM, which sets handlers of its own.

@@ -87,15 +87,15 @@ def top(path: Path, times: int | None) -> None:
     """
     from msgspec.structs import replace
 
-    from collector import wiring
+    from collector import planning
     from collector.symptoms import kinds_of
     from collector.watch import Watch
 
     def work(config: Config) -> None:
         # Beans say how it is now; the metadata log tells a history, and may be at its beginning.
         config = replace(config, metadata_log=None)
-        loaded = wiring.catalogue(config)
-        every = wiring.tasks(config, loaded, wiring.scrapers(config))
+        loaded = planning.catalogue(config)
+        every = planning.tasks(config, loaded, planning.scrapers(config))
         tasks = [
             task._replace(interval_us=min(task.interval_us, _SLOWEST_US))
             for task in every

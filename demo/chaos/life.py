@@ -23,9 +23,9 @@ from collector.agent import Agent
 from collector.delivery import Delivery
 from collector.errors import JmxlakeError, LakeError
 from collector.plan import Task
-from collector.runs import Event
 from collector.samples import Series
 from collector.scraper import Scraper
+from collector.sealed import Event
 from collector.spool import Spool
 from demo.chaos import fake_beans
 from demo.chaos.clocks import SteppableClock, VirtualClock

@@ -13,10 +13,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from collector.runs import MAX_GAP_INTERVALS
 from demo.chaos.counts import Counts
 from demo.chaos.spans import Spans
 from demo.chaos.verdict import Verdict
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.runs import Event
 from collector.samples import Scrape
+from collector.sealed import Event
 from demo.chaos.witness import LENGTH, Began, Ended, Failed, Kept, Meant, Noted, Record
 
 if TYPE_CHECKING:

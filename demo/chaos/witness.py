@@ -18,8 +18,8 @@ import msgspec
 
 from collector.errors import JmxlakeError
 from collector.recorder import Recorder
-from collector.runs import Event
 from collector.samples import Scrape
+from collector.sealed import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

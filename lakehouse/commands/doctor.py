@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, LAKE, OPTIONS_FILE
+from lakehouse.doctor.sources import LATE
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _FOUND: Final = 4
-_LATE_MINUTES: Final = 30
+_LATE_MINUTES: Final = LATE // dt.timedelta(minutes=1)
 
 
 @click.command()

@@ -12,6 +12,8 @@ from lakehouse.openslo.nodes import Node, number, truth
 from lakehouse.slo_objective import NAMES, Events, Level
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lakehouse.openslo.findings import Finding
 
 TYPE: Final = "jmxlake"
@@ -126,38 +128,36 @@ def _own(spec: Node, found: list[Finding]) -> Source | None:
 
 
 def _where(spec: Node, found: list[Finding]) -> dict[str, float]:
-    where = spec.entries.get("where")
-    if where is None or where.is_null:
-        return {}
-    if where.tag != "map":
-        told = "write a map of attributes and their values"
-        found.append(where.says("unsupported", told))
     read = {}
-    for key, node in where.entries.items():
+    for key, node in _pairs(spec, "where", "attributes and their values", found):
         value = number(node)
         if value is None:
             told = "an attribute is compared with a number"
             found.append(node.says("unsupported", told))
         else:
-            read[key] = value
+            read[key.text] = value
     return read
 
 
 def _match(spec: Node, found: list[Finding]) -> dict[str, tuple[str, ...]]:
-    match = spec.entries.get("match")
-    if match is None or match.is_null:
-        return {}
-    if match.tag != "map":
-        told = "write a map of names and lists of patterns"
-        found.append(match.says("unsupported", told))
     read = {}
-    for key, node in match.entries.items():
-        if key not in NAMES:
+    for key, node in _pairs(spec, "match", "names and lists of patterns", found):
+        if key.text not in NAMES:
             told = f"names are called {', '.join(NAMES)}"
-            found.append(match.keys[key].says("unsupported", told))
+            found.append(key.says("unsupported", told))
         elif node.tag != "seq" or any(item.tag in {"map", "seq"} for item in node.items):
             told = 'write a list of patterns, such as ["orders-*", "!*-test"]'
             found.append(node.says("unsupported", told))
         else:
-            read[key] = tuple(item.text for item in node.items)
+            read[key.text] = tuple(item.text for item in node.items)
     return read
+
+
+def _pairs(spec: Node, name: str, what: str, found: list[Finding]) -> Iterable[tuple[Node, Node]]:
+    """Keys and values of a map that may be left out."""
+    node = spec.entries.get(name)
+    if node is None or node.is_null:
+        return ()
+    if node.tag != "map":
+        found.append(node.says("unsupported", f"write a map of {what}"))
+    return ((node.keys[key], value) for key, value in node.entries.items())

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-MAX_GAP_US = 2_500_000  # collector.runs.MAX_GAP_INTERVALS of the cadence, a second
+MAX_GAP_US = 2_500_000  # lakehouse.tables.MAX_GAP_INTERVALS of the cadence, a second
 CALM_SECONDS = 4
 FAULT_SECONDS = 6  # longer than max_gap: some of it is unknown by any rule
 SLACK_US = 8_000_000  # within which an agent is up again, or has found a broker that is

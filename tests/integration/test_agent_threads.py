@@ -13,9 +13,10 @@ import apscheduler.schedulers.base
 import pytest
 
 from collector import schedule
-from collector.agent import Agent, Task
+from collector.agent import Agent
 from collector.catalogue import Family, Metric
 from collector.errors import CommitError, SourceTimeoutError, SpoolError
+from collector.plan import Task
 from collector.recorder import Recorder
 from collector.samples import Answer, Identity, Reading, Series
 from collector.scraper import Scraper

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import changes, tables
+from lakehouse import bronze_log, changes, tables
 from lakehouse import lake as lakes
 from lakehouse.errors import ForeignEngineError
 from lakehouse.maintain import place as places
@@ -79,7 +79,7 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     done = Versions(*(opened(lake, one).version() for one in READ))
     bronze_commits.record_progress(str(lake), **done._asdict())
     windows(lake, 40, 75)
-    now, _ = changes.current(spark, at(str(lake)))
+    now, _ = bronze_log.current(spark, at(str(lake)))
     before = inserts(spark, lake, done.runs + 1, now.runs)
     touched = changes.touched(spark, at(str(lake)), done._replace(members=now.members), now)
 
@@ -91,7 +91,7 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     assert len([*(lake / tables.RUNS.path).glob("date=*/*.parquet")]) == 40 + 35 + 2 - gone
     assert len(before) == 35 * 2
     assert inserts(spark, lake, done.runs + 1, now.runs) == before
-    after, _ = changes.current(spark, at(str(lake)))
+    after, _ = bronze_log.current(spark, at(str(lake)))
     again = done._replace(members=after.members)
     assert changes.touched(spark, at(str(lake)), again, after) == touched
     assert len(touched.hours) == 4

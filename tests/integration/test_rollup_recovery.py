@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import aside, changes, progress, tables
+from lakehouse import aside, bronze_log, changes, progress, tables
 from lakehouse import lake as lakes
 from lakehouse.errors import LakeReplacedError, LogExpiredError
 from lakehouse.maintain import place as places
@@ -91,7 +91,7 @@ def test_commits_older_than_removed_files_are_kept_are_recovered(
     hours(3, 2 * HOUR).commit(root)
     lake = lakes.at(str(root))
     with pytest.raises(LogExpiredError, match="since the last rollup"):
-        changes.touched(spark, lake, done.versions, changes.current(spark, lake)[0])
+        changes.touched(spark, lake, done.versions, bronze_log.current(spark, lake)[0])
     outcome = quick(spark, root, **steps(told))
     assert (outcome.how, last(spark, root).how) == ("recovered", "recovered")
     assert "recovered: " in plan_in(told)
@@ -145,7 +145,7 @@ def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
     gone = done.runs + 2
     (root / tables.RUNS.path / "_delta_log" / f"{gone:020}.json").unlink()
     lake = lakes.at(str(root))
-    now, _ = changes.current(spark, lake)
+    now, _ = bronze_log.current(spark, lake)
     silent = lakes.inserts(spark, lake, tables.RUNS, done.runs + 1, now.runs)
     assert silent is not None
     assert silent.select("batch").distinct().count() == 2, "of three that were committed"

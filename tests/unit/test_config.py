@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from collector import config, limits, strict_yaml, wiring
+from collector import config, limits, planning, strict_yaml
 from collector.cli import main
 from collector.errors import ConfigError, SettingError
 from collector.quantities import Duration
@@ -227,7 +227,7 @@ def test_a_window_too_short_for_a_family_says_what_to_do_and_where(tmp_path: Pat
     parsed = config.parse({**MINIMAL, "window": "1m"}, "agent.yaml")
     scraper: Any = object()  # is handed on, and not called
     with pytest.raises(SettingError) as caught:
-        wiring.tasks(parsed, wiring.catalogue(parsed), {"jmx": scraper, "log": scraper})
+        planning.tasks(parsed, planning.catalogue(parsed), {"jmx": scraper, "log": scraper})
     rules = (
         "window: must divide 5m or be a multiple of it, and be longer than 2.5 intervals of every"
         " family (log has 60 s): at least 5m here, or lower families.log.interval"

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import config, journal, wiring
+from collector import config, journal, planning
 from collector.families import HOLD_US
 from collector.moments import expand
 from collector.recorder import Recorder
-from collector.runs import Encoder, Sealed
+from collector.runs import Encoder
 from collector.samples import Answer, Identity, Moment, Notice, Reading, Scrape, Series
+from collector.sealed import Sealed
 from collector.spool import Spool
 from lakehouse import tables
 
@@ -392,5 +393,5 @@ def test_the_log_takes_the_names_only_where_it_is_read(
         },
         "agent.yaml",
     )
-    names = [metric.name for metric in wiring.catalogue(parsed).family("metadata_log").metrics]
+    names = [metric.name for metric in planning.catalogue(parsed).family("metadata_log").metrics]
     assert names[0] == f"kafka.partition.{name}"

@@ -14,8 +14,8 @@ import pytest
 
 from collector.errors import SpoolError
 from collector.recorder import Recorder
-from collector.runs import Event
 from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.sealed import Event
 from collector.spool import Spool
 from lakehouse import tables
 

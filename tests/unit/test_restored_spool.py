@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.recorder import Recorder
-from collector.runs import Event
 from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.sealed import Event
 from collector.spool import Spool
 from lakehouse import tables
 

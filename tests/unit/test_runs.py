@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector import journal
-from collector.runs import Encoder, Sealed
+from collector.runs import Encoder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.sealed import Sealed
 from lakehouse.floor import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 

@@ -1,0 +1,115 @@
+"""What an agent reads, made of its configuration: the catalogue, the scrapers, the plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from collector import catalogue as catalogues
+from collector import limits
+from collector.clock import SystemClock
+from collector.errors import SettingError
+from collector.plan import Plan, Task
+from collector.scraper import Scraper
+from collector.sections import FamilySettings
+from collector.sources import factory
+from lakehouse.tables import MAX_GAP_INTERVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from collector.catalogue import Catalogue
+    from collector.sections import Config
+
+
+def catalogue(config: Config) -> Catalogue:
+    """The catalogue with the user's files, named as is right for what is read.
+
+    Raises:
+        ConfigError: A file is wrong.
+        SettingError: The configuration names a family that there is not.
+    """
+    loaded = catalogues.load(config.catalogue)
+    if _reads_log(config):
+        loaded = loaded.preferring("metadata_log")
+    names = [family.name for family in loaded.families]
+    for name in config.families:
+        if name not in names:
+            raise SettingError(f"families.{name}", f"no such family; there are {', '.join(names)}")
+    return loaded
+
+
+def _reads_log(config: Config) -> bool:
+    settings = config.families.get("metadata_log", FamilySettings())
+    wanted = config.metadata_log is not None and config.source.role == "broker"
+    return wanted and settings.enabled is not False
+
+
+def scrapers(config: Config, told: Callable[[str], int] = lambda _: 0) -> dict[str, Scraper]:
+    """The scrapers by source; may start the JVM.
+
+    Args:
+        config: What is asked for.
+        told: Up to when a family was recorded.
+
+    Raises:
+        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+    """
+    found = factory.sources(config, told)
+    return {via: Scraper(one, SystemClock()) for via, one in found.items()}
+
+
+def tasks(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> list[Task]:
+    """What is read: the families of this role whose source is configured, at their cadence.
+
+    Raises:
+        SettingError: A cadence leaves no room for two scrapes and a gap in a window.
+    """
+    wanted = []
+    for family in loaded.families:
+        settings = config.families.get(family.name, FamilySettings())
+        enabled = family.enabled if settings.enabled is None else settings.enabled
+        if not enabled or config.source.role not in family.roles:
+            continue
+        source = family.name if family.name in found else family.via
+        if source not in found:
+            continue
+        interval_us = settings.interval.us if settings.interval else family.cadence_us
+        capped = replace(family, cap=settings.cap) if settings.cap else family
+        wanted.append(Task(capped, interval_us, found[source], source))
+    if wanted:
+        _check_window(config, max(wanted, key=lambda task: task.interval_us))
+    return wanted
+
+
+def _check_window(config: Config, slowest: Task) -> None:
+    """Whether there is room for two scrapes and a gap of the slowest family in a window."""
+    needed_us = round(slowest.interval_us * MAX_GAP_INTERVALS)
+    if needed_us >= config.window.us:
+        key = f"families.{slowest.family.name}.interval"
+        raise SettingError(
+            "window",
+            f"{limits.WINDOW_RULES} ({slowest.family.name} has {slowest.interval_us / 1e6:g} s):"
+            f" at least {limits.shortest_window(needed_us)} here, or lower {key}",
+            (key,),
+        )
+
+
+def plan(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> Plan:
+    """Everything that is read.
+
+    Raises:
+        ConfigError: As for ``tasks``.
+    """
+    return Plan(tasks(config, loaded, found), memory(config, loaded), loaded.hash)
+
+
+def memory(config: Config, loaded: Catalogue) -> dict[str, int]:
+    """Per metric, how long its bean shows a value after its cause has ended, in microseconds."""
+    found = {}
+    for family in loaded.families:
+        override = config.families.get(family.name, FamilySettings()).memory
+        for metric in family.metrics:
+            if metric.memory_us:
+                found[metric.name] = override.us if override else metric.memory_us
+    return found
