@@ -131,10 +131,12 @@ DIST := dist
 dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
 	@$(BIN)/python -m hatchling build -d $(DIST)
 
+EXTRAS := agent jmxquery maintain databricks lakehouse trends connect
+
 .PHONY: sbom
 sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks the package index
 	@mkdir -p $(DIST)
-	@for extra in agent maintain lakehouse connect; do \
+	@for extra in $(EXTRAS); do \
 	  clean=$$(mktemp -d); \
 	  $(BIN)/uv venv --quiet --python $(BIN)/python $$clean/venv; \
 	  $(BIN)/uv pip install --quiet --python $$clean/venv/bin/python --constraints requirements.lock ".[$$extra]"; \

@@ -23,7 +23,9 @@ JARS_SETTING: Final = "JMXLAKE_DELTA_JARS"
 """Environment variable that names a folder with the Delta jars, for hosts without a network; or
 several folders, with what S3 needs in the others (``a:b``)."""
 
-_JARS_CACHE: Final = Path(".cache")
+# Of the source tree, and never of the working directory: whoever may write there could have code
+# of theirs run in the driver.
+_JARS_CACHE: Final = Path(__file__).parents[1] / ".cache"
 _LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
 
 _CONF: Final = {
@@ -107,7 +109,8 @@ def session(app: str = "jmxlake") -> SparkSession:
     """The active session, else that of the Spark the environment names, else a local one.
 
     The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
-    ``.cache/delta*`` if there is one, else through the network, as delta-spark does it by itself.
+    ``.cache/delta*`` beside the package, as ``make setup`` leaves it in a source tree, else through
+    the network, as delta-spark does it by itself.
 
     Raises:
         EngineError: pyspark or what Connect needs is not installed, a folder has no jars, Spark

@@ -27,6 +27,9 @@ here=$(dirname "$(readlink -f "$0")")
 exec "$here/python{version}" -I -B -c 'from {module} import main; main(prog_name="{name}")' "$@"
 """
 
+_OF_THE_BUILD: Final = ("direct_url.json", "uv_cache.json")
+"""What an installer notes of where a wheel lay, and of when it was made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -94,12 +97,17 @@ def _install(program: Path, wheel: Path) -> None:
 
 
 def _forget_where(path: Path) -> None:
-    """Nothing in the tree tells the folder of this build: two builds are the same to the bit."""
-    for told in path.glob("lib/python*/site-packages/*.dist-info/direct_url.json"):
-        told.unlink()
-        record = told.with_name("RECORD")
+    """Nothing in the tree tells where and when it was built: two builds are the same to the bit.
+
+    Records name the programs that wheels bring, too, by the digest of a first line with the build's
+    path; those programs are left out.
+    """
+    for record in path.glob("lib/python*/site-packages/*.dist-info/RECORD"):
+        told = [f"{record.parent.name}/{name}," for name in _OF_THE_BUILD]
+        for name in _OF_THE_BUILD:
+            record.with_name(name).unlink(missing_ok=True)
         lines = record.read_text("utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if f"/{told.name}," not in line]
+        kept = [line for line in lines if not line.startswith((*told, "../../../bin/"))]
         record.write_text("".join(kept), "utf-8")
 
 

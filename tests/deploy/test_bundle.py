@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ import yaml
 
 from demo.jars import kafka_libs
 from demo.java import java_command
+from deploy.bundle import __main__ as building
 from deploy.bundle import debian, interpreter, libraries, tree
 from deploy.errors import DeployError
 from tests.waiting import wait_for
@@ -132,6 +135,24 @@ def test_all_of_it_belongs_to_root_and_nobody_else_may_write(bundle: Bundle) -> 
     with tarfile.open(bundle.tarball) as archive:
         for entry in archive:
             assert (entry.uid, entry.gid, entry.mode & 0o022) == (0, 0, 0), entry.name
+
+
+def test_what_is_built_twice_is_the_same_to_the_byte(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At another place; as of the same commit, since the first may be of an earlier one."""
+    with tarfile.open(bundle.tarball) as archive:
+        of_commit = int(next(iter(archive)).mtime)
+    monkeypatch.setattr(building, "_when", lambda: of_commit)
+    again = building.make(tmp_path / "another place", sys.executable, deb=True)
+    for first, second in zip(bundle, again, strict=True):
+        assert first.name == second.name
+        assert _digest(first) == _digest(second), first.name
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as raw:
+        return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import tarfile
 import tomllib
 import zipfile
 from email import message_from_string
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +15,7 @@ from tests.packaging.conftest import ROOT, built
 
 if TYPE_CHECKING:
     from email.message import Message
+    from pathlib import Path
 
     from tests.packaging.conftest import Published
 
@@ -47,15 +47,28 @@ def test_the_wheel_holds_every_file_of_both_packages_and_nothing_else(names: set
         f"jmxlake-{VERSION}.dist-info", f"jmxlake-{VERSION}.data"
     }  # fmt: skip
     assert {one for one in beside if ".data/" in one} == {
-        f"jmxlake-{VERSION}.data/data/share/jmxlake/{path.relative_to(ROOT / 'deploy')}"
-        for path in _shared()
+        f"jmxlake-{VERSION}.data/data/share/jmxlake/{name}" for name in _shared()
     }
 
 
-def _shared() -> list[Path]:
+def _shared() -> set[str]:
+    """What agents, their hosts and Prometheus are configured with, as it is called there."""
     deploy = ROOT / "deploy"
     folders = [*(deploy / "grafana").iterdir(), *(deploy / "prometheus").iterdir()]
-    return [deploy / "agent.yaml", *(deploy / "systemd").glob("*.service"), *folders]
+    files = [deploy / "agent.yaml", *(deploy / "systemd").iterdir(), *folders]
+    # Whoever reads sysusers.d wants that suffix.
+    return {str(one.relative_to(deploy)).replace(".sysusers", ".conf") for one in files}
+
+
+def test_the_licence_is_in_both(names: set[str], published: Published) -> None:
+    licence = (ROOT / "LICENSE").read_bytes()
+    (inside,) = (one for one in names if one.endswith(".dist-info/licenses/LICENSE"))
+    with zipfile.ZipFile(published.wheel) as wheel:
+        assert wheel.read(inside) == licence
+    with tarfile.open(published.sdist) as archive:
+        packed = archive.extractfile(f"jmxlake-{VERSION}/LICENSE")
+        assert packed is not None
+        assert packed.read() == licence
 
 
 @pytest.mark.parametrize("package", ["collector", "lakehouse"])
@@ -88,12 +101,19 @@ def test_the_source_distribution_makes_the_same_wheel(published: Published, tmp_
     assert again.wheel.read_bytes() == published.wheel.read_bytes()
 
 
-def test_the_source_distribution_holds_no_cache_and_no_virtual_environment(
+def test_the_source_distribution_holds_what_git_holds_and_nothing_else(
     published: Published,
 ) -> None:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    ours = {one for one in listed.stdout.splitlines() if (ROOT / one).is_file()}
     with tarfile.open(published.sdist) as archive:
-        found = archive.getnames()
-    assert not [one for one in found if {".venv", ".cache", ".git"} & set(Path(one).parts)]
+        found = {one.name.partition("/")[2] for one in archive if one.isfile()}
+        assert not [one.name for one in archive if not one.isfile() and not one.isdir()]
+    assert found - ours == {"PKG-INFO"}
+    assert ours - found == set()
+    for needed in ("dashboards/sla.lvdash.json", "databricks.yml", "deploy/databricks/jobs.yml"):
+        assert needed in found
     assert published.sdist.stat().st_size < 5_000_000
 
 

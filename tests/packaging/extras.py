@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from lakehouse import tables
 from tests import bronze_commits, gold_builder
+from tests.packaging.conftest import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.packaging.conftest import Environment
+    from tests.packaging.conftest import Environment, Published
 
     Make = Callable[[str | None], Environment]
 
@@ -114,6 +117,30 @@ def test_the_lakehouse_is_whole(environment: Make, lake: Path) -> None:
     assert made.run("jmxlake", "doctor", str(lake)).returncode == 4
     assert installed(made) >= {"pyspark", "delta-spark"}
     assert not installed(made) & {"pandas", "pyarrow", "jpype1", "apscheduler"}
+
+
+def test_what_databricks_installs_brings_no_spark_and_no_delta(environment: Make) -> None:
+    made = environment("databricks")
+    brought = installed(made)
+    assert not brought & {"pyspark", "py4j", "delta-spark", "deltalake"}, "the platform has its own"
+    assert brought >= {"jmxlake", "altair", "jinja2", "vl-convert-python"}
+
+
+def test_pip_itself_takes_the_wheel_by_its_path_with_an_extra(
+    published: Published, environment: Make, tmp_path: Path
+) -> None:
+    """As ``%pip install "/Volumes/.../jmxlake.whl[databricks]"``, without asking for the rest."""
+    made = environment("databricks")
+    report = tmp_path / "report.json"
+    ran = subprocess.run(
+        [sys.executable, "-m", "pip", "--python", str(made.folder / "bin" / "python"), "install",
+         "--dry-run", "--no-index", "--force-reinstall", "--no-deps", "--report", str(report),
+         f"{published.wheel}[databricks]"],
+        capture_output=True, text=True, check=False, timeout=SECONDS,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    (found,) = json.loads(report.read_text("utf-8"))["install"]
+    assert found["requested_extras"] == ["databricks"]
 
 
 def test_over_connect_there_is_a_client(environment: Make) -> None:

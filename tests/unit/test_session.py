@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -20,6 +21,15 @@ main(["rollup", "s3://bucket/lake"])
 """
 
 
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder of packages with ours in it, as ``__file__`` tells it, and no source tree around."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    (folder / "lakehouse").symlink_to(Path(session.__file__).parent)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("package", "environment", "told"),
     [
@@ -30,13 +40,13 @@ main(["rollup", "s3://bucket/lake"])
     ],
 )
 def test_a_missing_package_is_one_line(
-    package: str, environment: dict[str, str], told: str, tmp_path: Path
+    installed: Path, package: str, environment: dict[str, str], told: str, tmp_path: Path
 ):
     program = tmp_path / "without.py"  # pyspark takes a program without a file for a doctest
     program.write_text(_WITHOUT)
     ran = subprocess.run(
         [sys.executable, str(program), package],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+        env={**os.environ, "PYTHONPATH": str(installed), **environment},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -58,28 +68,48 @@ def test_a_folder_without_jars_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         session.session()
 
 
+def jar(folder: Path) -> Path:
+    """Something by the name of a jar, in a new folder."""
+    folder.mkdir(parents=True)
+    (folder / "delta.jar").touch()
+    return folder
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_jars_are_taken_from_beside_the_package_and_not_from_where_one_stands(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, beside: bool
+):
+    jar(tmp_path / ".cache" / "delta-of-somebody-else")
+    found = [str(jar(installed / ".cache" / "delta-1"))] if beside else []
+    spec = importlib.util.spec_from_file_location("own", installed / "lakehouse" / "session.py")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(own := importlib.util.module_from_spec(spec))
+    monkeypatch.delenv(session.JARS_SETTING, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert own._jar_folders() == found
+
+
 @pytest.mark.parametrize(
-    ("jars", "told"),
+    ("named", "told"),
     [
-        (None, "is Java 17 installed, and is Maven Central reached"),
-        ("jars", "is Java 17 installed?"),
+        (False, "is Java 17 installed, and is Maven Central reached"),
+        (True, "is Java 17 installed?"),
     ],
 )
 def test_a_spark_that_does_not_start_says_what_it_needs(
-    jars: str | None, told: str, tmp_path: Path
+    installed: Path, tmp_path: Path, *, named: bool, told: str
 ):
     environment = {**os.environ}
     environment.pop(session.JARS_SETTING, None)
-    if jars is not None:
-        (tmp_path / jars).mkdir()
-        (tmp_path / jars / "delta.jar").touch()
-        environment[session.JARS_SETTING] = str(tmp_path / jars)
-    root = str(Path(__file__).parents[2])
+    if named:
+        environment[session.JARS_SETTING] = str(jar(tmp_path / "jars"))
+    jar(tmp_path / ".cache" / "delta-of-somebody-else")
     program = tmp_path / "rollup.py"
     program.write_text("from lakehouse.cli import main\nmain(['rollup', 's3://bucket/lake'])\n")
     ran = subprocess.run(
         [sys.executable, str(program)],
-        env={**environment, "PYTHONPATH": root, "JAVA_HOME": str(tmp_path / "none")},
+        env={**environment, "PYTHONPATH": str(installed), "JAVA_HOME": str(tmp_path / "none")},
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert ran.returncode == 1

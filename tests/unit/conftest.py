@@ -1,0 +1,40 @@
+"""What unit tests share: a chart that was drawn before is not drawn again."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_once() -> Iterator[None]:
+    """Let each chart be drawn by the code itself once.
+
+    Some fifty tests read a page of the same few weeks with one thing changed, and its charts take
+    most of the second that it takes. A drawing depends on what is asked for and on the zone alone.
+    """
+    charts = sys.modules.get("lakehouse.report.charts")  # without a page nobody waits for altair
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("timeline_svg", "incidents_svg") if charts else ():
+            patch.setattr(charts, name, _remembered(getattr(charts, name)))
+        yield
+
+
+def _remembered(draw: Callable[..., str]) -> Callable[..., str]:
+    from lakehouse.report import words  # noqa: PLC0415
+
+    @cache
+    def once(_zone: str, *asked: Any) -> str:
+        return draw(*asked)
+
+    def remembered(*asked: Any) -> str:
+        keys = (tuple(one) if isinstance(one, list) else one for one in asked)
+        return once(str(words.zone()), *keys)
+
+    return remembered
