@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WORST: Final = 8
 """Rows that are seen at once: a question with all its lists stays on a screen or two."""
 
-MORE: Final = 52
+MORE: Final = 42
 """A page of a fleet stays below 1.5 MB; what is beyond stands in JSON and CSV."""
 
 PRINTED: Final = 20
