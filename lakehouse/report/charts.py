@@ -162,7 +162,12 @@ def _incidents(bars: Sequence[Bar], within: Span, width: int, marks: Marks) -> D
         title=None,
         scale=alt.Scale(domain=lanes, paddingInner=0.35),
         axis=alt.Axis(
-            labelLimit=label, minExtent=label - 40, domain=False, ticks=False, grid=False
+            labelLimit=label,
+            labelPadding=6,
+            minExtent=label - 40,
+            domain=False,
+            ticks=False,
+            grid=False,
         ),
     )
     time = layers.time_axis(within, width)

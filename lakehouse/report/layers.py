@@ -28,7 +28,7 @@ _SHAPES: Final[dict[Kind, str]] = {
 }
 """A kind is told by its shape: all marks have one colour."""
 
-_MARK_PIXELS: Final = 9
+_MARK_PIXELS: Final = 12
 _MARK_ROOM: Final = 11
 
 

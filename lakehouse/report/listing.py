@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WORST: Final = 8
 """Rows that are seen at once: a question with all its lists stays on a screen or two."""
 
-MORE: Final = 72
+MORE: Final = 42
 """A page of a fleet stays below 1.5 MB; what is beyond stands in JSON and CSV."""
 
 PRINTED: Final = 20
@@ -77,6 +77,11 @@ class Listing:
         """No more rows than go on paper: what is beside the five questions."""
         more = self.more[: PRINTED - WORST]
         return replace(self, more=more, omitted=self.total - len(self.worst) - len(more))
+
+    @property
+    def printed(self) -> int:
+        """How many rows are on paper, where the fold was closed."""
+        return min(PRINTED, self.total)
 
     @property
     def summary(self) -> str:

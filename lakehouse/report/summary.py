@@ -112,8 +112,8 @@ def _overview(clusters: Sequence[Row]) -> Listing:
         "cluster",
         (
             Column("Cluster", names(lambda row: figures.single(row["cluster"])), numeric=False),
-            *(_objective(name, title) for name, title in titles.items()),
             Column("Seen", figure(observation.share)),
+            *(_objective(name, title) for name, title in titles.items()),
             Column("Week", text(_week), numeric=False),
         ),
     )

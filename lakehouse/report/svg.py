@@ -97,15 +97,27 @@ def _shape(element: ET.Element) -> dict[str, str] | None:
 
 
 def _placed(path: str, x: float, y: float) -> str:
+    """The path at a place: its start to the unit, the rest in steps from there, to be short."""
     out = []
+    at = (0.0, 0.0)
     for command, first, second in _STEP.findall(path):
-        if command in {"M", "L"}:
-            out.append(f"{command}{_number(float(first) + x)},{_number(float(second) + y)}")
-        elif command == "Z":
-            out.append("Z")
+        if command == "Z":
+            out.append("z")
+            continue
+        to = _reached(at, command, first, second)
+        across, down = (_number(one - other) for one, other in zip(to, at, strict=True))
+        if command == "M":
+            out.append(f"M{round(to[0] + x)},{round(to[1] + y)}")
         else:
-            out.append(f"{command}{_number(float(first) + (x if command == 'H' else y))}")
+            out.append({"L": f"l{across},{down}", "H": f"h{across}", "V": f"v{down}"}[command])
+        at = to
     return "".join(out)
+
+
+def _reached(at: tuple[float, float], command: str, first: str, second: str) -> tuple[float, float]:
+    if command == "V":
+        return at[0], float(first)
+    return float(first), at[1] if command == "H" else float(second)
 
 
 def _number(value: float) -> str:

@@ -184,7 +184,7 @@ def test_many_marks_are_one_path_and_each_stands_where_it_did():
     )
     first, other = read(tidy(svg, "wide", 100)).all("path")
     assert first.attributes["d"] == (
-        "M0.2,-11L-3.3,-5H3.2V-7ZM10,-11L6.5,-5H13V-7ZM400,-11L396.5,-5H403V-7Z"
+        "M0,-11l-3.5,6h6.5v-2zM10,-11l-3.5,6h6.5v-2zM400,-11l-3.5,6h6.5v-2z"
     )
     assert "transform" not in first.attributes
     assert (other.attributes["transform"], other.attributes["class"]) == (

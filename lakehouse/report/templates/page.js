@@ -47,7 +47,7 @@ function makeSortable(listing) {
 
 function makeSearchable(listing) {
   const more = listing.querySelector("details.more");
-  if (!more) return;
+  if (!more || listing.querySelectorAll("tbody tr").length <= 20) return; // that many are soon read
   const label = document.createElement("label");
   const input = document.createElement("input");
   input.type = "search";
