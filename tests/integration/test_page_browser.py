@@ -222,14 +222,14 @@ def test_on_paper_a_long_list_is_as_long_as_it_says_and_closed_again_afterwards(
 def test_a_long_list_can_be_searched(browser):
     facts = sample_facts.demo()
     facts["throttling"]["clients"] = [
-        sample_facts.client(f"application-{n}", None, "fetch") for n in range(60)
+        sample_facts.client(f"application-{n}", None, "fetch") for n in range(45)
     ]
     answer = browser.ask(
         render(facts),
         """
         const listing = document.querySelector("#throttling .listing");
         const input = listing.querySelector("input");
-        input.value = "APPLICATION-5";
+        input.value = "APPLICATION-4";
         input.dispatchEvent(new Event("input"));
         return {
             open: listing.querySelector("details").open,
@@ -239,8 +239,8 @@ def test_a_long_list_can_be_searched(browser):
         };""",
     )
     assert answer["open"]
-    assert len(answer["shown"]) == 11
-    assert all("application-5" in one for one in answer["shown"])
+    assert len(answer["shown"]) == 6
+    assert all("application-4" in one for one in answer["shown"])
 
 
 def test_both_schemes_have_their_own_colours(browser, html):
