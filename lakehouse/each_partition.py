@@ -1,15 +1,17 @@
 """Objectives of level ``partition``: what is said of a topic, said of each of its partitions.
 
 Gold keeps the bad time of each partition, and of each topic how long all its partitions were seen
-at once. That is how long each of them was seen, at least: so a partition's unknown time is never
-too short, and its bounds hold.
+at once, and how many there were. So a partition was seen at least for as long as its topic was
+wholly seen with more partitions than its number; and while the topic was wholly seen with fewer,
+there was no such partition. Unknown time is never too short, but for the window in which a topic
+gets more partitions.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
@@ -21,26 +23,30 @@ from lakehouse.asked import SUBJECT, Named
 from lakehouse.lake import Lake
 from lakehouse.left_out import rest
 from lakehouse.maintenance import Maintenance
+from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.periods import Period
+from lakehouse.session import compiled
+from lakehouse.statement import Statement
 from lakehouse.statements import key_of
 from lakehouse.tallied import Times
 from lakehouse.weighted import partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import datetime as dt
 
     from pyspark.sql import DataFrame
 
-    from lakehouse.existence import Subject
-    from lakehouse.periods import Period
-    from lakehouse.statement import Statement
     from lakehouse.tables import Table
 
 LEVEL: Final = "partition"
 _POSITIVE: Final = ("positive_us", "positive_low_us", "positive_high_us")
 _OF_PARTITION: Final = ("cluster", "metric", "topic", "partition")
-_OF_TOPIC: Final = ("cluster", "objective", "topic")
+_FEW: Final = 100
 _MOST: Final = 10_000
 """Partitions of a topic of which nothing bad is told: their number is a lake's, and not trusted."""
+
+_Topic = tuple[str, str, str | None]
+"""Cluster, metric and topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +54,42 @@ class _Told:
     """What gold tells of some topics in a period, microseconds.
 
     Attributes:
-        bad: Of each partition that was bad, by cluster, metric and topic.
-        seen: How long a topic was wholly seen, by what finds its sums.
+        bad: Of each partition that was bad.
+        seen: How long a topic was wholly seen, by how many partitions it had then; 0 partitions
+            where that is not told.
         spilled: What may have begun in the period of what was first seen just after it.
     """
 
-    bad: dict[tuple[str, str, str | None], dict[int, Times]]
-    seen: dict[Named, int]
-    spilled: dict[tuple[str, str, str | None], dict[int, int]]
+    bad: dict[_Topic, dict[int, Times]] = field(default_factory=dict)
+    seen: dict[Named, dict[int, int]] = field(default_factory=dict)
+    spilled: dict[_Topic, dict[int, int]] = field(default_factory=dict)
+
+    def numbers(self, one: Statement) -> list[int]:
+        """The partitions that a topic has, or had."""
+        most = max(self.seen.get(key_of(one), {}), default=0)
+        # What it has today it need not have had then: so that only where nobody counted.
+        count = min(most or partitions(one.subject), _MOST)
+        of = _topic(one)
+        return sorted({*range(count), *self.bad.get(of, ()), *self.spilled.get(of, ())})
+
+    def said(self, one: Statement, number: int) -> Statement:
+        """What is said of a partition, from what is said of its topic."""
+        bad = self.bad.get(_topic(one), {}).get(number, Times())
+        spilled = self.spilled.get(_topic(one), {}).get(number, 0)
+        counted = self.seen.get(key_of(one), {})
+        there = sum(us for count, us in counted.items() if count > number)
+        not_there = sum(us for count, us in counted.items() if 0 < count <= number)
+        expected = max(bad.bad_us, one.expected_us - not_there)
+        return replace(
+            one,
+            subject=replace(one.subject, kind=LEVEL, partition=number, attributes={}),
+            expected_us=expected,
+            times=bad._replace(
+                good_us=max(0, min(there, expected) - bad.bad_us),
+                bad_high_us=bad.bad_high_us + spilled,
+            ),
+            alerts=(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,91 +123,103 @@ class EachPartition:
     def _of_period(self, own: Sequence[Statement], period: Period) -> list[Statement]:
         whole = self._told(own, period, ())
         planned = any(one.without for one in own)
-        rest_of_it = self._told(own, period, self.left_out) if planned else whole
-        found = []
-        for one in own:
-            without = _each(one.without, rest_of_it) if one.without else {}
-            for partition, said in _each(one, whole).items():
-                found.append(replace(said, without=without.get(partition)))
-        return found
+        but_for_it = self._told(own, period, self.left_out) if planned else whole
+        return [
+            replace(
+                whole.said(one, number),
+                without=but_for_it.said(one.without, number) if one.without else None,
+            )
+            for one in own
+            for number in whole.numbers(one)
+        ]
 
     def _told(
         self, own: Sequence[Statement], period: Period, left_out: Sequence[Maintenance]
     ) -> _Told:
-        subjects = [one.subject for one in own]
-        metrics = sorted({one.objective.metric for one in own})
-        rows = self._rows(tables.PARTITIONS, period, subjects, left_out)
-        rows = rows.where(F.col("metric").isin(*metrics))
-        bad = rows.groupBy(*_OF_PARTITION).agg(*(F.sum(name).alias(name) for name in _POSITIVE))
-        sli = self._rows(tables.SLI, period, subjects, left_out, SUBJECT)
-        sli = sli.where(F.col("objective").isin(*sorted({one.objective.name for one in own})))
-        # Rows that an older version rolled up do not say it: there no bad time counts as seen.
-        told = F.coalesce("seen_us", "good_us") if "seen_us" in sli.columns else F.col("good_us")
-        seen = sli.groupBy(*_OF_TOPIC).agg(F.sum(told).alias("us"))
-        found = _Told({}, {}, {})
-        for row in bad.collect():
-            cluster, metric, topic, partition, *times = row
+        asked = _Asked(self, own, period, left_out)
+        found = _Told()
+        with compiled(self.spark, len(own) * period.microseconds // self.window_us):
+            bad, seen = asked.bad().collect(), asked.seen().collect()
+            spilled = asked.spilled().collect()
+        for cluster, metric, topic, partition, *times in bad:
             found.bad.setdefault((cluster, metric, topic), {})[partition] = Times(0, *times)
-        for row in seen.collect():
-            key = (row["topic"], *(None for _ in SUBJECT[1:]))
-            found.seen[row["cluster"], row["objective"], key] = row["us"] or 0
-        for row in self._just_after(period, subjects, metrics).collect():
-            cluster, metric, topic, partition, spilled = row
-            found.spilled.setdefault((cluster, metric, topic), {})[partition] = spilled
+        for cluster, objective, topic, count, us in seen:
+            key = (topic, *(None for _ in SUBJECT[1:]))
+            found.seen.setdefault((cluster, objective, key), {})[count] = us
+        for cluster, metric, topic, partition, us in spilled:
+            found.spilled.setdefault((cluster, metric, topic), {})[partition] = us
         return found
 
-    def _rows(
-        self,
-        table: Table,
-        period: Period,
-        subjects: Sequence[Subject],
-        left_out: Sequence[Maintenance],
-        names: Sequence[str] = ("topic",),
-    ) -> DataFrame:
-        ends = (period.start, period.end)
-        hourly = not any(end.minute or end.second or end.microsecond for end in ends)
-        coarse = hourly and not left_out and table is not tables.SLI
-        rows = lakes.read(self.spark, self.lake, table).where(
-            (F.col("grain") == (grains.HOUR if coarse else self._finest))
-            & (F.col("window") >= F.lit(period.start))
-            & (F.col("window") < F.lit(period.end))
-            & F.col("cluster").isin(*sorted({one.cluster for one in subjects}))
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Rows of gold of the topics of some statements in a period."""
+
+    gold: EachPartition
+    own: Sequence[Statement]
+    period: Period
+    left_out: Sequence[Maintenance]
+
+    def bad(self) -> DataFrame:
+        """Bad time of partitions that were bad. A counter's rows tell of none."""
+        hourly = not (self.left_out or any(end.minute or end.second for end in self._ends))
+        rows = self._rows(tables.PARTITIONS, grains.HOUR if hourly else self._finest)
+        rows = rows.where(F.col("metric").isin(*self._metrics) & F.col("positive_us").isNotNull())
+        return rows.groupBy(*_OF_PARTITION).agg(*(F.sum(name).alias(name) for name in _POSITIVE))
+
+    def seen(self) -> DataFrame:
+        """How long topics were wholly seen, by how many partitions they had then."""
+        sli = self._rows(tables.SLI, self._finest, SUBJECT)
+        sli = sli.where(F.col("objective").isin(*{one.objective.name for one in self.own}))
+        # Rows that an older version rolled up do not say it: there no bad time counts as seen.
+        told = F.coalesce("seen_us", "good_us") if "seen_us" in sli.columns else F.col("good_us")
+        times = sli.select("cluster", "objective", "topic", "window", told.alias("us"))
+        # Whoever is told to have no leader is in the second, and not in the first.
+        metrics = (UNDER_MIN_ISR, UNAVAILABLE, *self._metrics)
+        rows = self._rows(tables.TOPICS, self._finest).where(F.col("metric").isin(*metrics))
+        counted = rows.groupBy("cluster", "topic", "window").agg(F.max("series").alias("count"))
+        joined = times.join(counted, ["cluster", "topic", "window"], "left").where("us > 0")
+        return joined.groupBy(
+            "cluster", "objective", "topic", F.coalesce("count", F.lit(0)).alias("count")
+        ).agg(F.sum("us").alias("us"))
+
+    def spilled(self) -> DataFrame:
+        """Of what was bad in the window after the period, what may lie before it, at most."""
+        most = F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
+        rows = self._of_them(tables.PARTITIONS, self._finest)
+        rows = rows.where(
+            (F.col("window") == F.lit(self.period.end)) & F.col("metric").isin(*self._metrics)
         )
-        return rest(rows, left_out, subjects, self.window_us, names)
+        return rows.select(*_OF_PARTITION, most.alias("us")).where("us > 0")
+
+    @property
+    def _metrics(self) -> list[str]:
+        return sorted({one.objective.metric for one in self.own})
+
+    @property
+    def _ends(self) -> tuple[dt.datetime, dt.datetime]:
+        return (self.period.start, self.period.end)
 
     @property
     def _finest(self) -> str:
-        return grains.name(self.window_us // 1_000_000)
+        return grains.name(self.gold.window_us // 1_000_000)
 
-    def _just_after(
-        self, period: Period, subjects: Iterable[Subject], metrics: Sequence[str]
-    ) -> DataFrame:
-        """Partitions that were bad in the window after the period, and what may lie before it.
-
-        It is the most that it can be: what their bounds in that window leave open.
-        """
-        most = F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
-        rows = lakes.read(self.spark, self.lake, tables.PARTITIONS).where(
-            (F.col("grain") == self._finest)
-            & (F.col("window") == F.lit(period.end))
-            & F.col("cluster").isin(*sorted({one.cluster for one in subjects}))
-            & F.col("metric").isin(*metrics)
+    def _rows(self, table: Table, grain: str, names: Sequence[str] = ("topic",)) -> DataFrame:
+        rows = self._of_them(table, grain).where(
+            (F.col("window") >= F.lit(self.period.start))
+            & (F.col("window") < F.lit(self.period.end))
         )
-        return rows.select(*_OF_PARTITION, most.alias("spilled")).where("spilled > 0")
+        subjects = [one.subject for one in self.own]
+        return rest(rows, self.left_out, subjects, self.gold.window_us, names)
 
-
-def _each(one: Statement, told: _Told) -> dict[int, Statement]:
-    """What is said of each partition that a topic has, or had."""
-    of = (one.subject.cluster, one.objective.metric, one.subject.topic)
-    bad, spilled = told.bad.get(of, {}), told.spilled.get(of, {})
-    seen = min(told.seen.get(key_of(one), 0), one.expected_us)
-    found = {}
-    for number in sorted({*range(min(partitions(one.subject), _MOST)), *bad, *spilled}):
-        times = bad.get(number, Times())
-        times = times._replace(
-            good_us=max(0, seen - times.bad_us),
-            bad_high_us=times.bad_high_us + spilled.get(number, 0),
+    def _of_them(self, table: Table, grain: str) -> DataFrame:
+        rows = lakes.read(self.gold.spark, self.gold.lake, table).where(
+            (F.col("grain") == grain)
+            & F.col("cluster").isin(*{one.subject.cluster for one in self.own})
         )
-        subject = replace(one.subject, kind=LEVEL, partition=number, attributes={})
-        found[number] = replace(one, subject=subject, times=times, alerts=())
-    return found
+        topics = {one.subject.topic for one in self.own}
+        return rows.where(F.col("topic").isin(*topics)) if len(topics) <= _FEW else rows
+
+
+def _topic(one: Statement) -> _Topic:
+    return (one.subject.cluster, one.objective.metric, one.subject.topic)

@@ -144,7 +144,8 @@ def _advice() -> str:
 def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
     """Have queries compiled that read many rows, in a session that is for few of them.
 
-    Everywhere else they are anyway, and nothing is set.
+    Everywhere else they are anyway, and nothing is set. Of two threads with one session the first
+    to end lets the other interpret: slower, and as right.
 
     Args:
         spark: The session.
@@ -153,7 +154,12 @@ def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
     if rows is not None and rows < _PAYS:
         yield
         return
-    off = {name: value for name, value in _INTERPRETED.items() if spark.conf.get(name) == value}
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
+
+    try:
+        off = {name: value for name, value in _INTERPRETED.items() if spark.conf.get(name) == value}
+    except PySparkException:  # serverless Spark does not tell how it is set, and compiles
+        off = {}
     for name in off:
         spark.conf.set(name, _COMPILED[name])
     try:

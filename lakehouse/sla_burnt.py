@@ -63,7 +63,9 @@ def with_burnt(
 def _worst(stated: Sequence[Statement], asked: Asked, pairs: Sequence[Pair]) -> list[Statement]:
     """Those of each objective that were bad for longest, if it is enough for any pair to burn."""
     found: list[Statement] = []
-    for objective in asked.objectives if pairs else ():
+    # Clusters and partitions, which are made of topics, have no burn rates.
+    of_subjects = (one for one in asked.objectives if one.kind == one.level)
+    for objective in of_subjects if pairs else ():
         least = least_us(pairs, objective.target)
         own = [
             one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -48,6 +48,7 @@ class Evidence:
         events: What was noticed of it and of its sources, oldest first.
         times: By objective, the windows with good and bad time.
         until: Where the story ends, for there is too much to tell; None: it is whole.
+        seen: By objective, how long a topic was wholly seen in windows, good or bad, microseconds.
     """
 
     stretches: list[Stretch]
@@ -57,6 +58,7 @@ class Evidence:
     events: list[Row]
     times: dict[str, dict[int, Times]]
     until: int | None = None
+    seen: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
 def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
@@ -72,14 +74,16 @@ def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
                 r["total"])
         for r in runs[:MOST]
     ]  # fmt: skip
+    times, seen = _times(gold, asked)
     return Evidence(
         told,
         _totals(gold, asked, watched),
         _attempts(gold, asked, watched),
         frozenset(row["source"] for row in gold.sums(tables.COVERAGE, ("source",))),
         _events(gold, asked),
-        _times(gold, asked),
+        times,
         until,
+        seen,
     )
 
 
@@ -157,13 +161,18 @@ def _noticed_of(asked: Asked) -> Column:
     return of_sources | of_subject(asked)
 
 
-def _times(gold: Gold, asked: Asked) -> dict[str, dict[int, Times]]:
-    """Good and bad time per objective and window; of a partition, its topic's."""
+def _times(
+    gold: Gold, asked: Asked
+) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
+    """Good and bad time per objective and window, of a partition its topic's; and time seen."""
     rows = gold.finest(tables.SLI)
     for name in ("topic", "user", "client_id", "group", "source"):
         rows = rows.where(F.col(f"`{name}`").eqNullSafe(getattr(asked.subject, name)))
-    rows = rows.select("objective", F.unix_micros("window").alias("at"), *Times._fields)
+    seen = F.coalesce("seen_us", "good_us") if "seen_us" in rows.columns else F.col("good_us")
+    at = F.unix_micros("window").alias("at")
     found: dict[str, dict[int, Times]] = {}
-    for row in rows.collect():
-        found.setdefault(row["objective"], {})[row["at"]] = Times(*row[2:])
-    return found
+    wholly: dict[str, dict[int, int]] = {}
+    for row in rows.select("objective", at, *Times._fields, seen.alias("seen")).collect():
+        found.setdefault(row["objective"], {})[row["at"]] = Times(*row[2:-1])
+        wholly.setdefault(row["objective"], {})[row["at"]] = row["seen"]
+    return found, wholly

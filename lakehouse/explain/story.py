@@ -115,6 +115,8 @@ def _intervals(setting: Setting, evidence: Evidence, quiet: Sequence[Silence]) -
 def _objective(one: Statement, setting: Setting, evidence: Evidence) -> Row:
     times = evidence.times.get(one.objective.name, {})
     known = {window: told.good_us + told.bad_us for window, told in times.items()}
+    if setting.asked.kind == "partition":  # while another was bad, it may have been unseen
+        known = evidence.seen.get(one.objective.name, {})
     spans = unknown(setting.life, setting.window_us, known) if setting.life else []
     # Windows are the topic's: when a single partition was bad, the intervals say.
     of_topic = one.subject.partition is None

@@ -94,7 +94,8 @@ def _life(story: Mapping[str, Any]) -> str:
 def _objectives(story: Mapping[str, Any]) -> Iterator[RenderableType]:
     for one in story["objectives"]:
         mark, style = _MARKS[one["verdict"]]
-        whose = " (of its topic)" if story["subject"]["kind"] == "partition" else ""
+        of_topic = story["subject"]["kind"] == "partition" != one["level"]
+        whose = " (of its topic)" if of_topic else ""
         good = f"good {figures.attainment(one).text}"
         target = words.percent(one["target"])
         yield Text.assemble(

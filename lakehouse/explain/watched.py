@@ -115,12 +115,18 @@ WATCHED: Final[dict[str, tuple[Watched, ...]]] = {
 """By kind of subject, what every story looks for."""
 
 
+_OF_PARTITIONS: Final = {"topic", "partition"}
+
+
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
     """What a story of a kind looks for: the usual, and what objectives promise of it at zero."""
     found = {one.metric: one for one in WATCHED[kind]}
     for objective in objectives:
         derived = objective.metric in (UNAVAILABLE, COVERAGE) or objective.above > 0
-        if objective.level == kind and not derived:
+        kinds: set[str] = {objective.level}
+        if kinds < _OF_PARTITIONS and objective.metric.startswith("kafka.partition."):
+            kinds = _OF_PARTITIONS  # a topic is bad while one of them is
+        if kind in kinds and not derived:
             own = Watched(objective.metric, f"Against: {objective.title}", frozenset(), "", "most")
             found.setdefault(objective.metric, own)
     return tuple(found.values())

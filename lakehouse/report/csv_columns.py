@@ -48,7 +48,7 @@ GROUP: Final = Column("group", "consumer group")
 SOURCE: Final = Column("source", "broker or other source that was read")
 UNKNOWN: Final = Column("unknown_us", "microseconds that nobody saw")
 OBJECTIVE: Final = Column("objective", "name of the objective")
-SUBJECT: Final = (OBJECTIVE, TOPIC, USER, CLIENT, GROUP, SOURCE)
+SUBJECT: Final = (OBJECTIVE, TOPIC, PARTITION, USER, CLIENT, GROUP, SOURCE)
 """Whom a judgement is about, and by which objective."""
 
 VERDICT: Final = Column("verdict", "met, missed, uncertain or no_data")

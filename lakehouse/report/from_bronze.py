@@ -7,8 +7,6 @@ few hours as gold allows.
 from __future__ import annotations
 
 import datetime as dt
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -18,15 +16,13 @@ from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.periods import Period, instant, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.session import compiled
-from lakehouse.spans import union
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from lakehouse.report.gather import Gold, Row
-    from lakehouse.spans import Span
 
 _STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
 
@@ -36,38 +32,36 @@ def bad_runs(gold: Gold) -> list[Row]:
 
     Gold tells in which hours there were any: of a cluster that was well bronze is not read.
     """
-    spans = _bad_hours(gold)
-    if not spans:
+    hours = _bad_hours(gold)
+    if not hours:
         return []
-    start = F.unix_micros("start")
+    first, last = hours[0], hours[-1] + dt.timedelta(hours=1)
     rows = gold.bronze(tables.RUNS).where(
         F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS)
         & (F.col("value") > 0)
-        & F.col("date").isin(sorted({day for span in spans for day in _dates(span)}))
-        & reduce(or_, ((start >= first) & (start < last) for first, last in spans))
+        & F.col("date").isin(sorted({hour.date() for hour in hours}))
+        & (F.col("start") >= F.lit(first))
+        & (F.col("start") < F.lit(last))
+        & _hour("start").isin(hours)
     )
     rows = rows.dropna(subset=["topic", "partition"])
     names = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
     return _rows(gold, _in_micros(rows).select(*names, "flags"))
 
 
-def _bad_hours(gold: Gold) -> list[Span]:
-    """Hours in which a partition may have been bad, those side by side as one."""
-    grain = grains.HOUR
-    if gold.whole_grain == grains.name(gold.window_seconds):  # the period has no whole hours
-        grain = gold.whole_grain
-    rows = gold.at(tables.PARTITIONS, grain)
-    rows = rows.where(
-        F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS) & (F.col("positive_high_us") > 0)
-    )
-    found = rows.select(F.unix_micros("window").alias("at")).distinct().collect()
-    length = grains.parse_window(grain) * 1_000_000
-    return union((row["at"], row["at"] + length) for row in found)
+def _bad_hours(gold: Gold) -> list[dt.datetime]:
+    """Hours in which a partition may have been bad, in order."""
+    rows = gold.finest(tables.PARTITIONS)
+    if gold.whole_grain != grains.name(gold.window_seconds):  # the period is made of whole hours
+        rows = gold.at(tables.PARTITIONS, grains.HOUR)
+    rows = rows.where(F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS))
+    rows = rows.where(F.col("positive_high_us") > 0)
+    found = rows.select(F.unix_micros(_hour("window")).alias("at")).distinct().collect()
+    return sorted(instant(row["at"]) for row in found)
 
 
-def _dates(span: Span) -> list[dt.date]:
-    first, last = (instant(at).date() for at in (span[0], span[1] - 1))
-    return [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
+def _hour(name: str) -> Column:
+    return F.date_trunc("hour", name)
 
 
 def last_lags(gold: Gold) -> dict[tuple[str, str], float]:

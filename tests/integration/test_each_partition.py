@@ -11,6 +11,7 @@ import pytest
 
 from lakehouse import lake as lakes
 from lakehouse import periods, sla, slo, tables
+from lakehouse.explain.facts import explain
 from lakehouse.maintenance import Maintenance
 from lakehouse.report import facts as reports
 from tests import rollups
@@ -42,8 +43,15 @@ def batch() -> Batch:
 
     0 is bad for two minutes in which 1 is not read; 2 is bad for ten seconds, first seen 3 s after
     the first half ended and maybe for 8 s before that; 3 is always well.
+    Meanwhile the topic ``grows`` from one partition to three; the last is bad for half a minute.
     """
     made = Batch()
+    made.run("kafka.topic.partitions", 0.0, 300.0, 1.0, topic="grows")
+    made.zeros(ISR, 0.0, 300.0, "grows", [0])
+    made.run("kafka.topic.partitions", 300.0, 600.0, 3.0, topic="grows")
+    made.zeros(ISR, 300.0, 600.0, "grows", [0, 1])
+    made.run(ISR, 300.0, 330.0, 1.0, topic="grows", partition=2)
+    made.zeros(ISR, 330.0, 600.0, "grows", [2])
     for start, end in ((0.0, 300.0), (300.0, 600.0)):
         made.run("kafka.topic.partitions", start, end, 4.0, topic="t")
         made.scrape("min_isr", start, end)
@@ -72,12 +80,16 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def stated(
-    spark: SparkSession, lake: Lake, period: Period = WHOLE, *planned: Maintenance
+    spark: SparkSession,
+    lake: Lake,
+    period: Period = WHOLE,
+    *planned: Maintenance,
+    topic: str = "t",
 ) -> dict[int | None, Statement]:
     manner = sla.Manner(maintenance=planned)
     found = sla.read(spark, lake, [EACH], period, periods.micros(LATER), manner=manner)
-    assert {one.subject.topic for one in found} == {"t"}
-    return {one.subject.partition: one for one in found}
+    assert {one.subject.topic for one in found} == {"t", "grows"}
+    return {one.subject.partition: one for one in found if one.subject.topic == topic}
 
 
 def seconds(one: Statement) -> tuple[float, ...]:
@@ -97,6 +109,32 @@ def test_each_partition_has_a_statement_of_its_own(spark: SparkSession, lake: La
     assert {number: one.verdict for number, one in found.items()} == {
         0: "missed", 1: "uncertain", 2: "uncertain", 3: "uncertain",
     }  # fmt: skip
+
+
+def test_a_partition_is_expected_from_when_its_topic_has_it(spark: SparkSession, lake: Lake):
+    found = stated(spark, lake, topic="grows")
+    assert {number: (seconds(one), one.expected_us // SECOND) for number, one in found.items()} == {
+        0: ((600, 0, 0, 0, 0), 600),
+        1: ((300, 0, 0, 0, 0), 300),
+        2: ((270, 30, 30, 30, 0), 300),
+    }
+    before = stated(spark, lake, FIRST_HALF, topic="grows")
+    assert list(before) == [0], "what it has later it did not have then"
+
+
+def test_an_objective_on_a_counter_says_nothing_and_fails_nothing(spark: SparkSession, lake: Lake):
+    counter = "kafka.partition.remote_list_offsets.expired"
+    asked = dataclasses.replace(EACH, name="counted", metric=counter)
+    found = sla.read(spark, lake, [asked], WHOLE, periods.micros(LATER))
+    assert {one.verdict for one in found} == {"no_data"}
+
+
+def test_the_story_of_a_partition_says_when_it_was_unseen(spark: SparkSession, lake: Lake):
+    told = explain(spark, lake, [EACH], "t/1", WHOLE, now_us=periods.micros(LATER))
+    (one,) = told["objectives"]
+    assert (one["level"], one["unknown_us"]) == ("partition", 120 * SECOND)
+    assert sum(span["unknown_us"] for span in one["unknown"]) == 120 * SECOND
+    assert one["bad"] == []
 
 
 def test_what_was_first_seen_just_after_the_period_may_have_begun_in_it(
@@ -124,10 +162,11 @@ def test_without_maintenance_the_rest_is_told_of_each(spark: SparkSession, lake:
 def test_together_each_weighs_the_same(spark: SparkSession, lake: Lake):
     facts = reports.facts(spark, lake, [EACH], WHOLE, now=LATER)
     (told,) = facts["objectives"]
-    assert [one["partition"] for one in told["subjects"]] == [0, 2, 1, 3], "worst first"
+    mine = [one["partition"] for one in told["subjects"] if one["topic"] == "t"]
+    assert mine == [0, 2, 1, 3], "worst first"
     assert (told["level"], told["weighted"]["weight"]) == ("partition", "equal")
-    assert told["weighted"]["bad_us"] == 130 * SECOND
-    assert facts["verdicts"][0]["subjects"] == 4
+    assert told["weighted"]["bad_us"] == (130 + 30) * SECOND
+    assert facts["verdicts"][0]["subjects"] == 4 + 3
     assert json.dumps(facts)
 
 
