@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+
+# A shell that starts us in the background has SIGINT ignored, by us and by all that we start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

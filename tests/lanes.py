@@ -98,7 +98,9 @@ class Lane:
 
 def run(commands: dict[str, list[str]]) -> int:
     """Run commands side by side, each to its end; 0 if all went well."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A shell that starts us in the background has SIGINT ignored, by us and by all that we start.
+    for interruption in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interruption, signal.default_int_handler)
     lanes = {name: Lane(name, command) for name, command in commands.items()}
     try:
         codes = {name: abs(lane.wait()) for name, lane in lanes.items()}
