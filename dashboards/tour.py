@@ -26,6 +26,6 @@ displayHTML(
     FROM IDENTIFIER(:coverage)
     WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
     GROUP BY source, family, outcome
-    ORDER BY outcome = 'ok', hours DESC
+    ORDER BY outcome = 'ok', hours DESC, source, family, outcome
 """)
 )
