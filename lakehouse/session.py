@@ -50,6 +50,9 @@ _CONF: Final = {
     # Spark's default is older than the type: twice as long, and without statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Of logs, each with its plans: a lake has some twenty, and Delta keeps 10,000 for an hour. With
+    # those of hundreds of lakes a heap of 1 GB was full, and all time went into collecting it.
+    "spark.databricks.delta.delta.log.cacheSize": "64",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     # Agents and maintenance call a lake s3://..., and Hadoop s3a://...: one name for all.
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
