@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.openslo.nodes import MalformedError, Node, documents
-from lakehouse.periods import instant, micros
+from lakehouse.periods import iso, micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,8 +72,8 @@ class Maintenance:
     def told(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
-            "start": instant(self.start_us).isoformat().replace("+00:00", "Z"),
-            "end": instant(self.end_us).isoformat().replace("+00:00", "Z"),
+            "start": iso(self.start_us),
+            "end": iso(self.end_us),
             "reason": self.reason,
             **{key: list(self.names[name]) for key, name in _LISTS.items() if name in self.names},
         }

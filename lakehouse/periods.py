@@ -34,6 +34,11 @@ class Period:
         return Period(instant(first), instant(last), self.grain)
 
 
+def iso(microseconds: int) -> str:
+    """An instant as ISO 8601, UTC."""
+    return instant(microseconds).isoformat().replace("+00:00", "Z")
+
+
 def micros(moment: dt.datetime) -> int:
     """Microseconds since the epoch."""
     return (moment - _EPOCH) // dt.timedelta(microseconds=1)

@@ -8,17 +8,14 @@ not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse.burn import NO_DATA, Alert, Rate
 from lakehouse.existence import Subject
 from lakehouse.maintenance import Maintenance
-from lakehouse.periods import Period
+from lakehouse.periods import Period, iso, micros
 from lakehouse.slo_objective import Objective
 from lakehouse.tallied import Counts, Times
-
-if TYPE_CHECKING:
-    import datetime as dt
 
 VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
 """Worst first."""
@@ -125,8 +122,8 @@ class Statement:
         cut = self.objective.slices
         return {
             "method": self.objective.method,
-            "from": _iso(self.period.start) if self.period else None,
-            "to": _iso(self.period.end) if self.period else None,
+            "from": iso(micros(self.period.start)) if self.period else None,
+            "to": iso(micros(self.period.end)) if self.period else None,
             "slice_us": cut.length_us if cut else None,
             "slice_target": cut.target if cut else None,
         }
@@ -152,7 +149,3 @@ class Statement:
         if self.counts is not None:
             told["events"] = self.counts.told()
         return told
-
-
-def _iso(moment: dt.datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse import burn
 from lakehouse.asked import SUBJECT, WHOLE
-from lakehouse.periods import instant
+from lakehouse.periods import iso
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
 
@@ -67,7 +67,7 @@ def statement(
     if not asked.lengths:
         return whole
     rates = {length: one.burn_rate for length, one in said.items()}
-    at = instant(asked.until_us).isoformat().replace("+00:00", "Z")
+    at = iso(asked.until_us)
     return replace(whole, alerts=burn.alerts(rates, at))
 
 

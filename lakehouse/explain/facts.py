@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.existence import Subject
+    from lakehouse.explain.spans import Span
     from lakehouse.explain.subject import Asked
     from lakehouse.lake import Lake
     from lakehouse.periods import Period
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
-    from lakehouse.spans import Span
 
 
 def explain(

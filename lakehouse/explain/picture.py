@@ -6,7 +6,7 @@ import datetime as dt
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.spans import Span, length, overlap
+from lakehouse.explain.spans import Span, length, overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.partition_time import OF_PARTITIONS
 from lakehouse.slo import COVERAGE
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
     for objective in objectives:
         derived = objective.metric in (UNAVAILABLE, COVERAGE) or objective.above > 0
         kinds: set[str] = {objective.level}
-        if kinds < _OF_PARTITIONS and objective.metric.startswith("kafka.partition."):
+        if kinds < _OF_PARTITIONS and objective.metric.startswith(OF_PARTITIONS):
             kinds = _OF_PARTITIONS  # a topic is bad while one of them is
         if kind in kinds and not derived:
             own = Watched(objective.metric, f"Against: {objective.title}", frozenset(), "", "most")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse import sla
 from lakehouse.maintenance import Maintenance
-from lakehouse.periods import instant, micros
+from lakehouse.periods import iso, micros
 from lakehouse.report import judged
 
 if TYPE_CHECKING:
@@ -84,7 +84,4 @@ def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
 
 
 def _iso(spans: Sequence[Period]) -> list[list[str]]:
-    return [
-        [instant(micros(end)).isoformat().replace("+00:00", "Z") for end in (one.start, one.end)]
-        for one in spans
-    ]
+    return [[iso(micros(end)) for end in (one.start, one.end)] for one in spans]

@@ -15,7 +15,7 @@ from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
 from lakehouse.floor import floor_us
 from lakehouse.grains import WEEK
-from lakehouse.periods import Period, instant, micros, week_name, week_of
+from lakehouse.periods import Period, instant, iso, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.begun import begun
 from lakehouse.report.from_bronze import racks
@@ -167,11 +167,6 @@ def facts(
 def _week(period: Period, calendar: Calendar) -> dict[str, str] | None:
     name = week_name(period, calendar.zone)
     return None if name is None else {"iso": name, "time_zone": calendar.time_zone}
-
-
-def iso(microseconds: int) -> str:
-    """An instant as ISO 8601, UTC."""
-    return instant(microseconds).isoformat().replace("+00:00", "Z")
 
 
 def _cluster(lake: Lake, wanted: str | None, known: set[str]) -> str:

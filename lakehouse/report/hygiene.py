@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import tables
 from lakehouse.existence import expected_us, with_ends
 from lakehouse.metrics import PARTITIONS_TOLD, QUOTAS
-from lakehouse.periods import instant, micros
+from lakehouse.periods import iso, micros
 from lakehouse.report import quotas as limits
 
 if TYPE_CHECKING:
@@ -189,9 +189,7 @@ def overtaken(rows: Sequence[Row] | None, window_seconds: int) -> dict[str, Any]
             "group": row["group"],
             "topic": row["topic"],
             "least_seconds": row["last"],
-            "as_of": instant(row["window"] + window_seconds * 1_000_000)
-            .isoformat()
-            .replace("+00:00", "Z"),
+            "as_of": iso(row["window"] + window_seconds * 1_000_000),
         }
         for row in rows or ()
         if row["last"] is not None and row["last"] <= WITHIN_HOURS * 3600

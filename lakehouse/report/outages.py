@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.metrics import LEADERLESS
-from lakehouse.periods import instant
+from lakehouse.periods import iso
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _told(pieces: list[Row], kind: str) -> Row:
     start, end = min(p["start"] for p in pieces), max(p["end"] for p in pieces)
     first = [p for p in pieces if p["start"] == start]
     return {
-        "start": _iso(start),
-        "end": _iso(end),
+        "start": iso(start),
+        "end": iso(end),
         "lead_us": min(_edge(p, "lead_us", FLAG_PREVIOUS_POSITIVE) for p in first),
         "tail_us": _tail(pieces, end),
         "kind": kind,
@@ -89,7 +89,3 @@ def _tail(pieces: list[Row], end: int) -> int:
 
 def _edge(piece: Row, name: str, flag: str) -> int:
     return 0 if flag in (piece["flags"] or ()) else int(piece[name])
-
-
-def _iso(microseconds: int) -> str:
-    return instant(microseconds).isoformat().replace("+00:00", "Z")

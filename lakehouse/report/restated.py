@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
-from lakehouse.periods import instant, micros
+from lakehouse.periods import iso, micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ def changed(objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]) -
 
 def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[Row]) -> Row:
     before = others[-1]
-    at = _iso(before["stated_at"])
+    at = iso(before["stated_at"])
     return {
         "objective": objective["name"],
         "title": objective.get("title"),
@@ -99,12 +99,8 @@ def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]
         wanted = wanted.withColumn("partition", F.lit(None).cast("int"))
     names = ("objective", *SUBJECT, "statement", *instants, *FIGURES)
     found = [row.asDict() for row in wanted.select(*(f"`{name}`" for name in names)).collect()]
-    return [{**row, "from": _iso(row["window"]), "to": _iso(row["window_end"])} for row in found]
+    return [{**row, "from": iso(row["window"]), "to": iso(row["window_end"])} for row in found]
 
 
 def _parsed(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
-
-
-def _iso(microseconds: int) -> str:
-    return instant(microseconds).isoformat().replace("+00:00", "Z")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
 from lakehouse.existence import expected_us, with_ends
-from lakehouse.periods import instant
+from lakehouse.periods import iso
 from lakehouse.report.from_bronze import failures
 
 if TYPE_CHECKING:
@@ -78,9 +78,5 @@ def _joined(gaps: list[Row]) -> list[Row]:
         else:
             joined.append({name: row[name] for name in ("start", "end", "outcome", "error")})
     for gap in joined:
-        gap.update(start=_iso(gap["start"]), end=_iso(gap["end"]))
+        gap.update(start=iso(gap["start"]), end=iso(gap["end"]))
     return joined
-
-
-def _iso(microseconds: int) -> str:
-    return instant(microseconds).isoformat().replace("+00:00", "Z")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import grains, tables
 from lakehouse.existence import with_ends
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.periods import instant, micros
+from lakehouse.periods import iso, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]
         for name, unit, subject, points in drawn
         if any(point[2] for point in points.values())
     ]
-    whole = [[_iso(window), *point] for window, point in sorted(seen.items())]
+    whole = [[iso(window), *point] for window, point in sorted(seen.items())]
     return [*found, {"name": "coverage", "unit": "%", "subject": None, "points": whole}]
 
 
@@ -110,7 +110,7 @@ def _filled(points: Points, seen: Points, looked: set[int]) -> list[list[Any]]:
     filled = []
     for window in sorted({*seen, *points}):
         nothing: Point = (0.0, 0.0, 0.0) if window in looked else (None, None, None)
-        filled.append([_iso(window), *points.get(window, nothing)])
+        filled.append([iso(window), *points.get(window, nothing)])
     return filled
 
 
@@ -139,7 +139,3 @@ def _coverage(
         percent = min(100.0, 100 * ok[window] / expected) if expected else None
         points[window] = (percent, percent, percent)
     return points
-
-
-def _iso(microseconds: int) -> str:
-    return instant(microseconds).isoformat().replace("+00:00", "Z")
