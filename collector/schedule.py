@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.date import DateTrigger
@@ -44,6 +46,14 @@ class EpochTrigger(BaseTrigger):  # type: ignore[misc]
         return _EPOCH + timedelta(microseconds=tick_us)
 
 
+class _Scheduler(BackgroundScheduler):  # type: ignore[misc]
+    def remove_job(self, job_id: str, jobstore: str | None = None) -> None:
+        # Stopped while it is at a job that is done only once, APScheduler 3.11 looks for that among
+        # those of a scheduler that never ran, and its thread ends with a traceback.
+        with suppress(JobLookupError):
+            super().remove_job(job_id, jobstore)
+
+
 class Schedule:
     """Jobs on threads of their own kind; a job that is late or hangs delays no other kind.
 
@@ -53,7 +63,7 @@ class Schedule:
 
     def __init__(self, threads: Iterable[str]) -> None:
         self._threads = set(threads)
-        self.scheduler = BackgroundScheduler(
+        self.scheduler = _Scheduler(
             executors={name: ThreadPoolExecutor(1) for name in self._threads},
             timezone=UTC,
             job_defaults={"coalesce": True, "max_instances": 1},

@@ -7,6 +7,7 @@ import threading
 import uuid
 
 import pytest
+from apscheduler.triggers.date import DateTrigger
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,10 +68,34 @@ def test_without_a_phase_the_first_comes_at_once() -> None:
     schedule.scheduler.start()
     try:
         assert done.wait(60)
-        # To shut it down before it has put that job away would end its thread with an error.
-        wait_for(lambda: len(schedule.scheduler.get_jobs()) == 1, 60)
     finally:
         schedule.scheduler.shutdown()
+
+
+def test_stopped_while_it_puts_a_job_away_it_ends_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    schedule, stops = Schedule(["x"]), threading.Event()
+    stop = threading.Thread(target=schedule.scheduler.shutdown)
+
+    class StoppedMeanwhile(DateTrigger):  # type: ignore[misc]
+        def get_next_fire_time(
+            self, previous_fire_time: dt.datetime | None, now: dt.datetime
+        ) -> dt.datetime | None:
+            if previous_fire_time is not None and not stops.is_set():
+                stop.start()
+                wait_for(lambda: not schedule.scheduler.running, 60)
+                stops.set()
+            following: dt.datetime | None = super().get_next_fire_time(previous_fire_time, now)
+            return following
+
+    monkeypatch.setattr("collector.schedule.DateTrigger", StoppedMeanwhile)
+    schedule.once("x", lambda: None)
+    schedule.scheduler.start()
+    assert stops.wait(60)
+    stop.join(60)
+    assert not stop.is_alive()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("phase", [0, 123 * S])
