@@ -44,12 +44,12 @@ class Check(NamedTuple):
     @property
     def contained(self) -> bool:
         """Whether the interval holds the truth."""
-        return self.low <= self.truth.most and self.truth.least <= self.high + self.unknown_us
+        return self._holds(self.truth.least, self.truth.most)
 
     @property
     def strictly(self) -> bool:
         """The same, of all that is true, however short."""
-        return self.low <= self.truth.exact <= self.high + self.unknown_us
+        return self._holds(self.truth.exact, self.truth.exact)
 
     @property
     def is_whole(self) -> bool:
@@ -67,6 +67,10 @@ class Check(NamedTuple):
         memory_us = self.truth.incidents * self.truth.memory_us
         apart_us = max(0.0, self.high - self.low - memory_us)
         return apart_us / self.truth.incidents / self.interval_us
+
+    def _holds(self, least: int, most: int) -> bool:
+        heard_us = self.truth.incidents * self.truth.heard_us
+        return self.low <= most + heard_us and least - heard_us <= self.high + self.unknown_us
 
 
 class Judgement(NamedTuple):

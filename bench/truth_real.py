@@ -1,5 +1,8 @@
 """The same on a real cluster: the demo's faults, and what the controllers' own log says of them.
 
+Brokers show what the controllers decided once they have heard of it, so the truth of a
+partition's incident is as wide as that took at most.
+
 What a client says of its throttling, and a group of what it lost, is compared as well. The tiers'
 lags are not: nobody but the brokers' beans knows them to the second.
 """
@@ -55,20 +58,21 @@ def judge(truth: Row, report: Row, name: str) -> Judgement:
 
 
 def _min_isr(truth: Row, report: Row, name: str, floor_us: int) -> Iterator[Check]:
+    heard_us = truth["slowest_heard_us"]
     rows = {(row["topic"], row["partition"]): row for row in report["min_isr"]["partitions"]}
     topics = {row["topic"]: row for row in report["min_isr"]["topics"]}
     for stem, kind in _KINDS.items():
         for key, spans in _by(truth[kind], "topic", "partition").items():
             us = rows.get(key, {}).get("unknown_us", topics[key[0]]["unseen_us"])
             where = f"{key[0]}-{key[1]}"
-            told = _truth(spans, floor_us)
+            told = _truth(spans, floor_us, heard_us)
             yield _check(name, f"partition {stem}", where, rows.get(key, {}), stem, told, us)
         for (topic,), spans in _by(truth[kind], "topic").items():
-            row, told = topics[topic], _truth(spans, floor_us)
+            row, told = topics[topic], _truth(spans, floor_us, heard_us)
             us = row["partitions_unknown_us"] or 0
             yield _check(name, f"topic {stem}", topic, row, stem, told, us)
     for (topic,), spans in _by(truth["under_min_isr_any"], "topic").items():
-        row, told = topics[topic], _truth(spans, floor_us)
+        row, told = topics[topic], _truth(spans, floor_us, heard_us)
         yield _check(name, "topic any", topic, row, "any", told, row["unknown_us"])
 
 
@@ -101,10 +105,11 @@ def _lost(truth: Row, report: Row, name: str) -> Iterator[Check]:
         yield Check(name, "offsets lost", where, low, high, 0, told, 1)
 
 
-def _truth(spans: Iterable[Row], floor_us: int) -> Truth:
+def _truth(spans: Iterable[Row], floor_us: int, heard_us: int = 0) -> Truth:
     lengths = [span["us"] for span in spans]
     lasting = [us for us in lengths if us >= floor_us]
-    return Truth(sum(lasting), sum(lengths), sum(lengths), len(lengths))
+    total = sum(lengths)
+    return Truth(sum(lasting), total, total, len(lengths), heard_us=heard_us)
 
 
 def _check(

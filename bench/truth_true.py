@@ -37,6 +37,7 @@ class Truth(NamedTuple):
         incidents: How many there are.
         moved: Whether a leader changed during one of them, or just before or after.
         memory_us: For how long a bean shows each incident after its end.
+        heard_us: How much later, at most, a broker shows an edge of one.
     """
 
     least: int
@@ -45,6 +46,7 @@ class Truth(NamedTuple):
     incidents: int
     moved: bool = False
     memory_us: int = 0
+    heard_us: int = 0
 
 
 class Bad(NamedTuple):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from confluent_kafka import KafkaException
 
-from demo import driver
+from demo import driver, hearing
 from demo.agents import WINDOW, Agents, script
 from demo.clock import iso, seconds
 from demo.cluster import Cluster
@@ -69,9 +69,12 @@ def run(folder: Path, *, report: bool) -> None:
         _scrape(cluster, truth, folder)
     with _step("Reading the truth from the controller's log"):
         period = truth.facts["from"], truth.facts["to"]
+        start, end_ = map(seconds, period)
         records = read_log(cluster.libs, cluster.controller.plan.log_dir)
-        for name, facts in partition_truth(records, *map(seconds, period)).items():
+        for name, facts in partition_truth(records, start, end_).items():
             truth.set(name, facts)
+        logs = [node.log for node in cluster.brokers]
+        truth.set("slowest_heard_us", hearing.slowest_us(records, logs, start, end_))
         truth.write(folder / "truth.json")
     if report:
         _report(folder, *period)
