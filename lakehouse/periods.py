@@ -72,6 +72,27 @@ def week_of(moment: dt.datetime, zone: dt.tzinfo = dt.UTC) -> Period:
     return _from_monday(day - dt.timedelta(days=day.weekday()), zone)
 
 
+def last_ended(
+    first: dt.datetime, last: dt.datetime, now: dt.datetime, zone: dt.tzinfo = dt.UTC
+) -> Period:
+    """The ISO week of a time zone that a weekly report is about: the last that has ended.
+
+    In a lake's first week it is that one, and where nobody delivers any more the last of which
+    anything is known. A week that has ended counts though nothing was seen in it.
+
+    Args:
+        first: When anything was seen first.
+        last: The end of what was seen last.
+        now: This instant.
+        zone: Whose weeks.
+    """
+    latest = week_of(last - dt.timedelta(microseconds=1), zone)
+    if latest.end <= now:
+        return latest
+    before = week_of(latest.start - dt.timedelta(microseconds=1), zone)
+    return before if first < before.end else latest
+
+
 def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
     start, end = (zones.midnight(monday + dt.timedelta(days=n), zone) for n in (0, 7))
     of_utc = start.time() == end.time() == dt.time()

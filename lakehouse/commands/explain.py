@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @GOLD
 @OBJECTIVES
 @click.option(
-    "--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47; by default the last."
+    "--week",
+    metavar="YYYY-Www",
+    help="An ISO week, such as 2026-W47; by default that of what was seen last.",
 )
 @click.option("--cluster", help="Which cluster, if several have such a subject.")
 @AS_JSON
@@ -35,12 +37,12 @@ def explain(
     from lakehouse import periods, slo
     from lakehouse.explain.facts import explain as tell_of
     from lakehouse.explain.terminal import view
-    from lakehouse.report.facts import last_week
+    from lakehouse.report.facts import latest_week
 
     wanted = slo.load(objectives or slo.SHIPPED)
     period = None if week is None else periods.week(week)
     spark, place = opened(lake, gold)
-    period = period or last_week(spark, place)
+    period = period or latest_week(spark, place)
     tell("the subject's rows")
     told = tell_of(spark, place, wanted, subject, period, cluster=cluster)
     # What is not ASCII is spelt out: a terminal obeys some of it.

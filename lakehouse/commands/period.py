@@ -39,7 +39,8 @@ def chosen(
     elif start is not None and end is not None:
         asked = periods.span(start, end, zone)
     else:
+        from lakehouse import sla
         from lakehouse.report.facts import last_week
 
-        return lambda spark, lake: last_week(spark, lake, zone)
+        return lambda spark, lake: last_week(spark, lake, sla.now_us(), zone)
     return lambda _spark, _lake: asked

@@ -66,7 +66,9 @@ def report(  # noqa: PLR0913 - a click command
     json_file: Path | None, csv_folder: Path | None, owners_file: Path | None, team: str | None,
     every_cluster: Path | None, **of_lake: Any,
 ) -> None:  # fmt: skip
-    """Tell how a period went (by default the last week): as a table, a page, and facts in JSON.
+    """Tell how a period went: as a table, a page, and facts in JSON.
+
+    By default it is the last week that has ended; in a lake's first week that one.
 
     From the facts of an earlier report (REPORT.json) the same is written without Spark.
     """

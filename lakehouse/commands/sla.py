@@ -40,7 +40,9 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
     end: str | None, labels: Sequence[str], maintenance: Path | None, *, as_json: bool,
 ) -> None:  # fmt: skip
-    """State attainment in gold/sla, by default of the last week.
+    """State attainment in gold/sla, by default of the last week that has ended.
+
+    In a lake's first week it is that one.
 
     Of a week, each objective is stated over the window of its own: a rolling one that ends with
     the week, or the last of its calendar that ended in it (else the one under way). Of --from and

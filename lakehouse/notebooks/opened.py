@@ -55,11 +55,11 @@ def opened(spark: SparkSession, asked: Asked) -> Opened:
     reached = progress.last(spark, lake).row
     if reached is None:
         raise PeriodError(f"{lake.gold}: nothing is rolled up there; run jmxlake rollup first")
-    known = sla.subjects(spark, lake)
+    known, now_us = sla.subjects(spark, lake), sla.now_us()
     cluster = _cluster(str(lake.gold), asked.cluster, {one.cluster for one in known})
-    period = periods.week(asked.week) if asked.week else last_week(spark, lake)
+    period = periods.week(asked.week) if asked.week else last_week(spark, lake, now_us)
     gold = Gold(spark, lake, cluster, period, reached.window_seconds, reached.committed)
-    return Opened(gold, tuple(one for one in known if one.cluster == cluster), sla.now_us())
+    return Opened(gold, tuple(one for one in known if one.cluster == cluster), now_us)
 
 
 def objectives() -> tuple[Objective, ...]:

@@ -16,7 +16,7 @@ LABELS: Final = {
     "catalog": ("main", "Catalog of the lake"),
     "schema": ("kafka_gold", "Schema that the rollup writes"),
     "bronze": ("kafka_bronze", "Schema of the agents' tables"),
-    "week": ("", "ISO week, such as 2026-W47; empty: the last one"),
+    "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
     "cluster": ("", "Cluster id; empty, where there is one"),
 }
 """The widgets of every notebook: what stands in them at first, and what they are called."""

@@ -15,7 +15,7 @@ from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
 from lakehouse.floor import floor_us
 from lakehouse.grains import WEEK
-from lakehouse.periods import Period, instant, iso, micros, week_name, week_of
+from lakehouse.periods import Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.begun import begun
 from lakehouse.report.from_bronze import racks
@@ -62,17 +62,35 @@ def _reached(spark: SparkSession, lake: Lake) -> Progress:
     return row
 
 
-def last_week(spark: SparkSession, lake: Lake, zone: dt.tzinfo = dt.UTC) -> Period:
-    """The ISO week, of a time zone, of the last instant that anything was seen.
+def last_week(spark: SparkSession, lake: Lake, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
+    """The last ISO week of a time zone that has ended; in a lake's first week that one.
 
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    seen = lakes.read(spark, lake, tables.SUBJECTS).agg(F.max(F.unix_micros("last_seen")))
-    last = seen.collect()[0][0]
+    first, last = _seen(spark, lake)
+    return last_ended(first, last, instant(now_us), zone)
+
+
+def latest_week(spark: SparkSession, lake: Lake) -> Period:
+    """The ISO week of UTC of the last instant that anything was seen: mostly that under way.
+
+    Raises:
+        PeriodError: Nothing was ever seen.
+    """
+    _, last = _seen(spark, lake)
+    return week_of(last - dt.timedelta(microseconds=1))
+
+
+def _seen(spark: SparkSession, lake: Lake) -> tuple[dt.datetime, dt.datetime]:
+    """When anything was seen first, and the end of what was seen last."""
+    seen = lakes.read(spark, lake, tables.SUBJECTS).agg(
+        F.min(F.unix_micros("first_seen")), F.max(F.unix_micros("last_seen"))
+    )
+    first, last = seen.collect()[0]
     if last is None:
         raise PeriodError(f"{lake.root}: nothing was seen there yet; are the agents delivering?")
-    return week_of(instant(last - 1), zone)
+    return instant(first), instant(last)
 
 
 def clusters(spark: SparkSession, lake: Lake) -> list[str]:

@@ -131,6 +131,16 @@ def test_the_same_period_is_no_week(told: dict[str, Any]):
     assert told["restated"] is None, "nothing was ever published"
 
 
+def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(
+    spark: SparkSession, root: Path
+):
+    lake = lakes.at(str(root))
+    monday = micros(7 * 24 * HOUR)  # it was that hour a week ago
+    for now_us, week in ((micros(HOUR), "2026-W47"), (monday, "2026-W47")):
+        assert periods.week_name(reports.last_week(spark, lake, now_us)) == week
+    assert periods.week_name(reports.latest_week(spark, lake)) == "2026-W47"
+
+
 def test_a_week_of_another_zone_has_the_same_figures(spark: SparkSession, root: Path):
     lake, weeks = lakes.at(str(root)), {}
     for zone in ("UTC", "Europe/Berlin", "Asia/Kolkata"):
