@@ -287,6 +287,7 @@ class Spool:
     def _forget(self, number: int) -> None:
         with self._file.writing() as db:
             db.execute("DELETE FROM batches WHERE number <= ?", (number,))
+            self._sets.delivered(db, number)
 
     def last_number(self) -> int:
         """The highest batch number ever given, 0 before the first."""

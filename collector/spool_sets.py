@@ -24,7 +24,8 @@ class KnownSets:
     """Which sets are known, and the number of the batch that last referred to each.
 
     A set that no batch referred to for a month is forgotten, and written again when it comes back.
-    The row of each is kept as well: another lake does not know what waiting batches refer to.
+    The row of each is kept as long as a batch that refers to it waits: another lake does not know
+    it. A later batch brings it along again.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -80,6 +81,12 @@ class KnownSets:
             for key in sorted(keys)
         )
         return [msgspec.msgpack.decode(row[0], type=Row) for row in found if row is not None]
+
+    def delivered(self, db: sqlite3.Connection, number: int) -> None:
+        """Let go of the rows to which only batches up to a number referred: else they pile up."""
+        db.execute(
+            "DELETE FROM members WHERE hash IN (SELECT hash FROM sets WHERE batch <= ?)", (number,)
+        )
 
     def forget(self, db: sqlite3.Connection, kept: Iterable[str]) -> None:
         """None is known any longer on disk, but for those kept; ``forgot`` does it in memory."""

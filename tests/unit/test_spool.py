@@ -277,6 +277,32 @@ def test_sets_are_forgotten_when_nothing_refers_to_them_for_a_month(
         assert spool.known_sets() == {"a"}
 
 
+def test_a_spool_of_which_all_is_delivered_does_not_grow(tmp_path: Path) -> None:
+    """Clients come and go, and the set of the idle ones is another one in each window."""
+    path = tmp_path / "spool.db"
+    with Spool(path, MIB) as spool:
+        for number in range(1, 31):
+            name = str(number)
+            row = (name, "c", [f"client-{number}-{client}" for client in range(2000)])
+            spool.seal(Batch({"members": [row], "runs": [run_of(name)]}), b"")
+            spool.acknowledge(number)
+        assert len(spool.known_sets()) == 30, "what the lake has is not sent again"
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute("SELECT COUNT(*) FROM members").fetchone() == (0,)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert path.stat().st_size < MIB // 2
+
+
+def test_a_row_that_was_let_go_comes_back_with_a_batch_that_refers_to_it(spool: Spool) -> None:
+    spool.bind("lake", "one")
+    spool.seal(Batch({"members": [("a", "c")], "runs": [run_of("a")]}), b"")
+    spool.acknowledge(1)
+    spool.seal(Batch({"runs": [run_of("a")]}, known_sets=[("a", "c")]), b"")
+    spool.bind("lake", "two")
+    (waiting,) = spool.waiting(MIB)
+    assert waiting.batch.rows["members"] == [("a", "c")]
+
+
 def test_agents_whose_spools_differ_in_the_ending_only_do_not_meet(tmp_path: Path) -> None:
     with Spool(tmp_path / "broker.1", MIB) as one, Spool(tmp_path / "broker.2", MIB) as two:
         assert one.agent != two.agent
