@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # Of the commits that another process made before this one began, it looks at so many. What is older
 # the kernel has written: it leaves nothing for longer than half a minute.
 _LOOK_BACK: Final = 100
-_LAKE_DEPTH: Final = 3  # a table's folder, its layer, the lake and what that lies in
+_LAKE_DEPTH: Final = 3  # a table's layer, the lake and what that lies in
 
 
 def folder_of(url: str) -> Path | None:
@@ -46,9 +47,11 @@ def bring_to_disk(table: Path, after: int | None, until: int) -> None:
     files = [file for commit in commits for file in _added(table, commit)]
     folders = {file.parent for file in (*files, *commits)}
     above = {folder for one in folders for folder in one.parents if folder.is_relative_to(table)}
-    lake = {table, *list(table.absolute().parents)[:_LAKE_DEPTH]}
-    for one in (*files, *commits, *folders, *above, *lake):
+    for one in (*files, *commits, *folders, *above, table):
         _bring(one)
+    for one in list(table.absolute().parents)[:_LAKE_DEPTH]:
+        with suppress(PermissionError):  # not ours, so we have not made it
+            _bring(one)
 
 
 def _added(table: Path, commit: Path) -> Iterator[Path]:
