@@ -109,7 +109,7 @@ class SimulatedAgent:
     def __init__(self, number: int, lake: str, options: dict[str, str], folder: Path) -> None:
         self.lake, self._source = lake, f"broker-{number}"
         self._spool = Spool(folder / f"{number}.db", _SPOOL_BYTES)
-        self._delivery = TimedDelivery(lake, options, self._spool)
+        self._delivery = TimedDelivery(lake, lambda: options, self._spool)
         self._sealed = 0
 
     def begin(self) -> None:

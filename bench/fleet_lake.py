@@ -46,7 +46,7 @@ class Lake:
     def make(self, spool: Path) -> None:
         """Make its tables, as the first agent does."""
         with Spool(spool, _SPOOL_BYTES) as first:
-            Delivery(self.url, self._options, first).check()
+            Delivery(self.url, lambda: self._options, first).check()
 
     def versions(self) -> dict[str, int]:
         """The last version of each table."""

@@ -63,7 +63,7 @@ def keep(scrapes: Iterable[Scrape], folder: Path) -> Kept:
     lake = folder / "lake"
     with Spool(folder / "spool" / "spool.db", _SPOOL_BYTES) as spool:
         recorder = _recorder(spool)
-        delivery = Delivery(str(lake), {}, spool)
+        delivery = Delivery(str(lake), dict, spool)
         now_us, before = 0, dict[Series, float | None]()
         for scrape in scrapes:
             for samples in samples_of(scrape):

@@ -28,7 +28,7 @@ def main(lake: str, batches: int) -> None:
 
     process = psutil.Process()
     with tempfile.TemporaryDirectory() as folder, Spool(Path(folder) / "s.db", 64 * _MIB) as spool:
-        delivery = Delivery(lake, {}, spool)
+        delivery = Delivery(lake, dict, spool)
         before = process.memory_info().rss
         delivery.check()
         loaded = process.memory_info().rss

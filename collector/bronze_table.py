@@ -22,7 +22,7 @@ from deltalake.exceptions import TableNotFoundError
 from collector import arrow, bronze_disk
 from collector.bronze_faults import explain, scrubbed
 from collector.bronze_options import secrets
-from collector.errors import LakeError, LakeSchemaError
+from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.known_lake import ACCEPT
 from lakehouse import tables
 from lakehouse.tables import parquet
@@ -56,7 +56,7 @@ class BronzeTable:
     Args:
         lake: Root of the lake: a folder or a URL that delta-rs knows.
         table: Its declaration.
-        options: Storage options of delta-rs.
+        options: Gives the storage options of delta-rs, whenever it is opened.
         monotonic: A steady clock, in seconds.
 
     Attributes:
@@ -69,7 +69,7 @@ class BronzeTable:
         self,
         lake: str,
         table: tables.Table,
-        options: Mapping[str, str],
+        options: Callable[[], Mapping[str, str]],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.table = table
@@ -80,8 +80,8 @@ class BronzeTable:
         self._url = f"{lake}/{table.path}"
         self._folder = bronze_disk.folder_of(self._url)
         self._on_disk: int | None = None
-        self._options, self._monotonic = dict(options), monotonic
-        self._secrets = secrets(options, os.environ)
+        self._options, self._monotonic = options, monotonic
+        self._secrets: list[str] = []
         self._where = f"lake table {scrubbed(self._url, [])}"
         self._delta: DeltaTable | None = None
         self._opened = 0.0
@@ -206,7 +206,12 @@ class BronzeTable:
         return self._open()
 
     def _open(self) -> DeltaTable:
-        return DeltaTable(self._url, storage_options=self._options)
+        return DeltaTable(self._url, storage_options=self._asked())
+
+    def _asked(self) -> dict[str, str]:
+        options = dict(self._options())
+        self._secrets = secrets(options, os.environ)
+        return options
 
     def _make(self) -> None:
         DeltaTable.create(
@@ -217,7 +222,7 @@ class BronzeTable:
             name=f"{self.table.layer}.{self.table.name}",
             description=self.table.comment,
             configuration=self.table.properties,
-            storage_options=self._options,
+            storage_options=self._asked(),
             # With retries the slower of two makes it a second time, as version 1: with another id,
             # and every append that is under way fails (delta-rs 1.6.6).
             commit_properties=CommitProperties(max_commit_retries=0),
@@ -257,7 +262,7 @@ class BronzeTable:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except LakeError:
+        except JmxlakeError:
             raise
         except BaseException as error:
             # It raises OSError and plain Exception, too; and where Rust panics, what is neither.

@@ -40,7 +40,8 @@ class Delivery:
 
     Args:
         lake: Root of the lake: a folder or a URL that delta-rs knows.
-        options: Storage options of delta-rs.
+        options: Gives the storage options of delta-rs, whenever a table is opened: after each
+            failure, and once an hour. So new credentials are taken.
         spool: Where the batches wait.
         restored: Called when the lake knows more of this agent than its spool does: the spool was
             restored from an old copy, or copied, and its numbers are taken. It takes a new id.
@@ -50,14 +51,16 @@ class Delivery:
     def __init__(
         self,
         lake: str,
-        options: Mapping[str, str],
+        options: Callable[[], Mapping[str, str]],
         spool: Spool,
         restored: Callable[[], None] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         root = lake.rstrip("/")
-        bounds = bounded(root, options)
-        self._tables = [BronzeTable(root, table, bounds, monotonic) for table in _ORDER]
+        self._tables = [
+            BronzeTable(root, table, lambda: bounded(root, options()), monotonic)
+            for table in _ORDER
+        ]
         self._spool = spool
         self._restored = restored or spool.renew_agent
         self._checked = False

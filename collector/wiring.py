@@ -41,7 +41,8 @@ def delivery(config: Config, spool: Spool, restored: Callable[[], None] | None =
         spool: Where from.
         restored: Called where the spool turns out to be an old copy.
     """
-    return Delivery(config.lake.path, storage_options(config.lake), spool, restored)
+    storage_options(config.lake)  # what is wrong with the file is said at the start
+    return Delivery(config.lake.path, lambda: storage_options(config.lake), spool, restored)
 
 
 def agent(

@@ -279,7 +279,7 @@ def _record(source: Source, family: Family, lake: Path, file: Path) -> int:
         recorder = Recorder(spool, "broker-1", 300_000_000, {}, "hash", None)
         recorder.record(scrape)
         recorder.flush(scrape.answered_us + 5_000_000)
-        delivery = Delivery(str(lake), {}, spool)
+        delivery = Delivery(str(lake), dict, spool)
         while delivery.deliver_next():
             pass
     return scrape.answer.dropped_series

@@ -51,7 +51,7 @@ class Lake:
         ):  # fmt: skip
             if rows:
                 told = [tuple(row[name] for name in table.column_names) for row in rows]
-                BronzeTable(str(self.root), table, {}).append(told, agent, number)
+                BronzeTable(str(self.root), table, dict).append(told, agent, number)
 
     def event(self, kind: str, at: float, old: str | None = None, new: str | None = None) -> None:
         row = dict.fromkeys(tables.EVENTS.column_names)
@@ -59,7 +59,7 @@ class Lake:
             date=micros(at) // 86_400_000_000, cluster=CLUSTER, source="broker-1", at=micros(at),
             kind=kind, old=old, new=new, agent="agent-1", batch=1,
         )  # fmt: skip
-        BronzeTable(str(self.root), tables.EVENTS, {}).append([tuple(row.values())], "agent-1", 1)
+        BronzeTable(str(self.root), tables.EVENTS, dict).append([tuple(row.values())], "agent-1", 1)
 
     def rolled_up(self, at: dt.datetime = NOW) -> None:
         """Every table of gold as the rollup leaves it, without rows; and where it came."""

@@ -102,7 +102,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
     fresh, compacted = folder / "fresh", folder / "compacted"
     wanted: dict[str, list[Any]] = {table.name: [] for table in tables.BRONZE}
     with Spool(folder / "spool.db", 1 << 30) as spool:
-        deliveries = [Delivery(str(fresh), {}, spool)]
+        deliveries = [Delivery(str(fresh), dict, spool)]
         for number in range(1, 4):
             batch = Batch({table.name: _rows(table, number * 7) for table in tables.BRONZE})
             spool.seal(batch, b"")

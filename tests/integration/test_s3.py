@@ -65,7 +65,7 @@ class Host:
 
     def __init__(self, spool: Spool, lake: str, options: dict[str, str]) -> None:
         self.spool, self.windows = spool, 0
-        self.delivery = Delivery(lake, options, spool)
+        self.delivery = Delivery(lake, lambda: options, spool)
 
     def seal(self, count: int = 1) -> None:
         for _ in range(count):
@@ -332,6 +332,17 @@ def test_what_is_configured_wrong_is_said_and_nothing_is_lost(
         one.windows = 2
         one.drain()
         check_once(server, lake, one, moved=there != lake)
+
+
+def test_credentials_that_were_renewed_are_taken_without_a_restart(
+    server: S3Server, lake: str, options: dict[str, str], tmp_path: Path
+) -> None:
+    given = {**options, **WRONG["secret"][1]}
+    with host(tmp_path, lake, given) as one:
+        check_refused(one, given, "accept")
+        given.update(options)
+        one.drain()
+        check_once(server, lake, one)
 
 
 def test_a_fake_answer_that_the_token_has_expired_is_said_and_nothing_is_lost(

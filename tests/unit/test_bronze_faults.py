@@ -35,7 +35,7 @@ def options(endpoint: str) -> dict[str, str]:
 
 def said_of(lake: str, given: dict[str, str]) -> str:
     with pytest.raises(LakeError) as caught:
-        BronzeTable(lake, tables.RUNS, given).load()
+        BronzeTable(lake, tables.RUNS, lambda: given).load()
     return str(caught.value)
 
 

@@ -93,7 +93,7 @@ def drain(delivery: Delivery) -> None:
 
 def test_batches_arrive_in_order_and_are_forgotten(spool: Spool, lake: Path) -> None:
     sealed(spool, "a", "b", "c")
-    drain(Delivery(str(lake), {}, spool))
+    drain(Delivery(str(lake), dict, spool))
     assert delivered(lake) == ["a", "b", "c"]
     assert spool.waiting(0) == []
     version = deltalake.DeltaTable(f"{lake}/bronze/events").transaction_version(
@@ -109,9 +109,9 @@ def test_a_crash_after_the_commit_and_before_the_acknowledgement_doubles_nothing
         sealed(spool, "a")
         patch.setattr(spool, "acknowledge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            drain(Delivery(str(lake), {}, spool))
+            drain(Delivery(str(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        drain(Delivery(str(lake), {}, spool))
+        drain(Delivery(str(lake), dict, spool))
     assert delivered(lake) == ["a"]
 
 
@@ -127,7 +127,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(
     sealed(spool, "a", "b")
     with monkeypatch.context() as patch:
         patch.setattr(bronze_table, "write_deltalake", lands_and_fails)
-        drain(Delivery(str(lake), {}, spool))
+        drain(Delivery(str(lake), dict, spool))
     assert delivered(lake) == ["a", "b"]
 
 
@@ -138,7 +138,7 @@ def test_a_commit_that_did_not_land_stays_in_the_spool(
         raise OSError("No space left on device")
 
     sealed(spool, "a")
-    delivery = Delivery(str(lake), {}, spool)
+    delivery = Delivery(str(lake), dict, spool)
     with monkeypatch.context() as patch:
         patch.setattr(bronze_table, "write_deltalake", fails)
         with pytest.raises(CommitError, match=r"events: the disk .* is full.*keeps batch 1"):
@@ -153,7 +153,7 @@ def test_a_batch_that_is_dropped_just_before_it_is_written_is_not_told_twice(
     """What it leaves to the next batch is in that one, and not only in what was read before."""
     with Spool(tmp_path / "spool.db", 1) as spool, monkeypatch.context() as patch:
         sealed(spool, "a")
-        delivery, compare = Delivery(str(lake), {}, spool), Delivery._compare
+        delivery, compare = Delivery(str(lake), dict, spool), Delivery._compare
         delivery.check()
 
         def fills_up(*args: Any) -> int:
@@ -176,10 +176,10 @@ def test_of_two_live_copies_of_a_spool_both_land_what_is_their_own(
     """One commits when the other has compared: what bears their number then is another's."""
     with Spool(tmp_path / "one.db", MIB) as one:
         sealed(one, "before")
-        drain(Delivery(str(lake), {}, one))
+        drain(Delivery(str(lake), dict, one))
     shutil.copy(tmp_path / "one.db", tmp_path / "two.db")
     with Spool(tmp_path / "one.db", MIB) as one, Spool(tmp_path / "two.db", MIB) as two:
-        first, second = Delivery(str(lake), {}, one), Delivery(str(lake), {}, two)
+        first, second = Delivery(str(lake), dict, one), Delivery(str(lake), dict, two)
         first.check()
         second.check()
         sealed(one, "first")
@@ -217,7 +217,7 @@ def test_a_commit_of_our_own_that_lands_late_is_our_own(
         write(*args, **kwargs)
 
     sealed(spool, "a")
-    agent, delivery = spool.agent, Delivery(str(lake), {}, spool)
+    agent, delivery = spool.agent, Delivery(str(lake), dict, spool)
     with monkeypatch.context() as patch:
         patch.setattr(bronze_table, "write_deltalake", on_its_way)
         with pytest.raises(CommitError):
@@ -232,11 +232,11 @@ def test_what_others_committed_meanwhile_is_read_at_once(
     spool: Spool, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not commit by commit as it tries to put its own after them."""
-    delivery, write, retries = Delivery(str(lake), {}, spool), Delivery._write, []
+    delivery, write, retries = Delivery(str(lake), dict, spool), Delivery._write, []
     spool.seal(full_batch(1), b"")
     delivery.check()
     with Spool(tmp_path / "other.db", MIB) as other, monkeypatch.context() as patch:
-        theirs = Delivery(str(lake), {}, other)
+        theirs = Delivery(str(lake), dict, other)
 
         def others_are_fast(own: Delivery, bronze: BronzeTable, *rest: Any) -> None:
             write(own, bronze, *rest)
@@ -268,10 +268,10 @@ def test_what_is_acknowledged_is_on_the_disk_of_a_lake_in_a_folder(
         spool.seal(full_batch(1), b"")
         patch.setattr(spool, "acknowledge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            drain(Delivery(url.format(lake), {}, spool))
+            drain(Delivery(url.format(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
         patch.setattr(os, "fsync", noted)
-        delivery = Delivery(url.format(lake), {}, spool)
+        delivery = Delivery(url.format(lake), dict, spool)
         drain(delivery)
         everything = {lake, lake.parent, *lake.rglob("*")}
         assert brought >= everything
@@ -289,7 +289,7 @@ def test_what_the_disk_of_the_lake_does_not_take_stays_in_the_spool(
         raise OSError(errno.EIO, "Input/output error")
 
     sealed(spool, "a")
-    delivery = Delivery(str(lake), {}, spool)
+    delivery = Delivery(str(lake), dict, spool)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", faulty_fsync)
         with pytest.raises(LakeError, match="Input/output error"):
@@ -309,7 +309,7 @@ def test_a_panic_within_delta_rs_is_an_error_of_the_lake(
         Array([1], DataType.int64()).slice(10, 5)
 
     sealed(spool, "a")
-    delivery = Delivery(str(lake), {}, spool)
+    delivery = Delivery(str(lake), dict, spool)
     delivery.check()
     with monkeypatch.context() as patch:
         patch.setattr(arrow, "to_arrow", panics)
@@ -350,10 +350,10 @@ def test_an_end_at_any_step_loses_and_doubles_nothing(
         for number in (1, 2):
             spool.seal(full_batch(number), b"")
         with pytest.raises(KeyboardInterrupt):
-            drain(Delivery(str(lake), {}, spool))
+            drain(Delivery(str(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool:
         spool.seal(full_batch(3), b"")
-        drain(Delivery(str(lake), {}, spool))
+        drain(Delivery(str(lake), dict, spool))
         assert spool.depth() == (0, 0)
     for table in tables.BRONZE:
         assert batches_of(lake, table) == [1, 2, 3], table.name
@@ -364,7 +364,7 @@ def test_a_day_of_outage_is_a_few_commits_and_does_not_keep_new_data_waiting(
 ) -> None:
     for number in range(288):
         spool.seal(full_batch(number), b"")
-    delivery, rounds = Delivery(str(lake), {}, spool), 0
+    delivery, rounds = Delivery(str(lake), dict, spool), 0
     while delivery.deliver_next():
         rounds += 1
         if rounds <= 3:
@@ -379,7 +379,7 @@ def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Pa
     """Of two dates, in the order of what they are of and not of when they came."""
     for number in range(40):
         spool.seal(Batch({"runs": [run(number, topic) for topic in (None, "b", "a")]}), b"")
-    drain(Delivery(str(lake), {}, spool))
+    drain(Delivery(str(lake), dict, spool))
     files = deltalake.DeltaTable(f"{lake}/bronze/runs").file_uris()
     assert len(files) == 2, "a file for each date"
     for file in files:
@@ -393,19 +393,19 @@ def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Pa
 def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted(
     spool: Spool, lake: Path
 ) -> None:
-    delivery = Delivery(str(lake), {}, spool)
+    delivery = Delivery(str(lake), dict, spool)
     spool.seal(full_batch(1), b"")
     drain(delivery)
     shutil.rmtree(lake)
     spool.seal(full_batch(2), b"")
     with pytest.raises(LakeError, match="its log is gone"):
         delivery.deliver_next()
-    for again in (delivery, Delivery(str(lake), {}, spool)):
+    for again in (delivery, Delivery(str(lake), dict, spool)):
         with pytest.raises(LakeError, match=r"members: it is not there.* --accept-lake"):
             again.deliver_next()
         assert not lake.exists()
     known_lake.forget(spool)
-    drain(Delivery(str(lake), {}, spool))
+    drain(Delivery(str(lake), dict, spool))
     for table in tables.BRONZE:
         assert batches_of(lake, table) == [2]
 
@@ -415,10 +415,10 @@ def test_a_lake_whose_file_system_is_away_waits_for_it(tmp_path: Path, lake: Pat
     away = tmp_path / "away"
     with Spool(tmp_path / "spool.db", MIB) as spool:
         spool.seal(full_batch(1), b"")
-        drain(Delivery(str(lake), {}, spool))
+        drain(Delivery(str(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool:
         spool.seal(full_batch(2), b"")
-        delivery = Delivery(str(lake), {}, spool)
+        delivery = Delivery(str(lake), dict, spool)
         for folder in (lake, lake / "bronze/events"):
             folder.rename(away)
             folder.mkdir()
@@ -436,12 +436,12 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
     tmp_path: Path, spool: Spool, lake: Path
 ) -> None:
     now = 0.0
-    delivery = Delivery(str(lake), {}, spool, monotonic=lambda: now)
+    delivery = Delivery(str(lake), dict, spool, monotonic=lambda: now)
     spool.seal(full_batch(1), b"")
     drain(delivery)
     shutil.rmtree(lake)
     with Spool(tmp_path / "other.db", MIB) as other:
-        theirs = Delivery(str(lake), {}, other)
+        theirs = Delivery(str(lake), dict, other)
         for number in range(3):
             other.seal(full_batch(number), b"")
             drain(theirs)
@@ -450,7 +450,7 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
     with pytest.raises(LakeError, match=r"another in its place.* --accept-lake"):
         delivery.deliver_next()
     known_lake.forget(spool)
-    drain(Delivery(str(lake), {}, spool))
+    drain(Delivery(str(lake), dict, spool))
     assert batches_of(lake, tables.RUNS) == [1, 2, 2, 3]
 
 
@@ -460,7 +460,7 @@ def test_agents_that_make_a_lake_at_the_same_time_do_not_disturb_each_other(
     def agent(number: int) -> int:
         with Spool(tmp_path / f"spool-{number}.db", MIB) as spool:
             sealed(spool, str(number))
-            delivery = Delivery(str(lake), {}, spool)
+            delivery = Delivery(str(lake), dict, spool)
             barrier.wait(60)
             made = delivery.check()
             drain(delivery)
@@ -481,12 +481,12 @@ def test_a_spool_restored_from_an_old_copy_gets_a_new_identity(tmp_path: Path, l
     shutil.copy(path, copy)
     with Spool(path, MIB) as spool:
         sealed(spool, "b", "c")
-        drain(Delivery(str(lake), {}, spool))
+        drain(Delivery(str(lake), dict, spool))
 
     with Spool(copy, MIB) as restored:
         agent = restored.agent
         sealed(restored, "d", "e")  # before the lake was asked for the first time
-        drain(Delivery(str(lake), {}, restored))
+        drain(Delivery(str(lake), dict, restored))
         assert restored.agent != agent
     assert delivered(lake) == ["a", "b", "c", "d", "e"]
 
@@ -494,24 +494,24 @@ def test_a_spool_restored_from_an_old_copy_gets_a_new_identity(tmp_path: Path, l
 def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -> None:
     member = ("hash", "c", "partitions", "t", (1, 2), None)
     batch = Batch({"events": [], "members": [member]})
-    drained = Delivery(f"{tmp_path}/one", {}, spool)
+    drained = Delivery(f"{tmp_path}/one", dict, spool)
     spool.seal(batch, b"")
     drain(drained)
     assert spool.known_sets() == {"hash"}
-    Delivery(f"{tmp_path}/one", {}, spool).check()
+    Delivery(f"{tmp_path}/one", dict, spool).check()
     assert spool.known_sets() == {"hash"}
     shutil.rmtree(tmp_path / "one")
     known_lake.forget(spool)
-    Delivery(f"{tmp_path}/one", {}, spool).check()
+    Delivery(f"{tmp_path}/one", dict, spool).check()
     assert spool.known_sets() == set(), "a lake made anew at the same place"
     spool.seal(batch, b"")
-    drain(Delivery(f"{tmp_path}/two", {}, spool))
+    drain(Delivery(f"{tmp_path}/two", dict, spool))
     assert batches_of(tmp_path / "two", tables.MEMBERS) == [2]
 
 
 def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
-    assert Delivery(str(lake), {}, spool).check() == 4
-    assert Delivery(str(lake), {}, spool).check() == 0
+    assert Delivery(str(lake), dict, spool).check() == 4
+    assert Delivery(str(lake), dict, spool).check() == 0
 
 
 def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) -> None:
@@ -519,7 +519,7 @@ def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) 
     deltalake.DeltaTable.create(f"{lake}/bronze/events", schema=arrow.schema(other))
     sealed(spool, "a")
     with pytest.raises(LakeSchemaError, match=r"bronze/events: it has another schema .*\bx\b"):
-        Delivery(str(lake), {}, spool).deliver_next()
+        Delivery(str(lake), dict, spool).deliver_next()
     assert spool.depth()[0] == 1
 
 
@@ -527,7 +527,7 @@ def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) 
 def test_a_protocol_that_agents_cannot_write_is_refused_by_name(
     spool: Spool, lake: Path, feature: str
 ) -> None:
-    Delivery(str(lake), {}, spool).check()
+    Delivery(str(lake), dict, spool).check()
     log = lake / "bronze/runs/_delta_log/00000000000000000000.json"
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     for action in actions:
@@ -538,12 +538,12 @@ def test_a_protocol_that_agents_cannot_write_is_refused_by_name(
     log.write_text("\n".join(map(json.dumps, actions)))
     sealed(spool, "a")
     with pytest.raises(LakeSchemaError, match=rf"bronze/runs: .* features {feature}, which"):
-        Delivery(str(lake), {}, spool).deliver_next()
+        Delivery(str(lake), dict, spool).deliver_next()
     assert spool.depth()[0] == 1
 
 
 def test_a_lake_that_cannot_be_written_is_one_clear_line(spool: Spool, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(LakeError, match=r"check lake\.path") as caught:
-        Delivery(str(tmp_path / "file"), {}, spool).check()
+        Delivery(str(tmp_path / "file"), dict, spool).check()
     assert "\n" not in str(caught.value)

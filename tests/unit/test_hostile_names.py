@@ -199,7 +199,7 @@ def test_names_come_back_from_delta_bit_for_bit_or_are_counted(tmp_path: Path) -
             recorder = Recorder(spool, "broker-1", 300 * S, {}, "hash", None)
             recorder.record(broker.scrape(NOON + second * S))
         recorder.flush(NOON + 25 * S)
-        delivery = Delivery(str(lake), {}, spool)
+        delivery = Delivery(str(lake), dict, spool)
         while delivery.deliver_next():
             pass
     told_clients = {*HELD, OTHER}
