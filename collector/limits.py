@@ -10,7 +10,7 @@ from collector.sections import WAYS
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
-    from collector.sections import Config, Source
+    from collector.sections import Config, Source, Spool
 
 WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
@@ -18,6 +18,8 @@ WINDOW_RULES: Final = (
 )
 
 _SHORTEST_US: Final = 1_000_000
+_SHORTEST_TIMEOUT_US: Final = 100_000
+_SMALLEST_SPOOL: Final = 1 << 20
 _STEP: Final = DEFAULT_WINDOW_SECONDS
 _LAST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(
@@ -37,6 +39,7 @@ def check(config: Config) -> None:
     if not config.lake.path:
         raise SettingError("lake.path", "must not be empty")
     _check_spans(config)
+    _check_spool(config.spool)
     _check_port("health.port", config.health.port, first=0)
     if config.admin is not None:
         _check_addresses(config.admin.bootstrap)
@@ -63,6 +66,16 @@ def _check_spans(config: Config) -> None:
     for key, span in {**spans, "lake.commit_interval": config.lake.commit_interval}.items():
         if span is not None and span.us < _SHORTEST_US:
             raise SettingError(key, "must be at least 1s")
+    sections = {f"source.{way}": getattr(config.source, way) for way in WAYS}
+    for key, section in {**sections, "admin": config.admin}.items():
+        timeout = getattr(section, "timeout", None)
+        if timeout is not None and timeout.us < _SHORTEST_TIMEOUT_US:
+            raise SettingError(f"{key}.timeout", "must be at least 100ms")
+
+
+def _check_spool(spool: Spool) -> None:
+    if spool.max_size.bytes < _SMALLEST_SPOOL:
+        raise SettingError("spool.max_size", "must be at least 1 MiB; a day takes some")
 
 
 def _check_source(source: Source) -> None:

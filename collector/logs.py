@@ -10,12 +10,26 @@ import os
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO, cast
 
 import structlog
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
+
+
+class _StandardError:
+    """Standard error, be it full or gone: what cannot be said must end nobody."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            return sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure(*, as_json: bool) -> None:
@@ -36,7 +50,7 @@ def configure(*, as_json: bool) -> None:
     )
     structlog.configure(
         processors=[*shared, renderer],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from collector import config as configs
@@ -50,17 +49,16 @@ class Reload:
     ) -> None:
         self._path, self._told = path, told
         self._config, self._catalogue, self._scrapers = config, catalogue, scrapers
-        self._wanted = threading.Event()
+        self._asked = self._seen = 0  # no Event: a signal may come while its lock is held
 
     def want(self, *_: object) -> None:
         """Ask for a reload; a signal handler."""
-        self._wanted.set()
+        self._asked += 1
 
     def wanted(self) -> bool:
         """Whether one was asked for since the last call."""
-        wanted = self._wanted.is_set()
-        self._wanted.clear()
-        return wanted
+        before, self._seen = self._seen, self._asked
+        return before != self._seen
 
     def plan(self) -> Plan:
         """The plan for what is configured now.

@@ -35,9 +35,9 @@ def refuse_foreign(path: Path) -> None:
     Raises:
         SpoolError: It never was one, or cannot be read.
     """
-    if any(path.with_name(path.name + beside).exists() for beside in (".count", ".lock")):
-        return
     try:
+        if any(path.with_name(path.name + beside).exists() for beside in (".count", ".lock")):
+            return
         with path.open("rb") as file:
             head = file.read(len(_MAGIC))
     except FileNotFoundError:

@@ -31,4 +31,7 @@ def load(text: str) -> Any:
     Raises:
         yaml.YAMLError: It is not YAML, or a mapping has a key twice.
     """
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+    except (ValueError, RecursionError) as error:  # a date that there is none; a thousand brackets
+        raise yaml.YAMLError(str(error)) from error

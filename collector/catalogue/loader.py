@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)
 _VERSION = re.compile(r"\d+(\.\d+)+")
+_OF_KNOWN_FAMILIES = ("admin", "metadata_log")  # their readers are written for each family
 _HEAD_KEYS = ("via", "cadence_seconds", "roles", "cap", "enabled")
 _FILE_KEYS = ("family", *_HEAD_KEYS, "defaults", "metrics")
 _METRIC_KEYS = tuple(entry.name for entry in fields(Metric) if entry.name != "name")
@@ -42,7 +43,9 @@ def load(extra: Path | None = None) -> Catalogue:
     """
     families = dict(_shipped())
     for path in _files(extra) if extra else ():
-        family = _family(path.name, _parse(path.name, path.read_text("utf-8")), families)
+        family = _family(path.name, _parse(path.name, _text(path)), families)
+        if family.name not in families and family.via in _OF_KNOWN_FAMILIES:
+            raise ConfigError(f"{path.name}: a new family cannot be read via {family.via}: use jmx")
         families[family.name] = family
     _refuse_doubles(families)
     return Catalogue(tuple(families.values()))
@@ -63,6 +66,13 @@ def _files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ConfigError(f"catalogue folder {folder} does not exist: create it or unset it")
     return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: it cannot be read as UTF-8 text: {error}") from None
 
 
 def _parse(file: str, text: str) -> dict[str, Any]:
@@ -110,7 +120,8 @@ def _metric(where: str, name: str, value: object, defaults: dict[str, Any]) -> M
     if not isinstance(value, dict):
         raise ConfigError(f"{where}: expected a mapping with the metric's fields")
     _check_keys(where, value, _METRIC_KEYS)
-    for known in value.get("known_wrong") or ():
+    wrongs = value.get("known_wrong")
+    for known in wrongs if isinstance(wrongs, list) else ():
         if isinstance(known, dict):
             _check_keys(f"{where}: known_wrong", known, _KNOWN_WRONG_KEYS)
     return _convert(where, {**defaults, **value, "name": name}, Metric)

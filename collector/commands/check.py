@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collector.commands.common import CONFIG, JSON, Step, guarded
+from collector.commands.printable import printable
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
 def _spool(config: Config) -> str:
     """Whether a spool can be there, without opening it: the agent's own may be in use."""
     path = config.spool.path
-    folder = next(one for one in path.absolute().parents if one.exists())
-    for place in (path, folder) if path.exists() else (folder,):
+    folder = next(one for one in path.absolute().parents if os.access(one, os.F_OK))
+    for place in (path, folder) if os.access(path, os.F_OK) else (folder,):
         if not os.access(place, os.W_OK):
             raise JmxlakeError(f"spool {path}: {place} is not writable for this user")
     files = folder.glob(f"{path.name}*") if path.exists() else ()
@@ -138,7 +139,9 @@ def _print_step(step: Step, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"check": step.name, "ok": step.ok, "found": step.found}))
     else:
-        click.echo(f"{'ok    ' if step.ok else 'FAILED'}  {step.name}: {step.found}")
+        # What a broker or a store says of itself may be meant for the terminal.
+        line = printable(f"{step.name}: {step.found}")
+        click.echo(f"{'ok    ' if step.ok else 'FAILED'}  {line}")
 
 
 def _print_lines(findings: list[tuple[str, str, Finding]], read: list[Read]) -> None:
@@ -152,7 +155,7 @@ def _print_lines(findings: list[tuple[str, str, Finding]], read: list[Read]) -> 
 
 
 def _print_table(findings: list[tuple[str, str, Finding]], read: list[Read]) -> None:
-    from collector.commands.display import new_table, printable, show, styled
+    from collector.commands.display import new_table, show, styled
 
     table = new_table("Family and metric", "Series", "Why")
     table.columns[1].justify = "right"

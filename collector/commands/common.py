@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import click
 
+from collector.commands.printable import printable
 from collector.errors import JmxlakeError, SettingError
 
 if TYPE_CHECKING:
@@ -68,7 +70,20 @@ def guarded(
         named = located(error, str(path)) if isinstance(error, SettingError) else error
         (say or _say)(named)
         code = 1
+    except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
+        (say or _say)(unforeseen(error))
+        code = 1
     _leave(code)
+
+
+def unforeseen(error: Exception) -> JmxlakeError:
+    """An error that nobody thought of, and where it was raised, for a report of it."""
+    places = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(places[-1].filename).name}:{places[-1].lineno}" if places else "?"
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    return JmxlakeError(
+        f"unexpected {said} ({where}): this is a fault of jmxlake, please report it"
+    )
 
 
 def fail(error: Exception) -> NoReturn:
@@ -78,7 +93,7 @@ def fail(error: Exception) -> NoReturn:
 
 
 def _say(error: Exception) -> None:
-    click.echo(f"jmxlake-agent: {error}", err=True)
+    click.echo(f"jmxlake-agent: {printable(str(error))}", err=True)
 
 
 def _leave(code: int) -> NoReturn:

@@ -12,6 +12,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from collector.commands.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -57,15 +59,6 @@ def show(what: RenderableType) -> None:
         plain.print(what)
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
-
-
-def printable(text: str) -> str:
-    """A name that came from outside, with all that could move a cursor written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
-    )
 
 
 def subject(series: Series) -> str:

@@ -85,7 +85,8 @@ def _print_table(read: list[tuple[Family, Scrape]], most: int | None) -> None:
 
 
 def _summary(scrape: Scrape) -> tuple[Text, ...]:
-    from collector.commands.display import printable, styled
+    from collector.commands.display import styled
+    from collector.commands.printable import printable
 
     took = f"{_seconds(scrape):.3f} s"
     if scrape.answer is None:

@@ -11,7 +11,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from collector.commands.display import Middle, amount, printable, ranges, span, styled, subject
+from collector.commands.display import Middle, amount, ranges, span, styled, subject
+from collector.commands.printable import printable
 from collector.symptoms import FENCED, LAGGING, LEADERLESS, THROTTLED, UNDER_MIN_ISR
 
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ from collector.sources.serial_filter import SERIAL_FILTER
 from collector.sources.timeouts import rmi_options
 
 _CLIENT_JARS: Final = ("kafka-clients", "slf4j-api")
+# What OAUTHBEARER of a Kafka client needs besides, where the folder has it.
+_OAUTH_JARS: Final = ("jackson-core", "jackson-databind", "jackson-annotations", "jose4j")
 _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
 # Two threads that meet a class for the first time at one instant may crash JPype (its issue 756):
 # those that answers are made of are met before there are threads.
@@ -141,15 +143,20 @@ def _feature_version(home: Path) -> int:
 
 def _jars(libs: Path | None, metadata_libs: Path | None) -> list[Path]:
     """What must be on the class path; one Kafka for all, since classes of two do not fit."""
+    oauth = [jar for stem in _OAUTH_JARS for jar in _versions(libs, stem)[-1:]] if libs else []
     if metadata_libs is not None:
-        return _found("metadata_log.libs", metadata_libs, *_CLIENT_JARS, *_METADATA_JARS)
-    return _found("admin.libs", libs, *_CLIENT_JARS) if libs is not None else []
+        return _found("metadata_log.libs", metadata_libs, *_CLIENT_JARS, *_METADATA_JARS) + oauth
+    return _found("admin.libs", libs, *_CLIENT_JARS) + oauth if libs is not None else []
+
+
+def _versions(libs: Path, stem: str) -> list[Path]:
+    return sorted(libs.glob(f"{stem}-[0-9]*.jar"))
 
 
 def _found(key: str, libs: Path, *stems: str) -> list[Path]:
     jars = []
     for stem in stems:
-        found = sorted(libs.glob(f"{stem}-[0-9]*.jar"))
+        found = _versions(libs, stem)
         if not found:
             raise SettingError(
                 key, f"no {stem}-*.jar in {libs}: name the libs folder of the broker"

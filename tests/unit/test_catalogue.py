@@ -194,6 +194,8 @@ def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> 
         ("own.threads", "kafka.log.size", "metric kafka.log.size stands in family"),
         ("family: own", "family: [own]", "own.yaml: the key 'family' must name the family"),
         ("metrics:", "metrics: {", "own.yaml: not valid YAML"),
+        ("cadence_seconds: 30", "cadence_seconds: 2026-13-45", "own.yaml: not valid YAML: month"),
+        ("unit:", "known_wrong: 5\n    unit:", "own.threads: Expected `array`, got `int`"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(folder: Path, before: str, after: str, told: str) -> None:
@@ -203,6 +205,22 @@ def test_a_wrong_file_is_refused_by_name(folder: Path, before: str, after: str, 
         catalogue.load(folder)
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_text_is_refused_by_name(folder: Path) -> None:
+    (folder / "own.yaml").write_bytes(OWN.encode() + "# für mich\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"own\.yaml: it cannot be read as UTF-8 text"):
+        catalogue.load(folder)
+
+
+@pytest.mark.parametrize("via", ["admin", "metadata_log"])
+def test_a_new_family_is_not_read_where_each_has_code_of_its_own(folder: Path, via: str) -> None:
+    (folder / "own.yaml").write_text(
+        f"family: own\nvia: {via}\nroles: [broker]\nmetrics:\n  own.topics:"
+        " {call: describeTopics, unit: '1', description: mine}\n"
+    )
+    with pytest.raises(ConfigError, match=f"a new family cannot be read via {via}"):
+        catalogue.load(folder)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -289,6 +289,12 @@ def test_a_key_may_override_what_was_merged_in() -> None:
         (lambda c: c.update(admin={"bootstrap": "a:1,b", "libs": "/libs"}),
          "admin.bootstrap: expected HOST:PORT, or several with commas between, got 'b' "
          "(an IPv6 address stands in brackets: [::1]:9092)"),
+        (lambda c: c["source"]["jmx"].update(timeout="0s"),
+         "source.jmx.timeout: must be at least 100ms"),
+        (lambda c: c.update(admin={"bootstrap": "a:1", "libs": "/libs", "timeout": "99ms"}),
+         "admin.timeout: must be at least 100ms"),
+        (lambda c: c.update(spool={"path": "/s", "max_size": "0B"}),
+         "spool.max_size: must be at least 1 MiB; a day takes some"),
         (lambda c: c.update(catalogue=1), "catalogue: expected a path, got 1"),
         (lambda c: c.pop("lake"), "top level: Object missing required field `lake`"),
         (lambda c: c["lake"].update(commit_interval="soon"),
@@ -314,6 +320,9 @@ def test_a_file_that_cannot_be_read_or_parsed_is_one_line(tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="not YAML") as caught:
         config.load(broken)
     assert "\n" not in str(caught.value)
+    broken.write_text("a: 2026-13-45")  # a date to YAML, of which Python says ValueError
+    with pytest.raises(ConfigError, match="not YAML"):
+        config.load(broken)
 
 
 def test_storage_options_never_show_in_an_error(tmp_path: Path) -> None:
@@ -333,6 +342,14 @@ def test_a_folder_without_the_broker_s_jars_is_told_by_its_key(key: str, tmp_pat
     folders = (tmp_path, None) if key == "admin.libs" else (None, tmp_path)
     with pytest.raises(SettingError, match=rf"^{key}: no kafka-clients-\*.jar in {tmp_path}: name"):
         jvm._jars(*folders)
+
+
+def test_of_the_broker_s_jars_oauth_gets_what_is_there(tmp_path: Path) -> None:
+    for name in ("kafka-clients-4.3.1", "slf4j-api-1.7.36", "jackson-core-2.21.2", "jose4j-0.9.6"):
+        (tmp_path / f"{name}.jar").touch()
+    (tmp_path / "jackson-dataformat-csv-2.21.2.jar").touch()
+    stems = [jar.name.rpartition("-")[0] for jar in jvm._jars(tmp_path, None)]
+    assert stems == ["kafka-clients", "slf4j-api", "jackson-core", "jose4j"]
 
 
 @pytest.mark.parametrize(

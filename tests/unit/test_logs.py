@@ -45,6 +45,23 @@ def test_every_line_is_json_with_event_level_and_time() -> None:
     assert lines[2]["thread"] == "worker"
 
 
+def test_who_speaks_to_a_full_disk_goes_on() -> None:
+    code = """
+import logging, structlog
+from collector.logs import configure
+configure(as_json=False)
+for number in range(3):
+    structlog.get_logger().warning("failed", what="spool")
+print("goes on")
+"""
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        ran = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+    assert ran.stdout == "goes on\n"
+
+
 def test_for_people_it_is_a_line_each_too() -> None:
     lines = said(as_json=False)
     assert len(lines) == 3

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from collector.catalogue import load
-from collector.commands.display import amount, printable, ranges, setting, span
+from collector.commands.display import amount, ranges, setting, span
+from collector.commands.printable import printable
 from collector.commands.top_view import view
 from collector.plan import Task
 from collector.samples import Answer, Identity, Reading, Scrape, Series

@@ -1,0 +1,49 @@
+"""A reload that is asked for while one is looked for: neither lost nor waited for."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any, cast
+
+from collector.reload import Reload
+
+
+def reload() -> Reload:
+    return Reload(Path("agent.yaml"), cast("Any", None), cast("Any", None), {})
+
+
+def test_each_look_tells_whether_one_was_asked_for_since_the_last() -> None:
+    one = reload()
+    assert not one.wanted()
+    one.want()
+    one.want()
+    assert one.wanted()
+    assert not one.wanted()
+
+
+def test_a_signal_in_the_middle_of_a_look_blocks_nobody() -> None:
+    one, found = reload(), 0
+    before = signal.signal(signal.SIGHUP, one.want)
+    main = threading.main_thread().ident
+    assert main is not None
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            signal.pthread_kill(main, signal.SIGHUP)
+            time.sleep(0.0005)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        ends = time.monotonic() + 0.5
+        while time.monotonic() < ends:
+            found += one.wanted()
+    finally:
+        stop.set()
+        asking.join()
+        signal.signal(signal.SIGHUP, before)
+    assert found > 10
