@@ -21,7 +21,7 @@ _FOUND: Final = 4
 _LATE_MINUTES: Final = LATE // dt.timedelta(minutes=1)
 
 
-@click.command()
+@click.command(short_help="Say what is wrong with a lake, and what to do.")
 @LAKE
 @click.option("--json", "as_json", is_flag=True, help="Tell what was found as JSON.")
 @click.option(

@@ -24,7 +24,7 @@ _USUAL_GRAIN: Final = "5m"  # as often as Prometheus looks back for a sample
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 
-@click.command()
+@click.command(short_help="A table of gold as Parquet, CSV or OpenMetrics.")
 @LAKE
 @click.argument("table", type=click.Choice(sorted(_TABLES)))
 @click.option(

@@ -57,7 +57,7 @@ def _version(text: str) -> tuple[str, int]:
     return name, int(version)
 
 
-@click.command()
+@click.command(short_help="Keep bronze small and quick.")
 @click.argument("lake", metavar="LAKE")
 @click.option("--once", is_flag=True, help="One round, then end (the default).")
 @click.option("--every", type=_length, metavar="LENGTH", help="Go on: a round every so often.")
@@ -107,7 +107,7 @@ def maintain(  # noqa: PLR0913 - a click command
         ) from error
 
 
-@click.command()
+@click.command(short_help="Print the systemd unit of the maintenance.")
 def unit() -> None:
     """Print the unit for systemd that runs the maintenance as a service."""
     import sysconfig
