@@ -22,7 +22,7 @@ from lakehouse.commands.rollup import rollup, verify
 from lakehouse.commands.send import send
 from lakehouse.commands.sla import sla
 from lakehouse.commands.summary import summary
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 
 class _OneLine(click.Group):
@@ -34,7 +34,7 @@ class _OneLine(click.Group):
         except LakehouseError as error:
             _fail(str(error))
         except ModuleNotFoundError as error:
-            _fail(f"{error.name} is missing: install jmxlake[lakehouse]")
+            _fail(f"{error.name} is missing: install {extra('lakehouse')}")
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:

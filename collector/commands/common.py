@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import click
 
-from collector.errors import JmxlakeError, SettingError
+from collector.errors import JmxlakeError, SettingError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class OneLine(click.Group):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            fail(JmxlakeError(f"{error.name} is missing: install jmxlake[agent]"))
+            fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
 
 
 def guarded(

@@ -12,7 +12,7 @@ import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.doctor.sources import LATE
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,9 +58,7 @@ def doctor(
         )
         told = json.dumps(display.as_json(found), indent=1) if as_json else display.shown(found)
     except ModuleNotFoundError as error:
-        raise LakehouseError(
-            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
-        ) from error
+        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
     click.echo(told, nl=as_json)
     if not found.good:
         sys.exit(_FOUND)

@@ -11,7 +11,7 @@ import click
 
 from lakehouse import tables
 from lakehouse.commands.common import LAKE, OPTIONS_FILE, tell
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,9 +65,7 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         chosen = Selection(wanted, _period(start, end), length, tuple(metrics))
         count, noun = _write(form, place.at(lake, options_file, gold), chosen, out)
     except ModuleNotFoundError as error:
-        raise LakehouseError(
-            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
-        ) from error
+        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
     if out is not None:
         tell(f"{count:,} {noun} in {out}")
 

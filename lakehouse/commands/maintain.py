@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, OPTIONS_FILE
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,9 +102,7 @@ def maintain(  # noqa: PLR0913 - a click command
             _Wanted(every, days, gold, read_until, dict(accept), dry_run, as_json),
         )
     except ModuleNotFoundError as error:
-        raise LakehouseError(
-            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
-        ) from error
+        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
 
 
 @click.command(short_help="Print the systemd unit of the maintenance.")
