@@ -30,7 +30,8 @@ _LATE_MINUTES: Final = LATE // dt.timedelta(minutes=1)
 )  # fmt: skip
 @click.option(
     "--late", type=click.IntRange(1), metavar="MINUTES", default=_LATE_MINUTES, show_default=True,
-    help="An agent that told nothing for so long is silent; more than its commit interval.",
+    help="An agent that told nothing for so long is silent. Give more than 12 minutes, or 22 with "
+    "commit_interval: 15m.",
 )  # fmt: skip
 @OPTIONS_FILE
 @GOLD_OR_NONE

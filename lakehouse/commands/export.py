@@ -37,7 +37,10 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
     "--grain", metavar="LENGTH",
     help="Rows of one grain, such as 5m, 1h, 1d or 1w; by default all, of openmetrics 5m.",
 )  # fmt: skip
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Rows of this metric.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME",
+    help="Rows of this metric; may be given several times.",
+)  # fmt: skip
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path),
     help="Write it here, whole or not at all; by default to standard output.",
