@@ -22,7 +22,7 @@ from lakehouse.commands.rollup import rollup, verify
 from lakehouse.commands.send import send
 from lakehouse.commands.sla import sla
 from lakehouse.commands.summary import summary
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 
 class _OneLine(click.Group):
@@ -34,13 +34,13 @@ class _OneLine(click.Group):
         except LakehouseError as error:
             _fail(str(error))
         except ModuleNotFoundError as error:
-            _fail(f"{error.name} is missing: install jmxlake[lakehouse]")
+            _fail(f"{error.name} is missing: install {extra('lakehouse')}")
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:
             if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
                 raise
-            _fail(f"Spark failed: {_first_line(error)}")
+            _fail(f"Spark failed: {_first_line(error)}{_hint(error)}")
 
 
 @click.group(cls=_OneLine, context_settings={"help_option_names": ["-h", "--help"]})
@@ -61,6 +61,12 @@ def _first_line(error: BaseException) -> str:
     # py4j says first that something happened, and then what.
     told = [line for line in lines if not line.startswith("An error occurred while calling")]
     return next(iter(told or lines), repr(error))
+
+
+def _hint(error: BaseException) -> str:
+    if "S3AFileSystem not found" not in str(error):
+        return ""
+    return "; for a bucket a local Spark needs the jars of S3A: docs/engines.md, S3"
 
 
 def _fail(message: str) -> NoReturn:

@@ -26,6 +26,11 @@ LakehouseError
 from __future__ import annotations
 
 
+def extra(name: str) -> str:
+    """What to install where a package of an extra is missing: jmxlake is on no package index."""
+    return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
+
+
 class LakehouseError(Exception):
     """Base of all errors; its text is one line: what, where and what to do."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.errors import EngineError
+from lakehouse.errors import EngineError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,8 +174,8 @@ def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
 
 def _what_is_missing(error: ImportError) -> str:
     if error.name is None:  # pyspark's own words for what Spark Connect needs
-        return f"{str(error).strip().splitlines()[0]} Install jmxlake[connect]"
-    return f"{error.name.split('.')[0]} is missing: install jmxlake[lakehouse]"
+        return f"{str(error).strip().splitlines()[0]} Install {extra('connect')}"
+    return f"{error.name.split('.')[0]} is missing: install {extra('lakehouse')}"
 
 
 def _quiet() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import click
 
 from collector.commands.printable import printable
-from collector.errors import JmxlakeError, SettingError
+from collector.errors import JmxlakeError, SettingError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class OneLine(click.Group):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            fail(JmxlakeError(f"{error.name} is missing: install jmxlake[agent]"))
+            fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
 
 
 def guarded(

@@ -9,7 +9,7 @@ import click
 
 @click.command(short_help="Print the reference configuration, with every key.")
 def config() -> None:
-    """Print the reference configuration: every key with its default, to be mended."""
+    """Print the reference configuration, every key with its default, for you to edit."""
     click.echo(_shipped("agent.yaml"), nl=False)
 
 

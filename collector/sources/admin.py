@@ -174,7 +174,7 @@ class AdminSource:
         if self._expected_cluster not in (None, cluster):
             raise IdentityError(
                 f"{self._where}: cluster {cluster} answers, not {self._expected_cluster}:"
-                " mend the address or the cluster id in the configuration"
+                " correct the address or the cluster id in the configuration"
             )
         return cluster
 

@@ -46,7 +46,7 @@ def run(command: Sequence[str], where: str, seconds: float) -> Ended:
         )
     except OSError as error:
         raise SourceError(
-            f"{where}: {command[0]} does not start: {error.strerror}; set JAVA_HOME to a JDK 17"
+            f"{where}: {command[0]} does not start: {error.strerror}; set JAVA_HOME to Java 17"
             " or later"
         ) from None
     with process:

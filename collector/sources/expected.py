@@ -54,6 +54,6 @@ class Expected:
                 raise IdentityError(f"{where}: its {what} is {found!a:.80}: that is no name")
             if wanted is not None and wanted != found:
                 raise IdentityError(
-                    f"{where}: {what} {found:.80} answers, not {wanted}: mend the address"
+                    f"{where}: {what} {found:.80} answers, not {wanted}: correct the address"
                     f" or the {what} id in the configuration"
                 )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.errors import ConfigError, SourceError
+from collector.errors import ConfigError, SourceError, extra
 from collector.secret import Secret
 from collector.sources.bounded_process import run
 from collector.sources.bulk_source import STARTED, BulkSource
@@ -34,7 +34,7 @@ try:
     from jmxquery import JAR_PATH
 except ModuleNotFoundError:
     raise ConfigError(
-        "source.jmxquery: the package jmxquery is missing: install jmxlake[jmxquery]"
+        f"source.jmxquery: the package jmxquery is missing: install {extra('jmxquery')}"
     ) from None
 
 if TYPE_CHECKING:

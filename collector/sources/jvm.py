@@ -73,7 +73,7 @@ def start(
         )
     except (OSError, RuntimeError, jpype.JVMNotSupportedException) as error:
         raise ConfigError(
-            f"Java at {home} does not start: {error}; set JAVA_HOME to a JDK 17 or later"
+            f"Java at {home} does not start: {error}; set JAVA_HOME to Java 17 or later"
         ) from None
     for name in _RETURNED:
         java(name)
@@ -92,7 +92,7 @@ def java_home() -> Path:
         return Path(stated)
     found = shutil.which("java")
     if found is None:
-        raise ConfigError("no Java found: install a JDK 17 or later, or set JAVA_HOME")
+        raise ConfigError("no Java found: install Java 17 or later, or set JAVA_HOME")
     return Path(found).resolve().parent.parent
 
 
@@ -106,7 +106,7 @@ def _library(home: Path) -> Path:
     for name in _LIBRARIES:
         if (home / name).is_file():
             return home / name
-    raise ConfigError(f"no JVM below {home}: set JAVA_HOME to a JDK 17 or later")
+    raise ConfigError(f"no JVM below {home}: set JAVA_HOME to Java 17 or later")
 
 
 def _options(home: Path, timeout_seconds: float) -> list[str]:

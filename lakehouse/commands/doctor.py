@@ -12,7 +12,7 @@ import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.doctor.sources import LATE
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ _FOUND: Final = 4
 _LATE_MINUTES: Final = LATE // dt.timedelta(minutes=1)
 
 
-@click.command()
+@click.command(short_help="Say what is wrong with a lake, and what to do.")
 @LAKE
 @click.option("--json", "as_json", is_flag=True, help="Tell what was found as JSON.")
 @click.option(
@@ -30,7 +30,8 @@ _LATE_MINUTES: Final = LATE // dt.timedelta(minutes=1)
 )  # fmt: skip
 @click.option(
     "--late", type=click.IntRange(1), metavar="MINUTES", default=_LATE_MINUTES, show_default=True,
-    help="An agent that told nothing for so long is silent; more than its commit interval.",
+    help="An agent that told nothing for so long is silent. Give more than 12 minutes, or 22 with "
+    "commit_interval: 15m.",
 )  # fmt: skip
 @OPTIONS_FILE
 @GOLD_OR_NONE
@@ -58,9 +59,7 @@ def doctor(
         )
         told = json.dumps(display.as_json(found), indent=1) if as_json else display.shown(found)
     except ModuleNotFoundError as error:
-        raise LakehouseError(
-            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
-        ) from error
+        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
     click.echo(told, nl=as_json)
     if not found.good:
         sys.exit(_FOUND)

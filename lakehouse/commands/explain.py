@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@click.command()
+@click.command(short_help="One topic's, client's or broker's week as a story.")
 @LAKE
 @click.argument("subject")
 @GOLD

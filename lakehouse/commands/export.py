@@ -11,7 +11,7 @@ import click
 
 from lakehouse import tables
 from lakehouse.commands.common import LAKE, OPTIONS_FILE, tell
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _USUAL_GRAIN: Final = "5m"  # as often as Prometheus looks back for a sample
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 
-@click.command()
+@click.command(short_help="A table of gold as Parquet, CSV or OpenMetrics.")
 @LAKE
 @click.argument("table", type=click.Choice(sorted(_TABLES)))
 @click.option(
@@ -37,7 +37,10 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
     "--grain", metavar="LENGTH",
     help="Rows of one grain, such as 5m, 1h, 1d or 1w; by default all, of openmetrics 5m.",
 )  # fmt: skip
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Rows of this metric.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME",
+    help="Rows of this metric; may be given several times.",
+)  # fmt: skip
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path),
     help="Write it here, whole or not at all; by default to standard output.",
@@ -65,9 +68,7 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         chosen = Selection(wanted, _period(start, end), length, tuple(metrics))
         count, noun = _write(form, place.at(lake, options_file, gold), chosen, out)
     except ModuleNotFoundError as error:
-        raise LakehouseError(
-            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
-        ) from error
+        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
     if out is not None:
         tell(f"{count:,} {noun} in {out}")
 

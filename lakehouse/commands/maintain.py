@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, OPTIONS_FILE
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def _version(text: str) -> tuple[str, int]:
     return name, int(version)
 
 
-@click.command()
+@click.command(short_help="Keep bronze small and quick.")
 @click.argument("lake", metavar="LAKE")
 @click.option("--once", is_flag=True, help="One round, then end (the default).")
 @click.option("--every", type=_length, metavar="LENGTH", help="Go on: a round every so often.")
@@ -102,12 +102,10 @@ def maintain(  # noqa: PLR0913 - a click command
             _Wanted(every, days, gold, read_until, dict(accept), dry_run, as_json),
         )
     except ModuleNotFoundError as error:
-        raise LakehouseError(
-            f"{error.name} is missing: install jmxlake[maintain] or jmxlake[lakehouse]"
-        ) from error
+        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
 
 
-@click.command()
+@click.command(short_help="Print the systemd unit of the maintenance.")
 def unit() -> None:
     """Print the unit for systemd that runs the maintenance as a service."""
     import sysconfig

@@ -26,7 +26,7 @@ def objectives() -> None:
     """Objectives in OpenSLO v1: check files, list what they promise."""
 
 
-@objectives.command()
+@objectives.command(short_help="Say what of OpenSLO v1 files jmxlake can do, and what not.")
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]...")
 @AS_JSON
 def check(places: Sequence[Path], *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import click
 from lakehouse.commands.common import LAKE
 
 
-@click.command()
+@click.command(short_help="Give the agents' tables names in a catalog.")
 @LAKE
 @click.option(
     "--bronze", metavar="CATALOG.SCHEMA", required=True,

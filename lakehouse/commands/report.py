@@ -26,7 +26,7 @@ def _file(name: str, text: str) -> Callable[[_F], _F]:
     return click.option(f"--{name}", f"{name}_file", type=kind, help=text)
 
 
-@click.command()
+@click.command(short_help="A week as table, page, PDF, JSON or CSV.")
 @click.argument("place", metavar="LAKE|REPORT.json")
 @GOLD
 @OBJECTIVES

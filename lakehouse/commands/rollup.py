@@ -31,7 +31,7 @@ def _date(text: str) -> dt.date:
         raise click.BadParameter(f"{text!r} is no date such as 2026-11-16") from error
 
 
-@click.command()
+@click.command(short_help="Bring gold up to date with what agents delivered.")
 @LAKE
 @GOLD
 @OBJECTIVES
@@ -90,7 +90,7 @@ def rollup(  # noqa: PLR0913 - a click command
         click.echo(f"{outcome.left} hours stay as they are: bronze does not hold them wholly")
 
 
-@click.command()
+@click.command(short_help="Recompute some hours and compare gold to the bit.")
 @LAKE
 @GOLD
 @OBJECTIVES

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakehouse.send.settings import Mail, Settings
 
 
-@click.command()
+@click.command(short_help="Mail a report, or post it to a chat.")
 @click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.option(
     "--settings", "settings_file", required=True, type=click.Path(dir_okay=False, path_type=Path),

@@ -26,7 +26,7 @@ LABELS: Final = click.option(
 )  # fmt: skip
 
 
-@click.command()
+@click.command(short_help="State in gold/sla whether objectives were met.")
 @LAKE
 @GOLD
 @OBJECTIVES

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@click.command()
+@click.command(short_help="Several clusters on one page.")
 @click.argument(
     "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )

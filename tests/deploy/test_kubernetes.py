@@ -100,7 +100,9 @@ def test_the_agent_takes_its_configuration(
     assert told.source.jmx.password_env in environ
     mounts = [Path(one["mountPath"]) for one in container["volumeMounts"]]
     assert told.spool.path.parent in mounts
-    if told.admin is not None:
+    assert told.admin is not None
+    assert told.admin.libs == Path("/opt/kafka/libs"), "where the image has them"
+    if overlay == "strimzi":
         assert told.admin.properties_file is not None
         assert told.admin.properties_file.parent in mounts
     ports = {one["name"]: one["containerPort"] for one in container["ports"]}

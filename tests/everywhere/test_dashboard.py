@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse.notebooks.bound import bound
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
@@ -111,6 +112,46 @@ def test_figures_are_those_of_the_report(gold: SparkSession, report: dict[str, A
     verdicts = report["verdicts"]
     assert counted == {name: sum(one[name] for one in verdicts) for name in counted}
     assert sum(counted.values()) > 0
+
+
+@pytest.fixture
+def stated_daily(gold: SparkSession, published: dict[str, str]) -> Iterator[int]:
+    """A rolling objective stated each day, and a span that somebody asked for; its subjects."""
+    table = gold.read.table(f"{published['schema']}.sla")
+    one = table.where("objective = 'min-isr'")
+    days = [
+        one.withColumns(
+            {
+                "objective": F.lit("rolling"),
+                "grain": F.lit("28d"),
+                "window": F.expr(f"window_end - INTERVAL {28 + 6 - day} DAYS"),
+                "window_end": F.expr(f"window_end - INTERVAL {6 - day} DAYS"),
+                "verdict": F.lit("uncertain" if day == 6 else "missed"),
+            }
+        )
+        for day in range(7)
+    ]
+    again = days[-1].withColumns({"statement": F.lit(2), "verdict": F.lit("met")})
+    asked_for = one.withColumns({"grain": F.lit("span"), "verdict": F.lit("missed")})
+    for each in (*days, again, asked_for):
+        table = table.unionByName(each)
+    table.createOrReplaceTempView("sla")
+    yield one.count()
+    gold.catalog.dropTempView("sla")
+
+
+def test_each_subject_of_an_objective_counts_once_with_its_last_statement(
+    gold: SparkSession, stated_daily: int, report: dict[str, Any]
+) -> None:
+    (counted,) = rows(gold, "verdicts")
+    told = {name: sum(one[name] for one in report["verdicts"]) for name in counted}
+    assert counted == told | {"met": told["met"] + stated_daily}
+    weekly, rolling = (
+        next(one for one in rows(gold, "objectives") if one["objective"] == name)
+        for name in ("min-isr", "rolling")
+    )
+    assert (rolling["met"], rolling["missed"]) == (stated_daily, 0)
+    assert rolling["unknown_hours"] == weekly["unknown_hours"]
 
 
 @pytest.mark.parametrize(

@@ -64,3 +64,10 @@ def test_what_cannot_be_done_is_one_line_and_1(empty: Path, tmp_path: Path) -> N
     wrong = CliRunner().invoke(main, ["rollup", str(empty), "--since", "yesterday"])
     assert wrong.exit_code == 2
     assert "is no date such as 2026-11-16" in wrong.stderr
+
+
+@pytest.mark.usefixtures("spark")  # it has Delta's jars alone
+def test_a_bucket_without_the_jars_of_s3a_says_where_they_are_told_of() -> None:
+    run = CliRunner().invoke(main, ["verify", "s3a://observability/kafka"])
+    assert run.exit_code == 1
+    assert run.stderr.splitlines()[-1].endswith("the jars of S3A: docs/engines.md, S3")

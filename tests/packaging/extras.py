@@ -80,7 +80,7 @@ def test_the_agent_works(environment: Make, tmp_path: Path) -> None:
     count, (left_out,) = imported(made, "collector")
     assert count > 100
     assert left_out.startswith("collector.sources.jmxquery ConfigError")
-    assert left_out.endswith("install jmxlake[jmxquery]"), "for that is an extra of its own"
+    assert "install jmxlake[jmxquery]" in left_out, "for that is an extra of its own"
     beans = made.run("jmxlake-agent", "beans", "--json")
     assert beans.returncode == 0, beans.stderr
     assert len(beans.stdout.splitlines()) > 50

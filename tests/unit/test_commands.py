@@ -18,6 +18,8 @@ from collector.commands import display
 from collector.commands.beans import _stacked
 from collector.exposition import AgentCollector, registry
 from collector.vitals import Vitals
+from lakehouse.cli import main as lakehouse_main
+from lakehouse.commands.objectives import objectives
 
 DOCS = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
 COMMANDS = sorted(main.commands)
@@ -31,6 +33,14 @@ def test_every_command_and_option_has_help_and_stands_in_the_docs(name: str) -> 
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, f"{name} {parameter.name}"
+
+
+@pytest.mark.parametrize("program", [main, lakehouse_main, objectives], ids=lambda one: one.name)
+def test_the_list_of_commands_cuts_none_off_on_a_narrow_terminal(program: click.Group) -> None:
+    told = CliRunner().invoke(program, ["--help"], terminal_width=80).output
+    listed = told[told.index("Commands:") :].splitlines()
+    assert len(listed) > len(program.commands)
+    assert [line for line in listed if line.endswith("...")] == []
 
 
 def test_every_metric_of_health_stands_in_the_docs() -> None:
