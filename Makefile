@@ -29,14 +29,17 @@ demo: setup ## A real Kafka cluster with faults, scraped, rolled up and told in 
 .PHONY: setup
 setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars of Kafka and Delta, an S3 server
 
+# Each process imports everything first, so that many do not pay; a file's tests share what they set up.
+UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile
+
 .PHONY: test
 test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
-	@$(BIN)/pytest tests/unit
+	@$(UNIT)
 	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: test-fast
-test-fast: $(VENV)/.installed java ## Unit tests only, a minute or two
-	@$(BIN)/pytest tests/unit
+test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
+	@$(UNIT)
 
 .PHONY: test-nightly
 test-nightly: test-connect test-cluster test-s3-spark test-truth ## What is too long for every change: the four below
