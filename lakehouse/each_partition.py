@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables
+from lakehouse import grains, partition_count, tables
 from lakehouse import lake as lakes
 from lakehouse.asked import SUBJECT, Named
 from lakehouse.lake import Lake
 from lakehouse.left_out import rest
 from lakehouse.maintenance import Maintenance
-from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import Period
 from lakehouse.session import compiled
 from lakehouse.statement import Statement
@@ -34,7 +33,7 @@ from lakehouse.weighted import partitions
 if TYPE_CHECKING:
     import datetime as dt
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from lakehouse.tables import Table
 
@@ -171,26 +170,16 @@ class _Asked:
         """How long topics were wholly seen, by how many partitions they had then."""
         sli = self._rows(tables.SLI, self._finest, SUBJECT)
         sli = sli.where(F.col("objective").isin(*{one.objective.name for one in self.own}))
-        # Rows that an older version rolled up do not say it: there no bad time counts as seen.
-        told = F.coalesce("seen_us", "good_us") if "seen_us" in sli.columns else F.col("good_us")
-        times = sli.select("cluster", "objective", "topic", "window", told.alias("us"))
-        # Whoever is told to have no leader is in the second, and not in the first.
-        metrics = (UNDER_MIN_ISR, UNAVAILABLE, *self._metrics)
-        rows = self._rows(tables.TOPICS, self._finest).where(F.col("metric").isin(*metrics))
-        counted = rows.groupBy("cluster", "topic", "window").agg(F.max("series").alias("count"))
-        joined = times.join(counted, ["cluster", "topic", "window"], "left").where("us > 0")
-        return joined.groupBy(
-            "cluster", "objective", "topic", F.coalesce("count", F.lit(0)).alias("count")
-        ).agg(F.sum("us").alias("us"))
+        rows = self._rows(tables.TOPICS, self._finest)
+        return partition_count.by_count(sli, rows, self._metrics)
 
     def spilled(self) -> DataFrame:
         """Of what was bad in the window after the period, what may lie before it, at most."""
-        most = F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
         rows = self._of_them(tables.PARTITIONS, self._finest)
         rows = rows.where(
             (F.col("window") == F.lit(self.period.end)) & F.col("metric").isin(*self._metrics)
         )
-        return rows.select(*_OF_PARTITION, most.alias("us")).where("us > 0")
+        return rows.select(*_OF_PARTITION, before_window().alias("us")).where("us > 0")
 
     @property
     def _metrics(self) -> list[str]:
@@ -219,6 +208,11 @@ class _Asked:
         )
         topics = {one.subject.topic for one in self.own}
         return rows.where(F.col("topic").isin(*topics)) if len(topics) <= _FEW else rows
+
+
+def before_window() -> Column:
+    """What of the upper bound of a row of gold/partitions may lie before its window, at most."""
+    return F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
 
 
 def _topic(one: Statement) -> _Topic:
