@@ -21,7 +21,7 @@ from lakehouse import grains, partition_count, tables
 from lakehouse import lake as lakes
 from lakehouse.asked import SUBJECT, Named
 from lakehouse.lake import Lake
-from lakehouse.left_out import rest
+from lakehouse.left_out import Begun, rest, rest_and_begun
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period
 from lakehouse.session import compiled
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
+    from lakehouse.existence import Subject
     from lakehouse.tables import Table
 
 LEVEL: Final = "partition"
@@ -162,15 +163,18 @@ class _Asked:
     def bad(self) -> DataFrame:
         """Bad time of partitions that were bad. A counter's rows tell of none."""
         hourly = not (self.left_out or any(end.minute or end.second for end in self._ends))
-        rows = self._rows(tables.PARTITIONS, grains.HOUR if hourly else self._finest)
+        rows = self._within(tables.PARTITIONS, grains.HOUR if hourly else self._finest)
+        high = Begun(before_window(), "positive_high_us", ("positive_us", "positive_low_us"))
+        rows = rest_and_begun(rows, *self._but_for, high, ("topic",))
+        rows = rows.where(F.col("window") >= F.lit(self.period.start))  # not what began before it
         rows = rows.where(F.col("metric").isin(*self._metrics) & F.col("positive_us").isNotNull())
         return rows.groupBy(*_OF_PARTITION).agg(*(F.sum(name).alias(name) for name in _POSITIVE))
 
     def seen(self) -> DataFrame:
         """How long topics were wholly seen, by how many partitions they had then."""
-        sli = self._rows(tables.SLI, self._finest, SUBJECT)
+        sli = self._rows(tables.SLI, SUBJECT)
         sli = sli.where(F.col("objective").isin(*{one.objective.name for one in self.own}))
-        rows = self._rows(tables.TOPICS, self._finest)
+        rows = self._rows(tables.TOPICS)
         return partition_count.by_count(sli, rows, self._metrics)
 
     def spilled(self) -> DataFrame:
@@ -193,13 +197,18 @@ class _Asked:
     def _finest(self) -> str:
         return grains.name(self.gold.window_us // 1_000_000)
 
-    def _rows(self, table: Table, grain: str, names: Sequence[str] = ("topic",)) -> DataFrame:
-        rows = self._of_them(table, grain).where(
+    def _rows(self, table: Table, names: Sequence[str] = ("topic",)) -> DataFrame:
+        return rest(self._within(table, self._finest), *self._but_for, names)
+
+    @property
+    def _but_for(self) -> tuple[Sequence[Maintenance], list[Subject], int]:
+        return (self.left_out, [one.subject for one in self.own], self.gold.window_us)
+
+    def _within(self, table: Table, grain: str) -> DataFrame:
+        return self._of_them(table, grain).where(
             (F.col("window") >= F.lit(self.period.start))
             & (F.col("window") < F.lit(self.period.end))
         )
-        subjects = [one.subject for one in self.own]
-        return rest(rows, self.left_out, subjects, self.gold.window_us, names)
 
     def _of_them(self, table: Table, grain: str) -> DataFrame:
         rows = lakes.read(self.gold.spark, self.gold.lake, table).where(
