@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, partition_count, tables
 from lakehouse.metrics import UNAVAILABLE
+from lakehouse.session import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -66,7 +67,9 @@ def unseen(gold: Gold, stated: Sequence[Statement]) -> Mapping[str, Unseen]:
     """By topic; of a topic that is not there, nobody knows."""
     found: defaultdict[str, Unseen] = defaultdict(Unseen)
     asked = [one for one in stated if one.objective.metric == UNAVAILABLE]
-    seen = _wholly_seen(gold, {one.objective.name for one in asked}) if asked else {}
+    windows = gold.period.microseconds // (gold.window_seconds * 1_000_000)
+    with compiled(gold.spark, len(asked) * windows):
+        seen = _wholly_seen(gold, {one.objective.name for one in asked}) if asked else {}
     for one in asked:
         topic, whole = str(one.subject.topic), one.whole_us
         counted = seen.get(topic, {})
