@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables
+from lakehouse import grains, partition_count, tables
 from lakehouse import lake as lakes
 from lakehouse.asked import SUBJECT, Named
 from lakehouse.lake import Lake
-from lakehouse.left_out import rest
+from lakehouse.left_out import Begun, rest, rest_and_begun
 from lakehouse.maintenance import Maintenance
-from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import Period
 from lakehouse.session import compiled
 from lakehouse.statement import Statement
@@ -34,8 +33,9 @@ from lakehouse.weighted import partitions
 if TYPE_CHECKING:
     import datetime as dt
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
+    from lakehouse.existence import Subject
     from lakehouse.tables import Table
 
 LEVEL: Final = "partition"
@@ -163,34 +163,27 @@ class _Asked:
     def bad(self) -> DataFrame:
         """Bad time of partitions that were bad. A counter's rows tell of none."""
         hourly = not (self.left_out or any(end.minute or end.second for end in self._ends))
-        rows = self._rows(tables.PARTITIONS, grains.HOUR if hourly else self._finest)
+        rows = self._within(tables.PARTITIONS, grains.HOUR if hourly else self._finest)
+        high = Begun(before_window(), "positive_high_us", ("positive_us", "positive_low_us"))
+        rows = rest_and_begun(rows, *self._but_for, high, ("topic",))
+        rows = rows.where(F.col("window") >= F.lit(self.period.start))  # not what began before it
         rows = rows.where(F.col("metric").isin(*self._metrics) & F.col("positive_us").isNotNull())
         return rows.groupBy(*_OF_PARTITION).agg(*(F.sum(name).alias(name) for name in _POSITIVE))
 
     def seen(self) -> DataFrame:
         """How long topics were wholly seen, by how many partitions they had then."""
-        sli = self._rows(tables.SLI, self._finest, SUBJECT)
+        sli = self._rows(tables.SLI, SUBJECT)
         sli = sli.where(F.col("objective").isin(*{one.objective.name for one in self.own}))
-        # Rows that an older version rolled up do not say it: there no bad time counts as seen.
-        told = F.coalesce("seen_us", "good_us") if "seen_us" in sli.columns else F.col("good_us")
-        times = sli.select("cluster", "objective", "topic", "window", told.alias("us"))
-        # Whoever is told to have no leader is in the second, and not in the first.
-        metrics = (UNDER_MIN_ISR, UNAVAILABLE, *self._metrics)
-        rows = self._rows(tables.TOPICS, self._finest).where(F.col("metric").isin(*metrics))
-        counted = rows.groupBy("cluster", "topic", "window").agg(F.max("series").alias("count"))
-        joined = times.join(counted, ["cluster", "topic", "window"], "left").where("us > 0")
-        return joined.groupBy(
-            "cluster", "objective", "topic", F.coalesce("count", F.lit(0)).alias("count")
-        ).agg(F.sum("us").alias("us"))
+        rows = self._rows(tables.TOPICS)
+        return partition_count.by_count(sli, rows, self._metrics)
 
     def spilled(self) -> DataFrame:
         """Of what was bad in the window after the period, what may lie before it, at most."""
-        most = F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
         rows = self._of_them(tables.PARTITIONS, self._finest)
         rows = rows.where(
             (F.col("window") == F.lit(self.period.end)) & F.col("metric").isin(*self._metrics)
         )
-        return rows.select(*_OF_PARTITION, most.alias("us")).where("us > 0")
+        return rows.select(*_OF_PARTITION, before_window().alias("us")).where("us > 0")
 
     @property
     def _metrics(self) -> list[str]:
@@ -204,13 +197,18 @@ class _Asked:
     def _finest(self) -> str:
         return grains.name(self.gold.window_us // 1_000_000)
 
-    def _rows(self, table: Table, grain: str, names: Sequence[str] = ("topic",)) -> DataFrame:
-        rows = self._of_them(table, grain).where(
+    def _rows(self, table: Table, names: Sequence[str] = ("topic",)) -> DataFrame:
+        return rest(self._within(table, self._finest), *self._but_for, names)
+
+    @property
+    def _but_for(self) -> tuple[Sequence[Maintenance], list[Subject], int]:
+        return (self.left_out, [one.subject for one in self.own], self.gold.window_us)
+
+    def _within(self, table: Table, grain: str) -> DataFrame:
+        return self._of_them(table, grain).where(
             (F.col("window") >= F.lit(self.period.start))
             & (F.col("window") < F.lit(self.period.end))
         )
-        subjects = [one.subject for one in self.own]
-        return rest(rows, self.left_out, subjects, self.gold.window_us, names)
 
     def _of_them(self, table: Table, grain: str) -> DataFrame:
         rows = lakes.read(self.gold.spark, self.gold.lake, table).where(
@@ -219,6 +217,11 @@ class _Asked:
         )
         topics = {one.subject.topic for one in self.own}
         return rows.where(F.col("topic").isin(*topics)) if len(topics) <= _FEW else rows
+
+
+def before_window() -> Column:
+    """What of the upper bound of a row of gold/partitions may lie before its window, at most."""
+    return F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
 
 
 def _topic(one: Statement) -> _Topic:

@@ -43,12 +43,19 @@ class Manner:
         burns: Whether burn rates are.
         maintenance: What was planned.
         window_seconds: Finest grain of gold; by default what gold/progress says.
+        only: Kind and key of whom alone is stated; by default everybody. The others still tell
+            whether it has come to its end.
     """
 
     own_windows: bool = False
     burns: bool = False
     maintenance: tuple[Maintenance, ...] = ()
     window_seconds: int | None = None
+    only: tuple[str, Key] | None = None
+
+    def concerns(self, one: Subject) -> bool:
+        """Whether a subject is stated."""
+        return self.only is None or self.only == (one.kind, one.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,8 @@ class Reading:
         Raises:
             ObjectiveError: An objective's slices do not fit gold's windows.
         """
-        living, ended = living_until(known, self.until_us)
+        every, ended = living_until(known, self.until_us)
+        living = [one for one in every if self.manner.concerns(one.subject)]
         asked = self._asked(objectives)
         found, counts = self._found(asked, living, ())
         stated = statements(asked, living, found, self.window_us)

@@ -16,7 +16,7 @@ from lakehouse import slices, tables
 from lakehouse.asked import SUBJECT, Living, Named
 from lakehouse.burnt import Bad
 from lakehouse.lake import Lake
-from lakehouse.left_out import rest
+from lakehouse.left_out import Begun, rest_and_begun
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
 from lakehouse.periods import instant, micros
@@ -39,6 +39,7 @@ _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _SUMS: Final = " sums"
 _ROWS: Final = "rows"
 _SPILL: Final = "spill_us"
+_OF_NOTHING: Final = ("good_us", "bad_us", "bad_low_us", _SPILL)
 _AT: Final = "unix_micros(`window`)"
 
 
@@ -173,7 +174,11 @@ class _Gold:
             & (F.col("window") >= F.lit(instant(span[0])))
             & (F.col("window") < F.lit(instant(span[1])))
         )
-        return rest(rows, self.left_out, known, self.window_us)
+        others = [name for name in _OF_NOTHING if name in rows.columns]
+        begun = Begun(spilled(rows), "bad_high_us", others)
+        rows = rest_and_begun(rows, self.left_out, known, self.window_us, begun)
+        # What may have begun before the span is not asked for.
+        return rows.where(F.col("window") >= F.lit(instant(span[0]))) if self.left_out else rows
 
     def _with_expected(self, slots: DataFrame, asked: Asked, size: int) -> DataFrame:
         """Slices with how much of them the subject existed."""

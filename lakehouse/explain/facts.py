@@ -128,11 +128,9 @@ def _statements(
     now_us: int,
 ) -> list[Statement]:
     """What is said of the subject; of a partition its topic's, and its own where there is any."""
-    mine = _identity(asked.subject)
-    # All that bore the name: one that was made again ends where the next one begins.
-    same = [one for one in known if _identity(one) == mine]
-    manner = sla.Manner(window_seconds=gold.window_seconds)
-    stated = sla.read(gold.spark, gold.lake, objectives, gold.period, now_us, same, manner)
+    own = (asked.subject.kind, asked.subject.key)
+    manner = sla.Manner(window_seconds=gold.window_seconds, only=own)
+    stated = sla.read(gold.spark, gold.lake, objectives, gold.period, now_us, known, manner)
     return [
         one
         for one in stated

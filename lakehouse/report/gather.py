@@ -20,7 +20,7 @@ from lakehouse.pieces import quoted
 from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
@@ -120,19 +120,6 @@ class Gold:
         # Windows that reach over an end of the period would be drawn as not known there.
         whole_days = all(end.time() == dt.time() for end in (self.period.start, self.period.end))
         return grains.DAY if whole_days else fitting[-1]
-
-    def wholly_seen(self, objectives: Collection[str]) -> dict[str, int]:
-        """For how long topics were wholly seen, good or bad, by what objectives tell of them.
-
-        Rows that an older version rolled up do not say it: there no bad time counts as seen.
-        """
-        rows = self.finest(tables.SLI).where(F.col("objective").isin(*sorted(objectives)))
-        seen = F.col("good_us")
-        if "seen_us" in rows.columns:
-            seen = F.coalesce("seen_us", seen)
-        of_each = rows.groupBy("topic", "objective").agg(F.sum(seen).alias("us"))
-        most = of_each.groupBy("topic").agg(F.max("us").alias("us"))
-        return {row["topic"]: row["us"] for row in most.collect() if row["topic"] is not None}
 
     def headroom(self) -> list[Row]:
         """Per group and topic for how long, at least, retention left what it had not read.

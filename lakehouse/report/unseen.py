@@ -7,12 +7,18 @@ bad, another may be unseen: then it is unknown of the other one.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import grains, partition_count, tables
 from lakehouse.metrics import UNAVAILABLE
+from lakehouse.session import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
@@ -24,10 +30,12 @@ class Unseen(NamedTuple):
     Attributes:
         expected_us: Time in which it existed.
         us: Time in which not all its partitions were seen.
+        counted: How long it was wholly seen, by how many partitions it had then.
     """
 
     expected_us: int | None = None
     us: int | None = None
+    counted: Mapping[int, int] = MappingProxyType({})
 
     def alone(self, found: Mapping[str, Any]) -> int | None:
         """What is unknown of one partition, at most.
@@ -42,23 +50,47 @@ class Unseen(NamedTuple):
         return min(self.us, max(0, self.expected_us - (found.get("positive_us") or 0)))
 
     def together(self, partitions: int | None, found: Mapping[str, Any]) -> int | None:
-        """What is unknown of all partitions, summed over them.
+        """What is unknown of all partitions, summed over them, at most.
 
         Args:
-            partitions: How many there are.
+            partitions: How many there are, as told last.
             found: What gold has of the topic.
         """
         if self.expected_us is None or partitions is None:
             return None
-        return max(0, self.expected_us * partitions - (found.get("observed_us") or 0))
+        series = found.get("series")
+        expected = partition_count.expected_us(self.expected_us, self.counted, series, partitions)
+        return max(0, (expected or 0) - (found.get("observed_us") or 0))
 
 
 def unseen(gold: Gold, stated: Sequence[Statement]) -> Mapping[str, Unseen]:
     """By topic; of a topic that is not there, nobody knows."""
     found: defaultdict[str, Unseen] = defaultdict(Unseen)
     asked = [one for one in stated if one.objective.metric == UNAVAILABLE]
-    seen = gold.wholly_seen({one.objective.name for one in asked}) if asked else {}
+    windows = gold.period.microseconds // (gold.window_seconds * 1_000_000)
+    with compiled(gold.spark, len(asked) * windows):
+        seen = _wholly_seen(gold, {one.objective.name for one in asked}) if asked else {}
     for one in asked:
         topic, whole = str(one.subject.topic), one.whole_us
-        found[topic] = Unseen(whole, max(0, whole - seen.get(topic, 0)))
+        counted = seen.get(topic, {})
+        found[topic] = Unseen(whole, max(0, whole - sum(counted.values())), counted)
+    return found
+
+
+def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int, int]]:
+    """How long topics were wholly seen, by how many partitions they had then.
+
+    Of several objectives it is by the one that tells of most.
+    """
+    sli = gold.finest(tables.SLI).where(F.col("objective").isin(*sorted(objectives)))
+    finest = grains.name(gold.window_seconds)
+    grain = finest if gold.whole_grain == finest else grains.HOUR
+    rows = partition_count.by_count(sli, gold.at(tables.TOPICS, grain), (), grain)
+    told: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    for row in rows.where("topic IS NOT NULL").collect():
+        told[row["objective"], row["topic"]][row["count"]] = row["us"]
+    found: dict[str, dict[int, int]] = {}
+    for (_, topic), counted in sorted(told.items()):
+        if sum(counted.values()) > sum(found.get(topic, {}).values()):
+            found[topic] = counted
     return found

@@ -8,12 +8,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import periods, sla, slo, tables
 from lakehouse.explain.facts import explain
 from lakehouse.maintenance import Maintenance
+from lakehouse.report import business
 from lakehouse.report import facts as reports
+from lakehouse.report.gather import Gold
+from lakehouse.slo_objective import Slices
 from tests import rollups
 from tests.lake_builder import Batch
 
@@ -33,6 +37,7 @@ SECOND = 1_000_000
 OF = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
+SECOND_HALF = periods.span("2026-11-16T10:05:00Z", "2026-11-16T10:10:00Z")
 LATER = WHOLE.end + dt.timedelta(hours=1)
 (MIN_ISR,) = (one for one in slo.load() if one.name == "min-isr")
 EACH = dataclasses.replace(MIN_ISR, level="partition", target=0.9)
@@ -157,6 +162,53 @@ def test_without_maintenance_the_rest_is_told_of_each(spark: SparkSession, lake:
         2: (290, 10, 10, 18, 0),
         3: (300, 0, 0, 0, 0),
     }
+
+
+def planned(*spans: Period) -> tuple[Maintenance, ...]:
+    edges = ((periods.micros(one.start), periods.micros(one.end)) for one in spans)
+    return tuple(Maintenance(start, end, "new disks") for start, end in edges)
+
+
+def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(
+    spark: SparkSession, lake: Lake
+):
+    """Whoever is asked: a partition, its topic in time, and its topic in slices."""
+    rest = stated(spark, lake, WHOLE, *planned(SECOND_HALF))[2].without
+    assert rest is not None
+    assert seconds(rest) == (180, 0, 0, 8, 120)
+    # 180 of 300 seconds are good, and 175 if it began before.
+    cut = dataclasses.replace(MIN_ISR, name="cut", slices=Slices(300 * SECOND, 0.6))
+    rows = lakes.read(spark, lake, tables.SLI).where("objective = 'min-isr'")
+    lakes.append(lake, tables.SLI, rows.withColumn("objective", F.lit("cut")))
+    manner = sla.Manner(maintenance=planned(SECOND_HALF))
+    now = periods.micros(LATER)
+    found = sla.read(spark, lake, [MIN_ISR, cut], WHOLE, now, manner=manner)
+    whole = {one.objective.name: one.without for one in found if one.subject.topic == "t"}
+    assert seconds(whole["min-isr"]) == (180, 120, 120, 125, 0)
+    assert seconds(whole["cut"]) == (300, 0, 0, 300, 0)
+
+
+def test_what_began_in_time_that_is_left_out_too_is_left_out(spark: SparkSession, lake: Lake):
+    for period, holes in (
+        (WHOLE, planned(FIRST_HALF, SECOND_HALF)),
+        (SECOND_HALF, planned(SECOND_HALF)),
+    ):
+        manner = sla.Manner(maintenance=holes)
+        now = periods.micros(LATER)
+        found = sla.read(spark, lake, [MIN_ISR, EACH], period, now, manner=manner)
+        assert found
+        for one in found:
+            assert one.without is not None
+            assert (seconds(one.without), one.without.expected_us) == ((0, 0, 0, 0, 0), 0)
+
+
+def test_business_hours_take_in_what_was_first_seen_as_they_ended(spark: SparkSession, lake: Lake):
+    gold = Gold(spark, lake, "cluster-a", WHOLE, 300)
+    known = sla.subjects(spark, lake)
+    now = periods.micros(LATER)
+    found = business.stated(gold, [MIN_ISR], [FIRST_HALF], known, now)
+    (one,) = (each for each in found if each.subject.topic == "t")
+    assert seconds(one) == (180, 120, 120, 125, 0)
 
 
 def test_together_each_weighs_the_same(spark: SparkSession, lake: Lake):

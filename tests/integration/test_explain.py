@@ -303,3 +303,42 @@ def test_a_name_that_is_not_in_the_lake_is_one_line(with_events: Path) -> None:
 def test_another_cluster_s_subject_is_not_this_one(spark: SparkSession, with_events: Path) -> None:
     with pytest.raises(SubjectError, match="no such cluster"):
         explain(spark, lakes.at(str(with_events)), slo.load(), "t", WEEK, cluster="elsewhere")
+
+
+@pytest.fixture(scope="module")
+def with_ended(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four windows; of the topic ``gone`` and of broker-2 the last three tell no more."""
+    batch = Batch()
+    for start in (0.0, 300.0, 600.0, 900.0):
+        end = start + 300
+        brokers, topics = ("broker-1", "broker-2"), ("t", "gone")
+        for source in brokers if start == 0 else brokers[:1]:
+            batch.run("kafka.cluster.node.fenced", start, end, 0.0, labels=[("node", source)])
+            for family in ("topology", "min_isr"):
+                batch.scrape(family, start, end, source=source)
+        for topic in topics if start == 0 else topics[:1]:
+            batch.run("kafka.topic.partitions", start, end, 1.0, topic=topic)
+            batch.zeros(UNDER_MIN_ISR, start, end, topic, [0])
+    root = tmp_path_factory.mktemp("ended")
+    batch.commit(root)
+    quick(spark, root, of=(*QUICK, tables.SUBJECTS, tables.TOPICS, tables.PARTITIONS,
+                           tables.CLIENTS, tables.SLI))  # fmt: skip
+    return root
+
+
+@pytest.mark.parametrize(("name", "objective"), [("gone", "min-isr"), ("broker-2", "coverage")])
+def test_of_whom_came_to_an_end_nothing_is_expected_any_more(
+    spark: SparkSession, with_ended: Path, name: str, objective: str
+) -> None:
+    place, now = lakes.at(str(with_ended)), micros(1200)
+    story = explain(spark, place, slo.load(), name, WEEK, now_us=now)
+    stated = sla.read(spark, place, slo.load(), WEEK, now)
+    mine = [one for one in stated if name in (one.subject.topic, one.subject.source)]
+    reported = {one.objective.name: one.figures() for one in mine}
+    told = {row["objective"]: row for row in story["objectives"]}
+    assert set(told) == set(reported)
+    for each, figures in reported.items():
+        assert {key: told[each][key] for key in figures} == figures
+    row = told[objective]
+    assert (row["expected_us"], row["unknown_us"]) == (300 * SECOND, 0)
+    assert (row["verdict"], row["unknown"]) == ("met", [])

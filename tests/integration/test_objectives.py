@@ -115,7 +115,9 @@ ROWS = {topic: rows_of(topic) for topic in TOPICS}
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     place = Lake(str(tmp_path_factory.mktemp("objectives")))
     lakes.create(spark, place, tables.RUNS)
-    for table in (tables.SLI, tables.SUBJECTS, tables.PROGRESS, tables.TOPICS, tables.SLA):
+    for table in (
+        tables.SLI, tables.SUBJECTS, tables.PROGRESS, tables.TOPICS, tables.PARTITIONS, tables.SLA,
+    ):  # fmt: skip
         upkeep.prepare(spark, place, table)
     _write_sli(spark, place)
     attributes = {"kafka.topic.partitions": 3.0}

@@ -1,0 +1,103 @@
+"""Partition-time of topics whose number of partitions changed, from bronze to what is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import partition_time, periods, sla, slo, tables
+from lakehouse.report import facts as reports
+from tests import rollups
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.lake import Lake
+    from lakehouse.periods import Period
+    from lakehouse.statement import Statement
+
+pytestmark = pytest.mark.spark
+
+ISR = "kafka.partition.under_min_isr"
+SECOND = 1_000_000
+ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
+WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
+FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
+LATER = WHOLE.end + dt.timedelta(hours=1)
+(MIN_ISR,) = (one for one in slo.load() if one.name == "min-isr")
+
+
+def batch() -> Batch:
+    """Ten minutes of three topics, all well but for ten seconds.
+
+    ``again`` has four partitions, of which two are unseen for 200 s, and then is made again with
+    one. ``grows`` from one to three. ``even`` has one, bad from 3 s after the first half, and maybe
+    for 8 s before that.
+    """
+    made = Batch()
+    for start, end in ((0.0, 300.0), (300.0, 600.0)):
+        made.scrape("min_isr", start, end)
+        made.run("kafka.topic.partitions", start, end, 1.0, topic="even")
+        made.zeros(ISR, start, end, "again", [0] if start else [0, 1])
+        made.run("kafka.topic.partitions", start, end, 1.0 if start else 4.0, topic="again")
+        made.zeros(ISR, start, end, "grows", [0, 1, 2] if start else [0])
+        made.run("kafka.topic.partitions", start, end, 3.0 if start else 1.0, topic="grows")
+    made.zeros(ISR, 0.0, 100.0, "again", [2, 3], source="broker-2")
+    made.zeros(ISR, 0.0, 300.0, "even", [0])
+    made.zeros(ISR, 300.0, 303.0, "even", [0])
+    made.run(ISR, 303.0, 313.0, 1.0, topic="even", partition=0, lead=8)
+    made.zeros(ISR, 313.0, 600.0, "even", [0])
+    return made
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    root: Path = tmp_path_factory.mktemp("partition-time")
+    batch().commit(root)
+    rollups.quick(spark, root, of=ALL)
+    return lakes.at(str(root))
+
+
+def told(spark: SparkSession, lake: Lake, period: Period) -> dict[str | None, Statement]:
+    # One partition of four for 200 s is bad enough to miss it.
+    asked = dataclasses.replace(MIN_ISR, target=0.999)
+    stated = sla.read(spark, lake, [asked], period, periods.micros(LATER))
+    found = partition_time.by_topic(spark, lake, stated, 300 * SECOND)
+    return {one.statement.subject.topic: one.statement for one in found}
+
+
+def seconds(one: Statement) -> tuple[float, ...]:
+    """Expected, good, bad at least, bad, bad at most and unknown."""
+    good, bad, low, high = one.times
+    return tuple(us / SECOND for us in (one.whole_us, good, low, bad, high, one.unknown_us))
+
+
+def test_what_existed_is_counted_by_how_many_there_were_then(spark: SparkSession, lake: Lake):
+    found = told(spark, lake, WHOLE)
+    assert seconds(found["again"]) == (1500, 1100, 0, 0, 0, 400), "two were unseen"
+    assert found["again"].verdict == "uncertain"
+    assert seconds(found["grows"]) == (300 + 900, 1200, 0, 0, 0, 0), "there were no more"
+    assert found["grows"].verdict == "met"
+    assert seconds(found["even"]) == (600, 590, 10, 10, 18, 0)
+
+
+def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
+    spark: SparkSession, lake: Lake
+):
+    assert seconds(told(spark, lake, FIRST_HALF)["even"]) == (300, 300, 0, 0, 8, 0)
+
+
+def test_a_report_says_the_same_of_what_is_unknown(spark: SparkSession, lake: Lake):
+    facts = reports.facts(spark, lake, slo.load(), WHOLE, now=LATER)
+    rows: dict[str, Any] = {row["topic"]: row for row in facts["min_isr"]["topics"]}
+    assert {name: row["partitions_unknown_us"] // SECOND for name, row in rows.items()} == {
+        "again": 400, "even": 0, "grows": 0,
+    }  # fmt: skip
+    assert rows["again"]["unseen_us"] == 200 * SECOND
