@@ -28,7 +28,8 @@ def tier_lag(
 ) -> Row:
     """KIP-963: what waits for upload and for deletion, per topic."""
     rows = of_topics(gold, begun)
-    last, means = last_lags(gold), _means(gold)
+    last = {key: lag.known for key, lag in last_lags(gold).items()}
+    means = _means(gold)
     unknown = {metric: unknown_of(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
     for one in subjects:

@@ -17,6 +17,7 @@ from lakehouse.report.gather import COPY_LAG, Gold
 from lakehouse.report.lags import tier_lag
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
+from lakehouse.trends import facts as trends
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
 
@@ -84,3 +85,34 @@ def test_a_mean_is_never_above_the_greatest(spark: SparkSession, tmp_path: Path)
 
 def test_what_nobody_saw_has_no_mean(spark: SparkSession, tmp_path: Path):
     assert copy(spark, tmp_path)["mean_bytes"] is None
+
+
+def told_by(two_until: float, *, read_on: bool) -> Batch:
+    """What broker 1 told to the end and broker 2 until then, with 7 bytes that waited."""
+    made, end = Batch(), 3.0 * WINDOW
+    for source, until, value in (("broker-1", end, 0.0), ("broker-2", two_until, 7.0)):
+        made.run(COPY_LAG, end - WINDOW, until, value, topic="t", source=source)
+        made.scrape("tiered", end - WINDOW, until, source=source)
+        if until < end:
+            made.scrape("tiered", until, end, "ok" if read_on else "timeout", source=source)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before_the_end", "read_on", "last", "drains"),
+    [
+        (0.0, True, 7.0, [7.0]),
+        (20.0, False, 7.0, [7.0]),  # brokers are read at different instants
+        (60.0, False, None, [None]),
+        (60.0, True, 0.0, []),  # it told of the topic no more: it leads it no more
+    ],
+)
+def test_what_waits_at_the_end_is_not_known_while_who_may_lead_it_is_silent(
+    spark: SparkSession, tmp_path: Path, *,
+    before_the_end: float, read_on: bool, last: float | None, drains: list[float | None],
+) -> None:  # fmt: skip
+    told = told_by(3.0 * WINDOW - before_the_end, read_on=read_on)
+    assert copy(spark, tmp_path, told=told)["last_bytes"] == last
+    found = trends.drains(Gold(spark, lakes.at(str(tmp_path)), CLUSTER, PERIOD, WINDOW))
+    assert [row["last_bytes"] for row in found] == drains
+    assert {row["verdict"] for row in found} <= {"unknown"}, "too few hours, or not known at all"
