@@ -45,6 +45,19 @@ def per_second(row: Row, time: str) -> float | None:
     return row["value_seconds"] / seconds if seconds else None
 
 
+def seconds_mean(row: Row) -> float:
+    """A total's mean over the time in which anybody told of it; 0 where nobody did.
+
+    Brokers that tell in turns are several series in the time of one. As no total was above the
+    greatest, it took at least so long to add up to what there is.
+    """
+    total = row["value_seconds"] or 0.0
+    seconds = (row["observed_us"] or 0) / 1e6 / (row["series"] or 1)
+    if row["max_total"]:
+        seconds = max(seconds, total / row["max_total"])
+    return total / seconds if seconds else 0.0
+
+
 def unknown_of(stated: Sequence[Statement], metric: str) -> dict[tuple[str | None, ...], int]:
     """The unknown time of each subject, microseconds, by the objectives on the metric.
 
