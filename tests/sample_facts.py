@@ -171,6 +171,9 @@ def source(name: str, family: str, expected: int, unknown: int = 0, **given: Any
     }
 
 
+FAMILIES = ("min_isr", "quotas", "tiered", "offsets", "remote_reads")
+"""What must be read to answer the five questions."""
+
 TOPICS = ("orders", "payments", "shipments", "clicks", "audit-log", "inventory")
 
 
@@ -213,8 +216,9 @@ def quiet_week() -> Facts:
     made["tier_lag"]["topics"] = [
         {"topic": "audit-log", "copy": lag(), "delete": lag(), "unknown_us": 0, "flags": []}
     ]
-    sources = [source(f"broker-{n}", "min_isr", WEEK) for n in (1, 2, 3)]
-    made["coverage"] |= {"expected_us": 3 * WEEK, "observed_us": 3 * WEEK, "percent": 100.0}
+    sources = [source(f"broker-{n}", family, WEEK) for n in (1, 2, 3) for family in FAMILIES]
+    whole = len(sources) * WEEK
+    made["coverage"] |= {"expected_us": whole, "observed_us": whole, "percent": 100.0}
     made["coverage"]["sources"] = sources
     hours = timedelta(hours=1)
     made["timelines"] = [
@@ -463,6 +467,7 @@ def demo() -> Facts:
                 gaps=[{"start": at(100), "end": at(120), "outcome": "refused", "error": error}],
             ),
             source("broker-3", "min_isr", length),
+            *(source("broker-1", family, length) for family in FAMILIES[1:]),
         ],
     }
     half = timedelta(seconds=30)
@@ -713,7 +718,7 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
     made["coverage"]["sources"] = [
         source(f"broker-{n}", family, WEEK, n * SECOND)
         for n in range(200)
-        for family in ("min_isr", "quotas", "tiers")
+        for family in ("min_isr", "quotas", "tiered")
     ]
     pairs = [
         objective(

@@ -76,7 +76,7 @@ TABLES: Final = (
             Column("at", "start of the window, UTC"),
             Column("value", "the figure; empty: nobody looked"),
             Column("low", "what it is at least"),
-            Column("high", "what it is at most"),
+            Column("high", "what it is at most; empty: not all was seen"),
         ),
     ),
     Table(

@@ -38,7 +38,7 @@ def _lag(way: str, what: str) -> tuple[Column, ...]:
         column("max_bytes", f"most bytes that waited for {what}"),
         column("max_segments", f"most segments that waited for {what}"),
         column("mean_bytes", f"bytes that waited for {what}, on the mean over the time seen"),
-        column("last_bytes", f"bytes that waited for {what} at the end"),
+        column("last_bytes", f"bytes that waited for {what} at the end; empty: not known"),
     )
 
 

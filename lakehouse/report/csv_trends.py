@@ -86,7 +86,7 @@ TABLES: Final = (
         (
             TOPIC,
             Column("kind", "copy: for upload; delete: for deletion"),
-            Column("last_bytes", "bytes that wait"),
+            Column("last_bytes", "bytes that wait; empty: a broker that told was read no more"),
             Column("bytes_per_second", "by how much they grow, below 0 shrink"),
             Column("bytes_per_second_low", "what bytes_per_second is at least"),
             Column("bytes_per_second_high", "what bytes_per_second is at most"),

@@ -145,6 +145,7 @@ def facts(
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
     bounds = begun(gold)
+    events, omitted = gold.events()
     floors = [
         floor_us(one["interval_us"], one["slowest_us"] or 0)
         for one in seen["sources"]
@@ -176,7 +177,8 @@ def facts(
         "timelines": timelines(gold, known, micros(generated)),
         "trends": trends(gold, objectives, known, micros(generated)),
         "racks": racks(gold, [one["source"] for one in seen["sources"]]),
-        "events": [{**row, "at": iso(row["at"])} for row in gold.events()],
+        "events": [{**row, "at": iso(row["at"])} for row in events],
+        "events_omitted": omitted,
         "rejected": gold.rejected(),
         "detection_floor_us": max(floors, default=None),
     }

@@ -20,10 +20,13 @@ def rows(facts: Mapping[str, Any], section: str, key: str) -> list[Row]:
 
 
 def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset()) -> bool:
-    """Whether no reading was made: of these families, or, where none is expected, of any."""
-    sources = [row for row in rows(facts, "coverage", "sources") if row.get("family") in families]
-    if sources:
-        return not any(row.get("observed_us") for row in sources)
+    """Whether no reading was made: of any of these families, or, where none is named, of any.
+
+    A family that nobody was told to read is in no row of the coverage: nobody looked at it either.
+    """
+    if families:
+        sources = rows(facts, "coverage", "sources")
+        return not any(row.get("observed_us") for row in sources if row.get("family") in families)
     return not (facts.get("coverage") or {}).get("observed_us")
 
 

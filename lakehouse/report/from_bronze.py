@@ -7,24 +7,24 @@ few hours as gold allows.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import grains, tables
-from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
+from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR, family
 from lakehouse.periods import Period, instant, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.session import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.report.gather import Gold, Row
 
-_STILL_US: Final = 30_000_000  # a broker that stopped reporting a topic earlier leads it no more
+_STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
 def bad_runs(gold: Gold) -> list[Row]:
@@ -64,24 +64,70 @@ def _hour(name: str) -> Column:
     return F.date_trunc("hour", name)
 
 
-def last_lags(gold: Gold) -> dict[tuple[str, str], float]:
-    """Lag at the end of the period, bytes, per metric and topic: the sum over its brokers."""
+class LastLag(NamedTuple):
+    """What waits of a topic at the end of a period, bytes.
+
+    Attributes:
+        known: The sum over its brokers; None: one of them was read no more that may lead it still.
+        told: The sum of what each of these told last, if that was earlier than the others.
+    """
+
+    known: float | None
+    told: float
+
+
+def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
+    """Lag at the end of the period, per metric and topic.
+
+    A broker that stopped telling of a topic while it was read on leads it no more.
+    """
     tail = instant(micros(gold.period.end) - 2 * gold.window_seconds * 1_000_000)
     # A run ends with its window at the latest: none of them begins earlier.
     first = max(gold.period.start, tail - dt.timedelta(seconds=gold.window_seconds))
-    rows = gold.bronze(tables.RUNS, Period(first, gold.period.end)).where(
+    within = Period(first, gold.period.end)
+    rows = gold.bronze(tables.RUNS, within).where(
         F.col("metric").isin(COPY_LAG, DELETE_LAG) & (F.col("end") > F.lit(tail))
     )
     last = rows.groupBy("metric", "topic", "source").agg(
         F.max("end").alias("end"), F.max_by("value", "end").alias("value")
     )
-    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    found: dict[tuple[str, str], list[_Told]] = {}
     for row in _rows(gold, _in_micros(last)):
-        found.setdefault((row["metric"], row["topic"]), []).append((row["end"], row["value"]))
-    return {
-        key: sum(value or 0.0 for end, value in told if end >= max(told)[0] - _STILL_US)
-        for key, told in found.items()
-    }
+        one = _Told(row["source"], row["end"], row["value"] or 0.0)
+        found.setdefault((row["metric"], row["topic"]), []).append(one)
+    read_until = _read_until(gold, within) if found else {}
+    return {key: last_of(told, read_until) for key, told in found.items()}
+
+
+class _Told(NamedTuple):
+    source: str
+    end_us: int
+    value: float
+
+
+def last_of(told: Sequence[_Told], read_until: Mapping[str, int]) -> LastLag:
+    """What waits of one topic.
+
+    Args:
+        told: What each source told last, and until when it did, microseconds.
+        read_until: Until when each source was read; who is not in it was not.
+    """
+    newest = max(one.end_us for one in told)
+    late = [one for one in told if one.end_us >= newest - _STILL_US]
+    silent = [
+        one for one in told if one not in late and read_until.get(one.source, 0) <= one.end_us
+    ]
+    known = None if silent else sum(one.value for one in late)
+    return LastLag(known, sum(one.value for one in (*late, *silent)))
+
+
+def _read_until(gold: Gold, within: Period) -> dict[str, int]:
+    """Until when each source's lags were read, microseconds."""
+    read = gold.bronze(tables.SCRAPES, within).where(
+        (F.col("family") == family(COPY_LAG)) & (F.col("outcome") == "ok")
+    )
+    last = read.groupBy("source").agg(F.max("end").alias("end"))
+    return {row["source"]: row["end"] for row in _rows(gold, _in_micros(last))}
 
 
 def failures(gold: Gold) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +34,9 @@ DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 HEADROOM: Final = "kafka.group.retention_headroom.low"
 _LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")
 _MOST_POINTS: Final = 500
-_MOST_EVENTS: Final = 1000
+_MOST_EVENTS: Final = 10_000
+_MOST_ELECTIONS: Final = 1_000
+_ELECTION: Final = "leader_change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +139,28 @@ class Gold:
             )
         )
 
-    def events(self) -> list[Row]:
-        """What the agents noticed, oldest first."""
+    def events(self) -> tuple[list[Row], dict[str, int]]:
+        """What the agents noticed, oldest first; and how many of which kind are left out.
+
+        A rolling restart has an election for each partition: they must not crowd out what is rare.
+        """
         try:
             rows = lakes.read(self.spark, self.lake, tables.EVENTS)
         except TableNotFoundError:
-            return []
+            return [], {}
         first, last = F.lit(self.period.start), F.lit(self.period.end)
         rows = rows.where(
             (F.col("cluster") == self.cluster) & (F.col("at") >= first) & (F.col("at") < last)
         )
-        rows = rows.orderBy("at").limit(_MOST_EVENTS).withColumn("at", F.unix_micros("at"))
-        return _rows(rows.drop("date", "cluster", "agent", "batch"))
+        rows = rows.drop("date", "cluster", "agent", "batch")
+        is_election = F.col("kind") == _ELECTION
+        elections = rows.where(is_election).orderBy("at").limit(_MOST_ELECTIONS)
+        kept = rows.where(~is_election).orderBy("at").limit(_MOST_EVENTS).unionByName(elections)
+        told = _rows(kept.orderBy("at").withColumn("at", F.unix_micros("at")))
+        listed = Counter(row["kind"] for row in told)
+        every = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
+        omitted = {kind: count - listed[kind] for kind, count in sorted(every.items())}
+        return told, {kind: count for kind, count in omitted.items() if count > 0}
 
     def rejected(self) -> int:
         """How many rows of bronze could not be used.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import functions as F  # noqa: N812
+
 from lakehouse import tables
 from lakehouse.report.from_bronze import last_lags
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.sums import bounded, of_topics, unknown_of
+from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +28,8 @@ def tier_lag(
 ) -> Row:
     """KIP-963: what waits for upload and for deletion, per topic."""
     rows = of_topics(gold, begun)
-    last = last_lags(gold)
+    last = {key: lag.known for key, lag in last_lags(gold).items()}
+    means = _means(gold)
     unknown = {metric: unknown_of(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
     for one in subjects:
@@ -35,20 +39,21 @@ def tier_lag(
         if one.kind != "topic" or not (bad or one.attributes.get(_TIERED) == 1):
             continue
         wrong = any(lag.get("known_wrong") for lag in lags)
-        seen = _seen(stated, one)
-        unseen = {metric: known.get(one.key) for metric, known in unknown.items()}
+        told = {
+            metric: _lag(metrics, metric)
+            | {
+                "mean_bytes": means.get((metric, topic)),
+                "last_bytes": last.get((metric, topic)),
+                "unknown_us": known.get(one.key),
+            }
+            for metric, known in unknown.items()
+        }
         found.append(
             {
                 "topic": topic,
-                "copy": {
-                    **_lag(metrics, COPY_LAG, seen, last.get((COPY_LAG, topic))),
-                    "unknown_us": unseen[COPY_LAG],
-                },
-                "delete": {
-                    **_lag(metrics, DELETE_LAG, seen, last.get((DELETE_LAG, topic))),
-                    "unknown_us": unseen[DELETE_LAG],
-                },
-                "unknown_us": _longest(unseen.values()),
+                "copy": told[COPY_LAG],
+                "delete": told[DELETE_LAG],
+                "unknown_us": _longest(lag["unknown_us"] for lag in told.values()),
                 "flags": [tables.FLAG_KNOWN_WRONG] if wrong else [],
             }
         )
@@ -61,21 +66,29 @@ def _longest(times: Iterable[int | None]) -> int | None:
     return None if None in known else max(us for us in known if us is not None)
 
 
-def _lag(metrics: Any, metric: str, seen: dict[str, int], last: float | None) -> Row:
+def _lag(metrics: Any, metric: str) -> Row:
     lag, segments = metrics[metric], metrics[metric.removesuffix("bytes") + "segments"]
-    seconds = seen.get(metric, 0) / 1e6
     return {
         **bounded(lag, "any", "lagging"),
         "max_bytes": lag.get("max_total"),
         "max_segments": segments.get("max_total"),
-        "mean_bytes": lag["value_seconds"] / seconds if lag and seconds else None,
-        "last_bytes": last,
     }
 
 
-def _seen(stated: Sequence[Statement], one: Subject) -> dict[str, int]:
+def _means(gold: Gold) -> dict[tuple[str, str], float]:
+    """Lag on the mean over the time in which anybody told of it, bytes, per metric and topic."""
+    rows = gold.finest(tables.TOPICS).where(F.col("metric").isin(COPY_LAG, DELETE_LAG))
+    # Brokers that tell in turns are several series in the time of one. As no total was above the
+    # greatest, it took at least so long to add up to what there is.
+    most = F.when(F.col("max_total") > 0, F.col("max_total"))
+    seconds = F.greatest(
+        F.col("observed_us") / F.col("series") / 1e6, F.col("value_seconds") / most
+    )
+    sums = rows.groupBy("metric", "topic").agg(
+        F.sum(F.col("value_seconds").cast(EXACT)).cast("double").alias("value_seconds"),
+        F.sum(seconds.cast(EXACT)).cast("double").alias("seconds"),
+    )
     return {
-        s.objective.metric: s.times.good_us + s.times.bad_us
-        for s in stated
-        if s.subject.kind == "topic" and s.subject.key == one.key
+        (row["metric"], row["topic"]): row["value_seconds"] / row["seconds"]
+        for row in sums.where("seconds > 0").collect()
     }

@@ -50,10 +50,12 @@ class Marks:
     Attributes:
         instants: When something of which kind happened, oldest first.
         planned: Planned maintenance, cut to the period.
+        omitted: Kinds of which there were more than are marked.
     """
 
     instants: tuple[tuple[datetime, Kind], ...] = ()
     planned: tuple[Span, ...] = ()
+    omitted: frozenset[Kind] = frozenset()
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -65,10 +67,13 @@ class Marks:
         """Each kind, and how many there are in words."""
         counts = Counter(kind for _, kind in self.instants)
         return tuple(
-            (kind, f"{counts[kind]:,}\u00a0{_NOUNS[kind][counts[kind] > 1]}")
+            (kind, f"{self._least(kind)}{counts[kind]:,}\u00a0{_NOUNS[kind][counts[kind] > 1]}")
             for kind in _NOUNS
             if counts[kind]
         )
+
+    def _least(self, kind: Kind) -> str:
+        return "at least " if kind in self.omitted else ""
 
     @property
     def said(self) -> str:
@@ -79,7 +84,8 @@ class Marks:
 
     def only(self, kinds: Collection[Kind]) -> Marks:
         """Those of some kinds, and all that was planned."""
-        return Marks(tuple(one for one in self.instants if one[1] in kinds), self.planned)
+        kept = tuple(one for one in self.instants if one[1] in kinds)
+        return Marks(kept, self.planned, self.omitted)
 
     def of_chart(self, name: str) -> Marks:
         """Those that may explain the figure ``name`` of the facts' timelines."""
@@ -92,7 +98,7 @@ class Marks:
         for at, kind in self.instants:
             first.setdefault((kind, (at - within[0]) // width), at)
         kept = sorted((at, kind) for (kind, _), at in first.items())
-        return Marks(tuple(kept), self.planned)
+        return Marks(tuple(kept), self.planned, self.omitted)
 
 
 NONE: Final = Marks()
@@ -112,4 +118,5 @@ def marks(facts: Mapping[str, Any], within: Span) -> Marks:
     return Marks(
         tuple(sorted(one for one in instants if within[0] <= one[0] <= within[1])),
         tuple(sorted(span for span in planned if span[0] < span[1])),
+        frozenset(_KINDS.get(str(kind), "agent") for kind in facts.get("events_omitted") or ()),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import columns, figures, words
 from lakehouse.report.listing import Column, Draft, figure, text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lakehouse.report.figures import Figure, Row
 
 _OUTCOMES: Final = {"refused": "refused", "timeout": "no answer in time", "skipped": "skipped"}
@@ -64,6 +66,14 @@ GAPS: Final = Draft(
     ),
     badness=lambda row: figures.incident_length(row).order or 0,
 )
+
+
+def omitted(facts: Mapping[str, Any]) -> str:
+    """That there were more events than are listed, in a sentence; empty where all are."""
+    left = facts.get("events_omitted") or {}
+    named = {words.line(kind).replace("_", " "): count for kind, count in left.items()}
+    told = ", ".join(f"{kind} {count:,} times" for kind, count in named.items())
+    return f"Not listed, but noticed later in the cluster: {told}." if told else ""
 
 
 def _happening(row: Row) -> str:

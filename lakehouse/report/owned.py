@@ -145,7 +145,7 @@ def _account(
             "topics": sum(any(row.get(key) is None for key in _TIERED) for row in tiered),
             "groups": sum(row.get("offsets_low") is None for row in groups),
         },
-        "unknown_us": sum(row.get("unknown_us") or 0 for row in (*clients, *tiered)),
+        "unknown_us": _unknown(clients, tiered, looked),
         "cost": None if prices is None else _cost(sums, prices),
     }
 
@@ -161,6 +161,16 @@ def _sum(rows: Sequence[Row], key: str, *, looked: bool) -> float | None:
     """The sum of what is known; zero where somebody looked and nobody is told of, else None."""
     known = [row[key] for row in rows if row.get(key) is not None]
     return sum(known) if known or (looked and not rows) else None
+
+
+def _unknown(
+    clients: Sequence[Row], tiered: Sequence[Row], looked: Mapping[str, bool]
+) -> int | None:
+    """Unknown time of clients and topics; None where that of one of them is not known itself."""
+    times = [row.get("unknown_us") for row in (*clients, *tiered)]
+    told = {"client": clients, "tiered": tiered}
+    unread = any(not rows and not looked[kind] for kind, rows in told.items())
+    return None if unread or None in times else sum(us for us in times if us is not None)
 
 
 def _many(rows: Iterable[Row], key: str) -> int:

@@ -88,6 +88,7 @@ def _rendered(facts: Mapping[str, Any]) -> str:
         extras=[one for section in EXTRAS if (one := section(facts)) is not None],
         coverage=coverage_of(facts, marked),
         events=observation.EVENTS.of(facts.get("events") or ()),
+        events_omitted=observation.omitted(facts),
         **_happened(facts, period, marked),
         **_masthead(facts),
     )

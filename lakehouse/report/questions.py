@@ -211,7 +211,7 @@ def _remote(facts: Mapping[str, Any]) -> Question:
         "the records, and for the indexes of each segment, one after another.",
         findings.found(
             facts,
-            frozenset({"remote_reads"}),
+            frozenset({"tiered"}),  # beans of topics; remote_reads has those of brokers
             topics,
             tables.REMOTE_TOPICS.badness or str,
             findings.positive("requests", "bytes"),

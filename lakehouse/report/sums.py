@@ -45,9 +45,30 @@ def per_second(row: Row, time: str) -> float | None:
     return row["value_seconds"] / seconds if seconds else None
 
 
+def seconds_mean(row: Row) -> float:
+    """A total's mean over the time in which anybody told of it; 0 where nobody did.
+
+    Brokers that tell in turns are several series in the time of one. As no total was above the
+    greatest, it took at least so long to add up to what there is.
+    """
+    total = row["value_seconds"] or 0.0
+    seconds = (row["observed_us"] or 0) / 1e6 / (row["series"] or 1)
+    if row["max_total"]:
+        seconds = max(seconds, total / row["max_total"])
+    return total / seconds if seconds else 0.0
+
+
 def unknown_of(stated: Sequence[Statement], metric: str) -> dict[tuple[str | None, ...], int]:
-    """The unknown time of each subject, microseconds, by an objective on the metric."""
-    return {s.subject.key: s.unknown_us for s in stated if s.objective.metric == metric}
+    """The unknown time of each subject, microseconds, by the objectives on the metric.
+
+    Of several the least: what is seen to be bad is not unknown, and a lower threshold sees more.
+    """
+    found: dict[tuple[str | None, ...], int] = {}
+    for one in stated:
+        if one.objective.metric == metric:
+            key = one.subject.key
+            found[key] = min(found.get(key, one.unknown_us), one.unknown_us)
+    return found
 
 
 def partitions_told(one: Subject) -> int | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.report.gather import COPY_LAG
+from lakehouse.report.sums import unknown_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +27,7 @@ def tiering(gold: Gold, stated: Sequence[Statement]) -> Row:
     for row in gold.sums(tables.TOPICS, ("metric", "topic")):
         if row["metric"] in (_STORED, *_RISING.values()):
             found.setdefault(str(row["topic"]), {})[row["metric"]] = row
-    unknown = {
-        one.subject.topic: one.unknown_us for one in stated if one.objective.metric == COPY_LAG
-    }
+    unknown = {key[0]: us for key, us in unknown_of(stated, COPY_LAG).items()}
     return {
         "topics": [
             {

@@ -6,16 +6,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import grains, tables
-from lakehouse.existence import with_ends
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.periods import iso, micros
+from lakehouse.periods import iso
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
+from lakehouse.report.read import read_of
+from lakehouse.report.sums import seconds_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.existence import Subject
     from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.read import Read
 
 Point = tuple[float | None, float | None, float | None]
 Points = dict[int, Point]
@@ -23,6 +25,18 @@ Points = dict[int, Point]
 _DAY_SECONDS: Final = 86_400
 _REMOTE_BYTES: Final = "kafka.topic.remote_fetch.bytes"
 _OF_TOPICS: Final = (UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG, _REMOTE_BYTES)
+
+_TIERED: Final = frozenset({"tiered"})
+_FAMILIES: Final = {
+    "under_min_isr": frozenset({"min_isr"}),
+    "leaderless": frozenset({"leaders", "metadata_log"}),
+    "throttled": frozenset({"quotas"}),
+    "remote_fetch_bytes": _TIERED,
+    "copy_lag_bytes": _TIERED,
+    "delete_lag_bytes": _TIERED,
+    "lost_offsets": frozenset({"offsets"}),
+}
+"""With which family of beans a timeline is read; one of several is enough."""
 
 
 def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]:
@@ -32,23 +46,29 @@ def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]
     topics = gold.by_window(tables.TOPICS, ("metric", "topic"), grain, _OF_TOPICS)
     clients = gold.by_window(tables.CLIENTS, ("metric", "user", "client_id"), grain)
     lost = gold.by_window(tables.NON_CONSUMED, ("group",), grain)
-    seen = _coverage(gold, subjects, now_us, grain, size)
-    looked = {window for window, point in seen.items() if point[0]}
+    read = read_of(gold, subjects, now_us, grain, size)
+    seen = _coverage(read)
+    looked = {name: read.looked(families) for name, families in _FAMILIES.items()}
     positive = _bounds("positive", size)
     drawn = [
         _of("under_min_isr", "partitions", _where(topics, UNDER_MIN_ISR), None, positive),
         _of("leaderless", "partitions", _where(topics, LEADERLESS), None, positive),
         _of("throttled", "clients", _throttled(clients), None, _bounds("any", size)),
         _of("remote_fetch_bytes", "By", _where(topics, _REMOTE_BYTES), None, _increase),
-        *_each("copy_lag_bytes", _where(topics, COPY_LAG), size),
-        *_each("delete_lag_bytes", _where(topics, DELETE_LAG), size),
+        *_each("copy_lag_bytes", _where(topics, COPY_LAG)),
+        *_each("delete_lag_bytes", _where(topics, DELETE_LAG)),
         *(
             _of("lost_offsets", "{offset}", [r for r in lost if r["group"] == group], group, _lost)
             for group in sorted({str(row["group"]) for row in lost})
         ),
     ]
     found = [
-        {"name": name, "unit": unit, "subject": subject, "points": _filled(points, seen, looked)}
+        {
+            "name": name,
+            "unit": unit,
+            "subject": subject,
+            "points": _filled(points, seen, looked[name]),
+        }
         for name, unit, subject, points in drawn
         if any(point[2] for point in points.values())
     ]
@@ -68,11 +88,11 @@ def _of(
     return name, unit, subject, dict(sums)
 
 
-def _each(name: str, rows: list[Row], size: int) -> list[tuple[str, str, str | None, Points]]:
-    """One timeline of mean bytes per topic."""
+def _each(name: str, rows: list[Row]) -> list[tuple[str, str, str | None, Points]]:
+    """One timeline of bytes per topic, on the mean over the time seen."""
 
     def mean(row: Row) -> Point:
-        value = (row["value_seconds"] or 0.0) / (size / 1e6)
+        value = seconds_mean(row)
         return (value, value, value)
 
     topics = sorted({str(row["topic"]) for row in rows})
@@ -106,35 +126,28 @@ def _throttled(rows: list[Row]) -> list[Row]:
 
 
 def _filled(points: Points, seen: Points, looked: set[int]) -> list[list[Any]]:
-    """Every window of the period: zero where somebody looked and found nothing, else null."""
+    """Every window of the period: zero only where all was read and nothing found."""
     filled = []
     for window in sorted({*seen, *points}):
-        nothing: Point = (0.0, 0.0, 0.0) if window in looked else (None, None, None)
-        filled.append([iso(window), *points.get(window, nothing)])
+        value, low, high = points.get(window, (0.0, 0.0, 0.0))
+        if window in looked:
+            point: Point = (value, low, high)
+        else:  # what was found was there; how much more there was nobody saw
+            point = (value, low, None) if value else (None, None, None)
+        filled.append([iso(window), *point])
     return filled
 
 
-def _coverage(
-    gold: Gold, subjects: Sequence[Subject], now_us: int, grain: str, size: int
-) -> Points:
+def _coverage(read: Read) -> Points:
     """Per cent of what was to be seen, by the calendar."""
-    rows = gold.by_window(tables.COVERAGE, ("source", "family", "outcome"), grain)
-    families: defaultdict[str, set[str]] = defaultdict(set)
     ok: defaultdict[int, int] = defaultdict(int)
-    for row in rows:
-        families[row["source"]].add(row["family"])
-        ok[row["window"]] += row["duration_us"] if row["outcome"] == "ok" else 0
-    lives = [
-        (one.first_us, now_us if end is None else min(end, now_us), len(families[one.source]) or 1)
-        for one, end in with_ends(subjects)
-        if one.kind == "source" and one.source is not None
-    ]
+    for (window, _, _), us in read.ok.items():
+        ok[window] += us
     points: Points = {}
-    last = min(micros(gold.period.end), now_us)
-    for window in range(micros(gold.period.start) // size * size, last, size):
+    for window in read.windows:
         expected = sum(
-            count * max(0, min(end, window + size) - max(first, window))
-            for first, end, count in lives
+            (len(read.families.get(one, ())) or 1) * read.expected(one, window)
+            for one in read.lives
         )
         percent = min(100.0, 100 * ok[window] / expected) if expected else None
         points[window] = (percent, percent, percent)

@@ -144,6 +144,12 @@ def _drained(row: Row) -> Figure:
     return figures.time({**row, "unknown_us": 0}, "drained")
 
 
+def _is(row: Row) -> str:
+    if row.get("last_bytes") is None:
+        return words.NOT_KNOWN
+    return _DRAINS.get(str(row.get("verdict")), "")
+
+
 _WAITS: Final = {"copy": "upload", "delete": "deletion"}
 _SUBJECTS: Final = Draft(
     "Bad time, week by week",
@@ -165,7 +171,7 @@ _LAGS: Final = Draft(
         columns.one("Topic", "topic"),
         Column("Waits for", text(lambda row: _WAITS.get(str(row.get("kind")), "")), numeric=False),
         columns.plain("Now", "last_bytes", words.size),
-        Column("Is", text(lambda row: _DRAINS.get(str(row.get("verdict")), "")), numeric=False),
+        Column("Is", text(_is), numeric=False),
         Column("Gone in", figure(_drained)),
     ),
     "As of the end of the period, from the slope of the last 24 hours.",

@@ -14,17 +14,18 @@ from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.trends import forecast as forecasts
 from lakehouse.trends import weeks as weeks_
 from lakehouse.trends.change import by_chance, change
-from lakehouse.trends.drain import HOURS, drain
+from lakehouse.trends.drain import HOURS, Drain, drain
 from lakehouse.trends.regimes import regimes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.report.from_bronze import LastLag
     from lakehouse.report.gather import Gold, Row
     from lakehouse.slo import Objective
     from lakehouse.trends.change import Change
-    from lakehouse.trends.drain import Drain, Point
+    from lakehouse.trends.drain import Point
     from lakehouse.trends.forecast import Forecast
     from lakehouse.trends.weeks import Trend, Week
 
@@ -97,7 +98,7 @@ def told(
 
 def drains(gold: Gold) -> list[Row]:
     """When what waits for upload or deletion will be gone, per topic; the longest first."""
-    last = {key: value for key, value in last_lags(gold).items() if value > 0}
+    last = {key: lag for key, lag in last_lags(gold).items() if lag.told > 0}
     if not last:
         return []
     end = gold.period.end
@@ -108,11 +109,8 @@ def drains(gold: Gold) -> list[Row]:
         point = _hour(row, micros(end))
         if point is not None:
             hours[row["metric"], row["topic"]].append(point)
-    found = [
-        _drain(topic, metric, drain(sorted(hours[metric, topic]), value))
-        for (metric, topic), value in last.items()
-    ]
-    return sorted(found, key=lambda row: (-row["last_bytes"], row["topic"], row["kind"]))
+    longest = sorted(last, key=lambda key: (-last[key].told, key[1], _KINDS[key[0]]))
+    return [_drain(key, last[key], hours[key]) for key in longest]
 
 
 def _hour(row: Row, end_us: int) -> Point | None:
@@ -124,12 +122,15 @@ def _hour(row: Row, end_us: int) -> Point | None:
     return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
 
 
-def _drain(topic: str, metric: str, one: Drain) -> Row:
+def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> Row:
+    metric, topic = key
+    # Of what is not known now nobody knows when it will be gone.
+    one = Drain(lag.told) if lag.known is None else drain(sorted(hours), lag.known)
     steep, slow = one.seconds(one.slope_low), one.seconds(one.slope_high)
     return {
         "topic": topic,
         "kind": _KINDS[metric],
-        "last_bytes": one.last,
+        "last_bytes": lag.known,
         "bytes_per_second": one.slope,
         "bytes_per_second_low": one.slope_low,
         "bytes_per_second_high": one.slope_high,

@@ -171,6 +171,33 @@ def test_what_nobody_looked_at_is_not_zero(tmp_path: Path):
     assert one["throttled_us"] is one["uploaded_bytes"] is one["offsets_low"] is one["cost"] is None
 
 
+def without(facts: sample_facts.Facts, *families: str) -> sample_facts.Facts:
+    """The same facts of agents that were told not to read these families."""
+    sources = [row for row in facts["coverage"]["sources"] if row["family"] not in families]
+    return facts | {"coverage": {**facts["coverage"], "sources": sources}}
+
+
+def test_what_no_agent_was_told_to_read_is_not_zero(tmp_path: Path):
+    seen = sample_facts.quiet_week()
+    for section, key in (("throttling", "clients"), ("tier_lag", "topics")):
+        seen[section][key] = []
+    one = account(labelled(seen, loaded(tmp_path)), "payments")
+    assert (one["throttled_high_us"], one["stored_byte_seconds"], one["offsets_high"]) == (0, 0, 0)
+    assert one["unknown_us"] == 0
+    unseen = without(seen, "quotas", "tiered", "offsets")
+    one = account(labelled(unseen, loaded(tmp_path)), "payments")
+    keys = ("throttled_us", "throttled_high_us", "uploaded_bytes", "stored_byte_seconds",
+            "offsets_high", "unknown_us", "cost")  # fmt: skip
+    assert {one[key] for key in keys} == {None}
+
+
+def test_unknown_time_that_is_not_known_itself_is_not_zero(tmp_path: Path):
+    made = sample_facts.demo()
+    made["throttling"]["clients"][0] |= {"client_id": "billing", "unknown_us": None}
+    one = account(labelled(made, loaded(tmp_path)), "payments")
+    assert one["unknown_us"] is None, "nothing is promised of a client, so nobody reckoned"
+
+
 def test_nothing_given_is_changed(tmp_path: Path):
     given = sample_facts.demo()
     before = deepcopy(given)

@@ -138,15 +138,33 @@ def test_the_same_facts_unseen_are_not_told_like_the_same_facts_seen(pages):
     assert silent == "Not known: nobody looked in this period."
 
 
-def test_a_question_whose_beans_nobody_read_is_not_answered_by_the_others():
+@pytest.mark.parametrize("outcomes", [{"refused": 9}, None], ids=["refused", "not asked for"])
+@pytest.mark.parametrize(
+    ("family", "unanswered"),
+    [
+        ("min_isr", {"min-isr"}),
+        ("quotas", {"throttling"}),
+        ("tiered", {"tier-lag", "remote-reads"}),
+        ("offsets", {"lost"}),
+    ],
+)
+def test_a_question_whose_beans_nobody_read_is_not_answered_by_the_others(
+    family: str, unanswered: set[str], outcomes: dict[str, int] | None
+):
     facts = sample_facts.quiet_week()
-    unread = sample_facts.source("broker-1", "quotas", sample_facts.WEEK, sample_facts.WEEK)
-    facts["coverage"]["sources"].append(unread)
+    sources = [one for one in facts["coverage"]["sources"] if one["family"] != family]
+    if outcomes:
+        week = sample_facts.WEEK
+        unread = sample_facts.source("broker-1", family, week, week, outcomes=outcomes)
+        sources.append(unread)
+    facts["coverage"]["sources"] = sources
     page = read(render(facts))
-    answer = page.one("section", id="throttling").one("p", class_="answer").text
-    assert answer == "Not known: nobody looked in this period."
-    answer = page.one("section", id="min-isr").one("p", class_="answer").text
-    assert answer == "No partition was seen under its minimum or without a leader."
+    answers = {
+        anchor: page.one("section", id=anchor).one("p", class_="answer").text
+        for anchor in ("min-isr", "throttling", "tier-lag", "lost", "remote-reads")
+    }
+    nobody = "Not known: nobody looked in this period."
+    assert {anchor for anchor, said in answers.items() if said == nobody} == unanswered
 
 
 def test_coverage_says_what_is_not_known_and_why(pages):

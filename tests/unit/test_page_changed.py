@@ -173,6 +173,19 @@ def test_marks_that_would_cover_one_another_are_one(most: int, kept: int):
     assert found.counted == (("election", "4\u00a0leader elections"),), "all of them are counted"
 
 
+def test_events_that_are_not_listed_are_counted_in_the_section_and_the_captions():
+    facts = sample_facts.demo() | {"events_omitted": {"leader_change": 1_234}}
+    facts["events"].append({"at": facts["from"], "kind": "leader_change"})
+    page = read(render(facts))
+    said = "Not listed, but noticed later in the cluster: leader change 1,234 times."
+    assert said in page.one("section", id="events").text
+    within = (words.parse(facts["from"]), words.parse(facts["to"]))
+    told = dict(marks.marks(facts, within).only({"election", "restart"}).counted)
+    assert told["election"].startswith("at least ")
+    assert not told["restart"].startswith("at least ")
+    assert "Not listed" not in read(render(sample_facts.demo())).one("section", id="events").text
+
+
 def test_many_marks_are_one_path_and_each_stands_where_it_did():
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'

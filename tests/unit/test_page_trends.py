@@ -142,6 +142,11 @@ def test_a_lag_says_when_it_will_be_gone(verdict, said, gone):
     assert row[4].startswith(gone)
 
 
+def test_a_lag_that_is_not_known_now_says_so():
+    lag = {"topic": "events", "kind": "copy", "last_bytes": None, "verdict": "unknown"}
+    assert row_of(section_of(facts_of(drains=[lag])))[2:] == ["not known"] * 3
+
+
 def test_names_and_weeks_from_outside_are_text():
     evil = "<script>alert(1)</script>\u202e" + "x" * 40_000
     page = render(facts_of(subject(evil, [5] * 13)))

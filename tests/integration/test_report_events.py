@@ -1,0 +1,41 @@
+"""Events of a report: elections, of which there are many, leave all others in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import write_deltalake
+
+from collector import arrow
+from lakehouse import periods, tables
+from lakehouse.lake import Lake
+from lakehouse.report.gather import Gold
+from tests.lake_builder import CLUSTER, made, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_rolling_restart_crowds_nothing_out(spark: SparkSession, tmp_path: Path):
+    kinds = ["leader_change"] * 1_200 + ["source_restart", "batch_dropped"]
+    told = {"date": micros(0) // 86_400_000_000, "cluster": CLUSTER, "source": "broker-1",
+            "agent": "agent-1", "batch": 1}  # fmt: skip
+    rows = [
+        tuple(
+            (told | {"at": micros(n), "kind": kind}).get(name)
+            for name in tables.EVENTS.column_names
+        )
+        for n, kind in enumerate(kinds)
+    ]
+    events = made(tmp_path, tables.EVENTS)
+    write_deltalake(events, arrow.to_arrow(tables.EVENTS, rows), mode="append")
+    gold = Gold(spark, Lake(str(tmp_path)), CLUSTER, periods.week("2026-W47"), 300)
+    listed, omitted = gold.events()
+    assert [row["at"] for row in listed] == sorted(row["at"] for row in listed)
+    assert [row["kind"] for row in listed[1_000:]] == ["source_restart", "batch_dropped"]
+    assert omitted == {"leader_change": 200}

@@ -1,0 +1,118 @@
+"""A lag in the report, of gold and bronze made by hand: what was seen of whom, and when."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from lakehouse import lake as lakes
+from lakehouse import slo, tables
+from lakehouse.existence import Subject
+from lakehouse.periods import Period
+from lakehouse.report.begun import Begun
+from lakehouse.report.gather import COPY_LAG, Gold
+from lakehouse.report.lags import tier_lag
+from lakehouse.statement import Statement
+from lakehouse.tallied import Times
+from lakehouse.trends import facts as trends
+from tests import gold_builder
+from tests.lake_builder import BASE, CLUSTER, Batch, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SECOND: Final = 1_000_000
+WINDOW: Final = 300
+PERIOD: Final = Period(BASE, BASE + dt.timedelta(seconds=3 * WINDOW))
+TOPIC: Final = Subject(
+    CLUSTER, "topic", "t", None, None, None, None, micros(0), micros(3 * WINDOW),
+    attributes={"kafka.topic.remote_storage_enabled": 1.0},
+)  # fmt: skip
+
+
+def window(number: int, brokers: int, seen: float, value_seconds: float, most: float) -> Any:
+    """A window's copy lag of topic t; ``seen`` is in broker-seconds."""
+    return {
+        "grain": "5m", "period": "2026-11-16", "cluster": CLUSTER, "metric": COPY_LAG, "topic": "t",
+        "window": BASE + dt.timedelta(seconds=number * WINDOW), "series": brokers,
+        "observed_us": int(seen * SECOND), "value_seconds": value_seconds, "max_total": most,
+        "positive_us": 1, "positive_low_us": 1, "positive_high_us": 1,
+        "any_us": 1, "any_low_us": 1, "any_high_us": 1,
+    }  # fmt: skip
+
+
+def copy(
+    spark: SparkSession, root: Path, *, windows: Any = (), stated: Any = (), told: Any = None
+) -> Any:
+    """What the report tells of what waits for upload, of gold's windows and a batch of bronze."""
+    gold_builder.put(root, tables.TOPICS, *windows)
+    (told or Batch()).commit(root)
+    gold = Gold(spark, lakes.at(str(root)), CLUSTER, PERIOD, WINDOW)
+    (row,) = tier_lag(gold, [TOPIC], stated, Begun([]))["topics"]
+    return row["copy"]
+
+
+def test_the_mean_is_over_the_time_seen_whatever_is_promised(spark: SparkSession, tmp_path: Path):
+    """An objective's good time is withheld while another broker is unread."""
+    (shipped,) = [one for one in slo.load() if one.metric == COPY_LAG]
+    own = replace(shipped, name="own", above=100e6)
+    stated = [
+        Statement(shipped, TOPIC, 900 * SECOND, Times(0, 850 * SECOND)),
+        Statement(own, TOPIC, 900 * SECOND, Times(0, 10 * SECOND)),
+    ]
+    windows = [
+        window(0, 2, 600.0, 300 * 50e6, 50e6),
+        window(1, 2, 300.0, 150 * 200e6, 200e6),
+    ]
+    found = copy(spark, tmp_path, windows=windows, stated=stated)
+    assert found["mean_bytes"] == pytest.approx((300 * 50e6 + 150 * 200e6) / 450)
+    assert found["max_bytes"] == 200e6
+    assert found["unknown_us"] == 50 * SECOND, "what the lower threshold saw is not unknown"
+
+
+def test_a_mean_is_never_above_the_greatest(spark: SparkSession, tmp_path: Path):
+    """Two brokers were seen together for a second of a window in which one told of 7 bytes."""
+    windows = [window(0, 2, 301.0, 300 * 7.0, 7.0), window(1, 1, 300.0, 0.0, 0.0)]
+    assert copy(spark, tmp_path, windows=windows)["mean_bytes"] == pytest.approx(3.5)
+
+
+def test_what_nobody_saw_has_no_mean(spark: SparkSession, tmp_path: Path):
+    assert copy(spark, tmp_path)["mean_bytes"] is None
+
+
+def told_by(two_until: float, *, read_on: bool) -> Batch:
+    """What broker 1 told to the end and broker 2 until then, with 7 bytes that waited."""
+    made, end = Batch(), 3.0 * WINDOW
+    for source, until, value in (("broker-1", end, 0.0), ("broker-2", two_until, 7.0)):
+        made.run(COPY_LAG, end - WINDOW, until, value, topic="t", source=source)
+        made.scrape("tiered", end - WINDOW, until, source=source)
+        if until < end:
+            made.scrape("tiered", until, end, "ok" if read_on else "timeout", source=source)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before_the_end", "read_on", "last", "drains"),
+    [
+        (0.0, True, 7.0, [7.0]),
+        (20.0, False, 7.0, [7.0]),  # brokers are read at different instants
+        (60.0, False, None, [None]),
+        (60.0, True, 0.0, []),  # it told of the topic no more: it leads it no more
+    ],
+)
+def test_what_waits_at_the_end_is_not_known_while_who_may_lead_it_is_silent(
+    spark: SparkSession, tmp_path: Path, *,
+    before_the_end: float, read_on: bool, last: float | None, drains: list[float | None],
+) -> None:  # fmt: skip
+    told = told_by(3.0 * WINDOW - before_the_end, read_on=read_on)
+    assert copy(spark, tmp_path, told=told)["last_bytes"] == last
+    found = trends.drains(Gold(spark, lakes.at(str(tmp_path)), CLUSTER, PERIOD, WINDOW))
+    assert [row["last_bytes"] for row in found] == drains
+    assert {row["verdict"] for row in found} <= {"unknown"}, "too few hours, or not known at all"
