@@ -26,7 +26,7 @@ from lakehouse.tallied import Times
 from lakehouse.weighted import Weighted, partitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Row
 
     from lakehouse.tables import Table
 
@@ -45,7 +45,7 @@ def by_topic(
     Args:
         spark: A session with Delta, in UTC.
         lake: Where the tables are.
-        stated: Statements; those in slices, and those of no partitions are left out.
+        stated: Statements; those in slices, of counters, and of no partitions are left out.
         window_us: Finest grain of gold.
     """
     chosen = [
@@ -79,6 +79,8 @@ class _Gold:
         for one in self.own:
             key = (one.subject.cluster, one.objective.metric, one.subject.topic)
             own, series = times.get(key, (Times(), None))
+            if own is None:
+                continue
             own = own._replace(bad_high_us=own.bad_high_us + spilled.get(key, 0))
             number = partitions(one.subject)
             counts = seen.get((key[0], one.objective.name, key[2]), {})
@@ -88,14 +90,17 @@ class _Gold:
             found.append(Weighted(whole, "partition-time", number))
         return found
 
-    def times(self) -> dict[_Topic, tuple[Times, int | None]]:
-        """Partition-microseconds, and most partitions that were seen at once."""
+    def times(self) -> dict[_Topic, tuple[Times | None, int | None]]:
+        """Partition-microseconds, and most partitions that were seen at once.
+
+        A counter's rows tell of no time: None.
+        """
         rows = self._within(tables.TOPICS, self._grain).where(self._is_asked)
         of_each = rows.groupBy("cluster", "metric", "topic")
         sums = (F.sum(name).alias(name) for name in _TIMES)
         return {
             (row["cluster"], row["metric"], row["topic"]): (
-                Times(row["observed_us"] - row["positive_us"], *(row[n] for n in _TIMES[1:])),
+                _times(row),
                 row["series"],
             )
             for row in of_each.agg(*sums, F.max("series").alias("series")).collect()
@@ -149,3 +154,9 @@ class _Gold:
         ends = (self.period.start, self.period.end)
         hourly = not any(end.minute or end.second or end.microsecond for end in ends)
         return HOUR if hourly else self._finest
+
+
+def _times(row: Row) -> Times | None:
+    if row["positive_us"] is None:
+        return None
+    return Times(row["observed_us"] - row["positive_us"], *(row[name] for name in _TIMES[1:]))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
+EXPIRED = "kafka.partition.remote_list_offsets.expired"
 SECOND = 1_000_000
 ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
@@ -54,6 +55,7 @@ def batch() -> Batch:
     made.zeros(ISR, 300.0, 303.0, "even", [0])
     made.run(ISR, 303.0, 313.0, 1.0, topic="even", partition=0, lead=8)
     made.zeros(ISR, 313.0, 600.0, "even", [0])
+    made.counter(EXPIRED, 0.0, 300.0, 7.0, topic="even", partition=0)
     return made
 
 
@@ -92,6 +94,15 @@ def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
     spark: SparkSession, lake: Lake
 ):
     assert seconds(told(spark, lake, FIRST_HALF)["even"]) == (300, 300, 0, 0, 8, 0)
+
+
+def test_what_a_counter_tells_is_no_partition_time(spark: SparkSession, lake: Lake):
+    counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
+    stated = sla.read(spark, lake, [MIN_ISR], WHOLE, periods.micros(LATER))
+    of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
+    found = partition_time.by_topic(spark, lake, of_counters, 300 * SECOND)
+    assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"
+    assert all(one.statement.times.good_us == 0 for one in found)
 
 
 def test_a_report_says_the_same_of_what_is_unknown(spark: SparkSession, lake: Lake):
