@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from demo.errors import DemoError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from demo.cluster import Cluster
 
 _SECONDS = 60
+_MORE_ATTEMPTS = 4
 
 HEALTHY = [f"healthy-{number:02}" for number in range(30)]
 _HEALTHY_PARTITIONS = 10
@@ -54,9 +56,14 @@ def configure(cluster: Cluster, topic: str, settings: Mapping[str, str]) -> None
         for key, value in settings.items()
     ]
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=changes)
-    admin = cluster.admin()  # kept in a name: without it the futures fail
-    for result in admin.incremental_alter_configs([resource]).values():
-        result.result(_SECONDS)
+    for again in (*[True] * _MORE_ATTEMPTS, False):
+        admin = cluster.admin()  # kept in a name: without it the futures fail
+        (result,) = admin.incremental_alter_configs([resource]).values()
+        error = result.exception(_SECONDS)
+        if not (again and _was_lost(error)):
+            break
+    if error:
+        raise DemoError(f"Topic {topic} could not be changed: {error}") from error
 
 
 def replicas_in_sync(cluster: Cluster, topic: str) -> int:
@@ -65,12 +72,31 @@ def replicas_in_sync(cluster: Cluster, topic: str) -> int:
     return min(len(partition.isrs) for partition in partitions.values())
 
 
-def _create(cluster: Cluster, topics: list[NewTopic]) -> None:
-    admin = cluster.admin()  # kept in a name: without it the futures fail
-    # A request that is under way while librdkafka learns the brokers' ids can fail with the handle
-    # of the bootstrap address (_DESTROY_BROKER).
-    admin.list_topics(timeout=10)
-    futures = admin.create_topics(topics, request_timeout=_SECONDS)
-    for topic, future in futures.items():
-        if error := future.exception(_SECONDS):
-            raise DemoError(f"Topic {topic} could not be created: {error}") from error
+def _create(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
+    waiting = {new.topic: new for new in topics}
+    for again in (False, *[True] * _MORE_ATTEMPTS):
+        admin = cluster.admin()  # kept in a name: without it the futures fail
+        admin.list_topics(timeout=10)
+        futures = admin.create_topics([*waiting.values()], request_timeout=_SECONDS)
+        for topic, future in futures.items():
+            error = future.exception(_SECONDS)
+            if _was_lost(error):
+                continue
+            if error and not (again and _code(error) == KafkaError.TOPIC_ALREADY_EXISTS):
+                raise DemoError(f"Topic {topic} could not be created: {error}") from error
+            del waiting[topic]
+        if not waiting:
+            return
+    raise DemoError(f"Topics {', '.join(waiting)} could not be created: no request was answered")
+
+
+def _was_lost(error: BaseException | None) -> bool:
+    """Whether a request was under way as librdkafka gave up the handle of the bootstrap address.
+
+    It does so some time after it has learnt the brokers' ids. The broker may have answered it.
+    """
+    return _code(error) == KafkaError._DESTROY_BROKER  # noqa: SLF001 - so librdkafka names its own
+
+
+def _code(error: BaseException | None) -> int | None:
+    return error.args[0].code() if isinstance(error, KafkaException) else None
