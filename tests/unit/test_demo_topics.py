@@ -61,7 +61,7 @@ def test_only_what_was_lost_is_asked_again_and_may_be_there_by_then() -> None:
 
 @pytest.mark.parametrize("answers", [[EXISTS], [REFUSED], [LOST, REFUSED], [LOST] * 5])
 def test_what_kafka_refuses_is_an_error(answers: list[int | None]) -> None:
-    with pytest.raises(DemoError, match="Topics? a could not be created"):
+    with pytest.raises(DemoError, match=r"Topics? a could not be created"):
         create(FakeAdmin({"a": answers}))
 
 
