@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from lakehouse.asked import SUBJECT
 from lakehouse.notebooks.bound import bound
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
 from tests.everywhere import small_fleet
@@ -118,7 +120,10 @@ def test_figures_are_those_of_the_report(gold: SparkSession, report: dict[str, A
 def stated_daily(gold: SparkSession, published: dict[str, str]) -> Iterator[int]:
     """A rolling objective stated each day, and a span that somebody asked for; its subjects."""
     table = gold.read.table(f"{published['schema']}.sla")
-    one = table.where("objective = 'min-isr'")
+    # Others may have stated it before us, over a span or once more.
+    latest = Window.partitionBy("cluster", *SUBJECT).orderBy(F.desc("statement"))
+    one = table.where("objective = 'min-isr' AND grain = '1w'")
+    one = one.withColumn("nth", F.row_number().over(latest)).where("nth = 1").drop("nth")
     days = [
         one.withColumns(
             {

@@ -215,7 +215,8 @@ def test_the_facts_of_a_period(spark: SparkSession, once: Path):
     (client,) = told["throttling"]["clients"]
     assert (client["user"], client["throttled_us"], client["quota"]) == ("u", 90 * SECOND, 1e6)
     (lag,) = told["tier_lag"]["topics"]
-    assert (lag["copy"]["max_bytes"], lag["copy"]["last_bytes"]) == (1200.0, 0.0)
+    # Of what broker-2 told last, 700 bytes, nobody read whether they still wait.
+    assert (lag["copy"]["max_bytes"], lag["copy"]["last_bytes"]) == (1200.0, None)
     (group,) = told["lost_before_read"]["groups"]
     assert (group["offsets_low"], group["offsets_high"]) == (5.0, 15.0)
     sources = {(s["source"], s["family"]): s for s in told["coverage"]["sources"]}
