@@ -99,10 +99,7 @@ class _Gold:
         of_each = rows.groupBy("cluster", "metric", "topic")
         sums = (F.sum(name).alias(name) for name in _TIMES)
         return {
-            (row["cluster"], row["metric"], row["topic"]): (
-                _times(row),
-                row["series"],
-            )
+            (row["cluster"], row["metric"], row["topic"]): (_times(row), row["series"])
             for row in of_each.agg(*sums, F.max("series").alias("series")).collect()
         }
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collector.sections import Config
 
 _GOODBYE_SECONDS: Final = 1.0
+# Who called us knows what to say of these: of a missing extra, a closed pipe, wrong usage.
+_OF_OTHERS: Final = (
+    ModuleNotFoundError, BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort,
+)  # fmt: skip
 
 CONFIG = click.option(
     "--config",
@@ -70,6 +74,8 @@ def guarded(
         named = located(error, str(path)) if isinstance(error, SettingError) else error
         (say or _say)(named)
         code = 1
+    except _OF_OTHERS:
+        raise
     except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
         (say or _say)(unforeseen(error))
         code = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from collector.commands import check, common
@@ -44,6 +45,17 @@ def test_what_a_broker_says_of_itself_is_shown_and_not_sent(
     for text in (said.out, said.err):
         assert "\x1b" not in text
         assert "\\x1b]0;pwned\\x07" in text
+
+
+@pytest.mark.parametrize(
+    "error", [ModuleNotFoundError("jpype"), BrokenPipeError(), click.UsageError("x"), click.Abort()]
+)
+def test_what_others_have_words_for_is_left_to_them(error: Exception, path: Path) -> None:
+    def work(_: Config) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        common.guarded(path, work)
 
 
 def test_what_nobody_thought_of_is_one_line_that_says_where(
