@@ -35,6 +35,7 @@ from lakehouse.tables.gold import (
     DISTRIBUTIONS,
     GOLD,
     GROUPS,
+    HOURS,
     NON_CONSUMED,
     PARTITIONS,
     REJECTED,
@@ -42,6 +43,7 @@ from lakehouse.tables.gold import (
     SLI,
     SUBJECTS,
     TOPICS,
+    WINDOWS,
 )
 from lakehouse.tables.running import CONDENSED, LEASE, PROGRESS, ROLLUP_STATE, STRETCHES
 
@@ -65,6 +67,7 @@ __all__ = [
     "FLAG_PREVIOUS_POSITIVE",
     "GOLD",
     "GROUPS",
+    "HOURS",
     "LEASE",
     "LONGEST_NAME",
     "MAX_GAP_INTERVALS",
@@ -83,6 +86,7 @@ __all__ = [
     "STRETCHES",
     "SUBJECTS",
     "TOPICS",
+    "WINDOWS",
     "Column",
     "Table",
 ]

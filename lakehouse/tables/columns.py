@@ -8,12 +8,19 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, its Spark SQL type and what it holds."""
+    """One column: its name, its Spark SQL type and what it holds.
+
+    Attributes:
+        over: How rows of several windows, or of several parts of one window, make one: ``sum``,
+            ``max``, ``min``, ``any``, ``first`` (the value of the first window) or ``mean`` (made
+            anew of what is summed); empty for keys, by which rows are grouped.
+    """
 
     name: str
     type: str
     comment: str
     nullable: bool = True
+    over: str = ""
 
     @property
     def ddl(self) -> str:
@@ -56,6 +63,17 @@ class Table:
         return ", ".join(column.ddl for column in self.columns)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns that tell its rows apart, the date and the window left out."""
+        places = {"date", "window"}
+        return tuple(c.name for c in self.columns if not c.over and c.name not in places)
+
+    @property
+    def measures(self) -> tuple[Column, ...]:
+        """What its rows measure: columns that can be put together over windows."""
+        return tuple(column for column in self.columns if column.over)
+
+    @property
     def positions(self) -> dict[str, int]:
         """Where each column stands in a row, by name."""
         return {column.name: at for at, column in enumerate(self.columns)}
@@ -66,9 +84,14 @@ class Table:
         return tuple(column.name for column in self.columns)
 
 
-def required(name: str, type_: str, comment: str) -> Column:
+def required(name: str, type_: str, comment: str, over: str = "") -> Column:
     """A column that is never null."""
-    return Column(name, type_, comment, nullable=False)
+    return Column(name, type_, comment, nullable=False, over=over)
+
+
+def measure(name: str, type_: str, comment: str, over: str) -> Column:
+    """A column that can be put together over windows; null where nothing of it is known."""
+    return Column(name, type_, comment, over=over)
 
 
 CLUSTER: Final = required("cluster", "string", "Kafka cluster id")

@@ -1,17 +1,22 @@
-"""Gold: what the rollup makes of bronze, per grain and subject."""
+"""Gold: what the rollup makes of bronze.
+
+A table ``X`` has a row an hour and is kept. ``X_windows`` has the same rows at the finest windows,
+those at which agents cut their runs, and is kept for a time. They are two tables so that no sum can
+take both. Days and weeks are sums of hours, made when somebody asks (``Column.over`` says how).
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
+from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, measure, required
 from lakehouse.tables.running import GOLD_PROPERTIES, PROGRESS
 
-_GRAIN: Final = (
-    required("grain", "string", "length of the window: the agents' cut (5m), 1h, 1d or 1w"),
-    required("period", "string", "date of 5m and 1h, month of 1d, ISO year of 1w rows"),
+_WINDOW: Final = (
+    required("date", "date", "UTC date of the window"),
     CLUSTER,
-    required("window", "timestamp", "start of the window, UTC; weeks start on Monday"),
+    required("window", "timestamp", "start of the window, UTC"),
 )
 _METRIC: Final = required("metric", "string", "metric name of the catalogue")
 _TOPIC: Final = required("topic", "string", "topic")
@@ -21,8 +26,6 @@ _CLIENT: Final = (
     Column("user", "string", "authenticated principal, decoded; null: the quota has no user"),
     Column("client_id", "string", "client id, unquoted; null: the quota has no client id"),
 )
-
-
 _IN_A_ROW: Final = "that one row of bronze stands for"
 _OF_ROWS: Final = "of a counter the most that one row of bronze stands for"
 
@@ -30,58 +33,74 @@ _OF_ROWS: Final = "of a counter the most that one row of bronze stands for"
 def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     """What every metric row holds; ``each`` names what durations are summed over.
 
-    Values are added up in whole millionths, so that sums do not depend on their order. Bounds take
-    the edges of runs: the low one leaves ``tail_us`` out as far as the run goes; the high one adds
-    ``lead_us``, and what of it lies before the window once, unless the value was above 0 from the
-    window's very start. An edge between two values above 0 (flags) is none.
+    Values are added up as decimals of six places, so that sums do not depend on their order. Bounds
+    take the edges of runs: the low one leaves ``tail_us`` out as far as the run goes; the high one
+    adds ``lead_us``, and what of it lies before the window once, unless the value was above 0 from
+    the window's very start. An edge between two values above 0 (flags) is none.
     """
+    most = series or f"most {each}s observed at one instant; {_OF_ROWS}"
+    wrong = "this Kafka version is known to report it wrongly"
     return (
-        Column("observed_us", "bigint", f"{each}-microseconds that scrapes vouch for"),
-        Column("value_seconds", "double", f"value times seconds, summed over {each}s; idle is 0"),
-        Column("mean", "double", f"value_seconds per observed {each}-second"),
-        Column("min", "double", f"least value of one {each}"),
-        Column("max", "double", f"greatest value of one {each}"),
-        Column("positive_us", "bigint", f"{each}-microseconds with a value above 0"),
-        Column("positive_low_us", "bigint", "what positive_us is at least"),
-        Column("positive_high_us", "bigint", "what positive_us is at most"),
-        Column("increase", "double", "of a counter: by how much it rose"),
-        Column("series", "bigint", series or f"most {each}s observed at one instant; {_OF_ROWS}"),
-        Column("known_wrong", "boolean", "this Kafka version is known to report it wrongly"),
+        measure("observed_us", "bigint", f"{each}-microseconds that scrapes vouch for", "sum"),
+        measure("value_seconds", "double", f"value times seconds, over {each}s; idle is 0", "sum"),
+        measure("mean", "double", f"value_seconds per observed {each}-second", "mean"),
+        measure("min", "double", f"least value of one {each}", "min"),
+        measure("max", "double", f"greatest value of one {each}", "max"),
+        measure("positive_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
+        measure("positive_low_us", "bigint", "what positive_us is at least", "sum"),
+        measure("positive_high_us", "bigint", "what positive_us is at most", "sum"),
+        measure("increase", "double", "of a counter: by how much it rose", "sum"),
+        measure("series", "bigint", most, "max"),
+        measure("known_wrong", "boolean", wrong, "any"),
     )
 
 
 def _union(each: str, total: str) -> tuple[Column, ...]:
+    one = f"microseconds in which at least one {each} was above 0"
     return (
-        Column("any_us", "bigint", f"microseconds in which at least one {each} was above 0"),
-        Column("any_low_us", "bigint", "what any_us is at least"),
-        Column("any_high_us", "bigint", "what any_us is at most"),
-        Column("max_concurrent", "bigint", f"most {each}s above 0 at one instant"),
-        Column("max_total", "double", total),
+        measure("any_us", "bigint", one, "sum"),
+        measure("any_low_us", "bigint", "what any_us is at least", "sum"),
+        measure("any_high_us", "bigint", "what any_us is at most", "sum"),
+        measure("max_concurrent", "bigint", f"most {each}s above 0 at one instant", "max"),
+        measure("max_total", "double", total, "max"),
+        _SPILL,
     )
 
 
-_BY_GRAIN: Final = ("grain", "period")
+_BEFORE: Final = "so long before it may have begun what was first seen in its first window"
+_SPILL: Final = measure(
+    "spill_us", "bigint", f"what of the union lies before it: {_BEFORE}", "first"
+)
 
 
-def _gold(
-    name: str, comment: str, columns: tuple[Column, ...], by: tuple[str, ...] = _BY_GRAIN
-) -> Table:
-    return Table("gold", name, comment, columns, by, properties=GOLD_PROPERTIES)
+def _spill_sum(each: str) -> Column:
+    comment = f"what of positive_high_us lies before it, summed over {each}s"
+    return measure("spill_sum_us", "bigint", comment, "first")
+
+
+def _gold(name: str, comment: str, columns: tuple[Column, ...]) -> Table:
+    return Table("gold", name, comment, columns, ("date",), properties=GOLD_PROPERTIES)
+
+
+def _windows(table: Table) -> Table:
+    """The same rows at the finest windows."""
+    comment = f"{table.comment} (finest windows; {table.name} has the same an hour)"
+    return replace(table, name=f"{table.name}_windows", comment=comment)
 
 
 PARTITIONS: Final = _gold(
     "partitions",
     "Metrics per partition, the union over the sources that claim it: observed once, above 0 if "
     "any says so, its value the mean of those above 0, else of all. A row where it was not zero; "
-    "coarser grains are the sum of such finest windows, their observed_us and mean too",
-    (*_GRAIN, _METRIC, _TOPIC, _PARTITION, *_measures("partition")),
+    "an hour is the sum of such windows, its observed_us and mean too",
+    (*_WINDOW, _METRIC, _TOPIC, _PARTITION, *_measures("partition"), _spill_sum("partition")),
 )
 
 TOPICS: Final = _gold(
     "topics",
     "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers",
     (
-        *_GRAIN,
+        *_WINDOW,
         _METRIC,
         _TOPIC,
         *_measures("series"),
@@ -90,19 +109,21 @@ TOPICS: Final = _gold(
             "of metrics told per topic: greatest total of the brokers at one instant; of "
             "partitions null",
         ),
+        _spill_sum("series"),
     ),
 )
 
 CLIENTS: Final = _gold(
     "clients",
     "Metrics per user and client id, over all brokers; any_us is the union over brokers. A row "
-    "where it was not zero; coarser grains are the sum of such finest windows",
+    "where it was not zero; an hour is the sum of such windows",
     (
-        *_GRAIN,
+        *_WINDOW,
         _METRIC,
         *_CLIENT,
         *_measures("broker"),
         *_union("broker", "greatest total of the brokers at one instant"),
+        _spill_sum("broker"),
     ),
 )
 
@@ -110,7 +131,7 @@ GROUPS: Final = _gold(
     "groups",
     "Metrics per consumer group and topic; bounds are sums of the edges of all runs",
     (
-        *_GRAIN,
+        *_WINDOW,
         _METRIC,
         _GROUP,
         Column("topic", "string", "topic; null: the metric is of the group as a whole"),
@@ -122,22 +143,22 @@ BROKERS: Final = _gold(
     "brokers",
     "Metrics per source, summed over all that the source reports (partitions, topics, clients); "
     "bounds are sums of the edges of all runs",
-    (*_GRAIN, _METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
+    (*_WINDOW, _METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
 )
 
 COVERAGE: Final = _gold(
     "coverage",
     "How long each source was seen, per family and outcome",
     (
-        *_GRAIN,
+        *_WINDOW,
         SOURCE,
         required("family", "string", "family of the catalogue"),
         required("outcome", "string", "outcome of the scrapes"),
-        required("duration_us", "bigint", "microseconds for which the outcome stands"),
-        required("scrapes", "bigint", "attempts"),
-        Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
-        Column("seconds_total", "double", "seconds the attempts took together"),
-        Column("seconds_max", "double", "seconds the slowest attempt took"),
+        required("duration_us", "bigint", "microseconds for which the outcome stands", "sum"),
+        required("scrapes", "bigint", "attempts", "sum"),
+        measure("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
+        measure("seconds_total", "double", "seconds the attempts took together", "sum"),
+        measure("seconds_max", "double", "seconds the slowest attempt took", "max"),
     ),
 )
 
@@ -145,24 +166,26 @@ NON_CONSUMED: Final = _gold(
     "non_consumed",
     "Offsets that expired before a group consumed them (KIP-490), with bounds",
     (
-        *_GRAIN,
+        *_WINDOW,
         _GROUP,
         _TOPIC,
         Column("partition", "int", "partition; null: all beyond the agent's cap"),
-        required("offsets_low", "double", "offsets lost, at least"),
-        required("offsets_high", "double", "offsets lost, at most"),
-        required("observed_us", "bigint", "microseconds for which the bounds hold"),
-        required("unknown_us", "bigint", "microseconds in which the loss is unknown (a rewind)"),
+        required("offsets_low", "double", "offsets lost, at least", "sum"),
+        required("offsets_high", "double", "offsets lost, at most", "sum"),
+        required("observed_us", "bigint", "microseconds for which the bounds hold", "sum"),
+        required(
+            "unknown_us", "bigint", "microseconds in which the loss is unknown (a rewind)", "sum"
+        ),
     ),
 )
 
 DISTRIBUTIONS: Final = _gold(
     "distributions",
-    "Time per bucket of value, for metrics whose catalogue entry asks for percentiles: buckets of "
-    "OpenTelemetry's exponential histogram of scale 6. Sums over windows, subjects and clusters "
-    "are distributions again. Time without a value (idle, unknown) is in no bucket",
+    "Time per bucket of value and hour, for metrics whose catalogue entry asks for percentiles: "
+    "buckets of OpenTelemetry's exponential histogram of scale 6. Sums over hours, subjects and "
+    "clusters are distributions again. Time without a value (idle, unknown) is in no bucket",
     (
-        *_GRAIN,
+        *_WINDOW,
         _METRIC,
         Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
         *_CLIENT,
@@ -170,8 +193,10 @@ DISTRIBUTIONS: Final = _gold(
         Column("source", "string", "source; null: the value is of a topic, client or group"),
         required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
         required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),
-        required("duration_us", "bigint", "microseconds with such a value, summed over series"),
-        required("value_seconds", "double", "value times seconds: the histogram's sum"),
+        required(
+            "duration_us", "bigint", "microseconds with such a value, summed over series", "sum"
+        ),
+        required("value_seconds", "double", "value times seconds: the histogram's sum", "sum"),
     ),
 )
 
@@ -185,10 +210,11 @@ _SLI_SUBJECT: Final = (
 
 SLI: Final = _gold(
     "sli",
-    "Good and bad time per objective and subject at the finest grain; the rest of it is unknown. "
-    "No row says the same as a row of zeros; of a client those say that it was there",
+    "Good and bad time per objective and subject; the rest of it is unknown. No row says the same "
+    "as a row of zeros; of a client those say that it was there. Finest windows are kept only of "
+    "subjects and hours that were not good throughout",
     (
-        *_GRAIN,
+        *_WINDOW,
         *_SLI_SUBJECT,
         required(
             "good_us",
@@ -196,30 +222,36 @@ SLI: Final = _gold(
             "microseconds good and wholly seen: of a topic every partition claimed by a leader; "
             "of a client, group or source as many brokers, partitions or families as ever in it; "
             "of a lag all leaders read, of a client all brokers",
+            "sum",
         ),
-        required("bad_us", "bigint", "microseconds seen bad"),
-        required("bad_low_us", "bigint", "what bad_us is at least"),
-        required("bad_high_us", "bigint", "what bad_us is at most"),
-        Column(
+        required("bad_us", "bigint", "microseconds seen bad", "sum"),
+        required("bad_low_us", "bigint", "what bad_us is at least", "sum"),
+        required("bad_high_us", "bigint", "what bad_us is at most", "sum"),
+        measure(
             "seen_us",
             "bigint",
             "of a topic: microseconds wholly seen, good or bad (a partition told to have no "
             "leader is seen to be unavailable); null of all others, and in older rows",
+            "sum",
         ),
-        Column(
+        measure(
             "spill_us",
             "bigint",
-            "what of bad_high_us lies before the window: so long before it may have begun what was "
-            "first seen in it; null in older rows",
+            f"what of bad_high_us lies before it: {_BEFORE}; null in older rows",
+            "first",
         ),
     ),
 )
 
-SLA: Final = _gold(
+SLA: Final = Table(
+    "gold",
     "sla",
     "Attainment per objective, subject and period; a changed figure is a further statement",
     (
-        *_GRAIN,
+        required("grain", "string", "name of the period: 1w for an ISO week, else span"),
+        required("period", "string", "ISO year of weeks, else the year"),
+        CLUSTER,
+        required("window", "timestamp", "start of the period, UTC"),
         required("window_end", "timestamp", "end of the period, UTC"),
         required("statement", "int", "1 is the first published; the highest one stands"),
         required("stated_at", "timestamp", "when it was stated"),
@@ -239,9 +271,12 @@ SLA: Final = _gold(
         required("budget_left_us", "bigint", "budget_us less bad_us"),
         required("verdict", "string", "met, missed, uncertain or no_data"),
     ),
+    ("grain", "period"),
+    properties=GOLD_PROPERTIES,
 )
 
-SUBJECTS: Final = _gold(
+SUBJECTS: Final = Table(
+    "gold",
     "subjects",
     "What exists and existed: topics, clients, groups and sources",
     (
@@ -254,17 +289,22 @@ SUBJECTS: Final = _gold(
         required("first_seen", "timestamp", "first instant at which anything told of it"),
         required("last_seen", "timestamp", "last instant until which anything told of it"),
         Column("seen_whole_until", "timestamp", "of a source: last instant its topology was read"),
-        Column("attributes_at", "timestamp", "end of the run that told the attributes last"),
+        Column("attributes_at", "timestamp", "end of the run that told any attribute last"),
         Column("attributes", "map<string,double>", "last value of each metric that describes it"),
+        Column(
+            "attribute_instants",
+            "map<string,timestamp>",
+            "end of the run that told each attribute last; null in older rows",
+        ),
     ),
-    (),
+    properties=GOLD_PROPERTIES,
 )
 
 REJECTED: Final = _gold(
     "rejected",
-    "Rows of bronze that the rollup could not use, and why",
+    "Rows of bronze that the rollup could not use, and why, per finest window",
     (
-        *_GRAIN,
+        *_WINDOW,
         required("reason", "string", "why it was not used"),
         required("table", "string", "runs or scrapes"),
         Column("source", "string", "source"),
@@ -278,8 +318,7 @@ REJECTED: Final = _gold(
     ),
 )
 
-GOLD: Final = (
-    SUBJECTS,
+HOURS: Final = (
     PARTITIONS,
     TOPICS,
     CLIENTS,
@@ -287,8 +326,18 @@ GOLD: Final = (
     BROKERS,
     COVERAGE,
     NON_CONSUMED,
-    DISTRIBUTIONS,
     SLI,
+)
+"""Tables with a row an hour, each with one of finest windows beside it."""
+
+WINDOWS: Final = {table.name: _windows(table) for table in HOURS}
+"""The tables of finest windows, by the name of that of hours."""
+
+GOLD: Final = (
+    SUBJECTS,
+    *HOURS,
+    *WINDOWS.values(),
+    DISTRIBUTIONS,
     REJECTED,
     SLA,
     PROGRESS,

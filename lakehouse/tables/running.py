@@ -39,8 +39,10 @@ PROGRESS: Final = Table(
             "how it was known what to do: whole (all there was), feed (what was new), recovered "
             "(the log was expired before it was read), since (asked for); or tidied",
         ),
-        Column("late_rows", "bigint", "rows that came when bronze held their hour no more"),
+        Column("late_rows", "bigint", "rows that came when their hour was not recomputed any more"),
         Column("runs_id", "string", "id of the Delta table bronze/runs"),
+        Column("kernel", "string", "version of the SQL that made the hours"),
+        Column("duckdb", "string", "version of the DuckDB that ran it"),
     ),
     properties=GOLD_PROPERTIES,
 )

@@ -91,11 +91,12 @@ class Subject:
                 sum((value * (end - start) for (start, end), value in over_time), Fraction(0))
                 / 1_000_000
             ),
-            "min": min(values, default=None),
-            "max": max(values, default=None),
+            "min": least(values),
+            "max": greatest(values),
             "positive_us": sum(length(atom.bad()) for atom in atoms),
             "positive_low_us": sum(length(atom.surely()) for atom in atoms),
             "positive_high_us": sum(length(atom.possibly()) + atom.spill() for atom in atoms),
+            "spill_sum_us": sum(atom.spill() for atom in atoms),
             "increase": None,
             "series": most_at_once([span for atom in atoms for span in atom.seen()]),
             "known_wrong": any("known_wrong" in run.flags for run in self.runs()),
@@ -107,6 +108,7 @@ class Subject:
             "any_us": length(whole.bad()),
             "any_low_us": length(whole.surely()),
             "any_high_us": length(whole.possibly()) + whole.spill(),
+            "spill_us": whole.spill(),
             "max_concurrent": most_at_once(
                 [span for atom in self.atoms.values() for span in atom.bad()]
             ),
@@ -133,6 +135,15 @@ class Subject:
             if count:
                 found.append(total)
         return float(max(found)) if found else None
+
+
+def least(values: list[float]) -> float | None:
+    """The least of them; zero has no sign."""
+    return min(values) + 0.0 if values else None
+
+
+def greatest(values: list[float]) -> float | None:
+    return max(values) + 0.0 if values else None
 
 
 def topics(runs: Iterable[Run]) -> dict[tuple[Any, ...], Subject]:

@@ -9,8 +9,9 @@ import pytest
 
 from lakehouse import lake as lakes
 from lakehouse import rollup
-from tests.lake_builder import Batch
-from tests.oracle import decoded, duck, fleets, gold, stories
+from lakehouse.rollup.spark_engine import SparkEngine
+from tests.kernel_inputs import together
+from tests.oracle import decoded, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -19,41 +20,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.oracle.plain import Rows
-    from tests.oracle.rows import Bronze
 
 FLEETS = 200
 
 
 @pytest.fixture(scope="session")
-def unrolled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lake with its bronze alone."""
+def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake with its gold."""
     root = tmp_path_factory.mktemp("oracle")
-    whole = Batch()
-    for made in (*map(fleets.fleet, range(FLEETS)), *stories.all_stories()):
-        whole.runs += made.runs
-        whole.members += made.members
-        whole.scrapes += made.scrapes
-    whole.commit(root)
+    together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
+    rollup.rollup(SparkEngine(spark, lakes.at(str(root))), OBJECTIVES)
     return root
 
 
 @pytest.fixture(scope="session")
-def bronze(unrolled: Path) -> Bronze:
-    return decoded.read(unrolled, time.time_ns() // 1000)
-
-
-@pytest.fixture(scope="session")
-def by_python(bronze: Bronze) -> dict[str, Rows]:
-    return gold.wanted(bronze, OBJECTIVES)
-
-
-@pytest.fixture(scope="session")
-def by_duckdb(unrolled: Path) -> dict[str, Rows]:
-    return duck.wanted(unrolled, time.time_ns() // 1000)
-
-
-@pytest.fixture(scope="session")
-def rolled(spark: SparkSession, unrolled: Path) -> Path:
-    """The lake with its gold."""
-    rollup.rollup(spark, lakes.at(str(unrolled)), OBJECTIVES)
-    return unrolled
+def right(rolled: Path) -> dict[str, Rows]:
+    return gold.wanted(decoded.read(rolled, time.time_ns() // 1000), OBJECTIVES)

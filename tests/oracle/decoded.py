@@ -1,53 +1,29 @@
-"""Bronze as plain rows: judged, with their sets, out of the live files of a lake."""
+"""Bronze as the oracle reads it: rows made by hand or out of a lake, judged, with their sets."""
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 
 from lakehouse import tables
 from tests.oracle import judged
 from tests.oracle.rows import Bronze, Run, Scrapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from lakehouse.tables import Table
 
+Row = dict[str, Any]
+Sets = dict[tuple[str, str], set[tuple[Any, ...]]]
 
-def connection() -> duckdb.DuckDBPyConnection:
-    connected = duckdb.connect(config={"threads": 2})
-    connected.execute("SET enable_progress_bar = false")
-    return connected
-
-
-_DUCK_TYPES = {
-    "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
-    "timestamp": "TIMESTAMPTZ", "date": "DATE", "boolean": "BOOLEAN",
-    "map<string,string>": "MAP(VARCHAR, VARCHAR)", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
-    "array<int>": "INTEGER[]", "array<string>": "VARCHAR[]",
-    "array<struct<user:string,client_id:string>>": 'STRUCT("user" VARCHAR, client_id VARCHAR)[]',
-}  # fmt: skip
-
-
-def view(duck: duckdb.DuckDBPyConnection, root: Path, table: Table) -> None:
-    """The live files of a Delta table as a view of its name, its partition columns among them."""
-    files = DeltaTable(str(root / table.path)).file_uris()
-    if not files:
-        names = (f'NULL::{_DUCK_TYPES[column.type]} AS "{column.name}"' for column in table.columns)
-        duck.execute(f"CREATE VIEW {table.name} AS SELECT {', '.join(names)} WHERE false")
-        return
-    names = (f'"{column.name}"' for column in table.columns)
-    keys = ", ".join(f"'{key}': 'VARCHAR'" for key in table.partition_by)
-    partitioned = f", hive_partitioning=true, hive_types={{{keys}}}" if keys else ""
-    duck.execute(
-        f"CREATE VIEW {table.name} AS SELECT {', '.join(names)} "  # noqa: S608 - our own names
-        f"FROM read_parquet({files!r}, union_by_name=true{partitioned})"
-    )
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def read(root: Path, now_us: int, window_us: int = 300_000_000) -> Bronze:
@@ -56,63 +32,98 @@ def read(root: Path, now_us: int, window_us: int = 300_000_000) -> Bronze:
     Args:
         root: The lake.
         now_us: When it was committed last, microseconds.
-        window_us: The finest grain.
+        window_us: The finest windows' length.
     """
-    duck = connection()
-    for table in (tables.RUNS, tables.MEMBERS, tables.SCRAPES):
-        view(duck, root, table)
-    sets = _sets(duck)
-    judge = judged.Judge(now_us, window_us)
-    runs = (_with_set(run, sets, judge) for run in _runs(duck, window_us))
-    scrapes = _scrapes(duck, window_us)
+    runs, members, scrapes = (
+        rows(root, table) for table in (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
+    )
+    return bronze(runs, members, scrapes, now_us, window_us)
+
+
+def bronze(
+    runs: Iterable[Row],
+    members: Iterable[Row],
+    scrapes: Iterable[Row],
+    now_us: int,
+    window_us: int = 300_000_000,
+) -> Bronze:
+    """Rows as ``tests.lake_builder`` makes them: instants in microseconds, dates in days."""
+    sets, judge = _sets(members), judged.Judge(now_us, window_us)
     return Bronze(
         window_us,
-        list(runs),
-        [replace(row, reason=judge.of_scrapes(row)) for row in scrapes],
+        [_with_set(_run(row, window_us), sets, judge) for row in runs],
+        [
+            replace(one, reason=judge.of_scrapes(one))
+            for one in (_scrapes(row, window_us) for row in scrapes)
+        ],
     )
 
 
-def _runs(duck: duckdb.DuckDBPyConnection, window_us: int) -> Iterator[Run]:
-    rows = duck.execute(
-        'SELECT cluster, source, metric, topic, partition, "user", client_id, "group", labels, '
-        'epoch_us(start), epoch_us("end"), lead_us, tail_us, value, series, members, flags, agent, '
-        "batch, date_diff('day', DATE '1970-01-01', date::DATE), "
-        "epoch_us(start) - epoch_us(start) % $1 FROM runs",
-        [window_us],
+def rows(root: Path, table: Table) -> list[Row]:
+    """All rows of a Delta table, in such plain values."""
+    delta = DeltaTable(str(root / table.path))
+    found = QueryBuilder().register("told", delta).execute("SELECT * FROM told").read_all()
+    return plain(pa.table(found), table)
+
+
+def plain(found: pa.Table, table: Table) -> list[Row]:
+    """Rows of Arrow: instants in microseconds, dates in days, maps as what labels are."""
+    types = {column.name: column.type for column in table.columns}
+    return [
+        {name: _plain(value, types[name]) for name, value in row.items()}
+        for row in found.to_pylist()
+    ]
+
+
+def _plain(value: Any, type_: str) -> Any:
+    match value:
+        case dt.datetime():
+            return (value - _EPOCH) // _MICROSECOND
+        case dt.date():
+            return (value - _EPOCH.date()).days
+        case list() if type_.startswith("map<"):
+            return {key: _plain(one, "") for key, one in value}
+        case list() if "client_id" in type_:
+            return [(client["user"], client["client_id"]) for client in value]
+        case _:
+            return value
+
+
+def _run(row: Row, window_us: int) -> Run:
+    names = ("cluster", "source", "metric", "topic", "partition", "user", "client_id", "group")
+    figures = ("start", "end", "lead_us", "tail_us", "value", "series", "members")
+    return Run(
+        *(row[name] for name in names),
+        tuple(sorted(dict(row["labels"] or {}).items())),
+        *(row[name] for name in figures),
+        frozenset(row["flags"] or ()),
+        *(row[name] for name in ("agent", "batch", "date")),
+        row["start"] - row["start"] % window_us,
     )
-    for row in rows.fetchall():
-        labels = tuple(sorted((row[8] or {}).items()))
-        yield Run(*row[:8], labels, *row[9:16], frozenset(row[16] or ()), *row[17:])
 
 
-def _scrapes(duck: duckdb.DuckDBPyConnection, window_us: int) -> Iterator[Scrapes]:
-    rows = duck.execute(
-        'SELECT cluster, source, family, epoch_us(start), epoch_us("end"), outcome, scrapes, '
-        "interval_us, seconds_total, seconds_max, agent, batch, "
-        "date_diff('day', DATE '1970-01-01', date::DATE), "
-        "epoch_us(start) - epoch_us(start) % $1 FROM scrapes",
-        [window_us],
-    )
-    for row in rows.fetchall():
-        yield Scrapes(*row)
+def _scrapes(row: Row, window_us: int) -> Scrapes:
+    names = (
+        "cluster", "source", "family", "start", "end", "outcome", "scrapes", "interval_us",
+        "seconds_total", "seconds_max", "error", "agent", "batch", "date",
+    )  # fmt: skip
+    return Scrapes(*(row[name] for name in names), row["start"] - row["start"] % window_us)
 
 
-def _sets(duck: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
-    """What every set is said to hold; more than one content means that nobody knows."""
-    rows = duck.execute('SELECT cluster, "set", topic, partitions, clients FROM members')
-    found: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
-    for cluster, name, topic, partitions, clients in rows.fetchall():
-        numbers = None if partitions is None else tuple(partitions)
-        pairs = None
-        if clients is not None:
-            pairs = tuple((client["user"], client["client_id"]) for client in clients)
-        found.setdefault((cluster, name), set()).add((topic, numbers, pairs))
+def _sets(members: Iterable[Row]) -> Sets:
+    """What every set is said to hold; more than one content means that nothing is known."""
+    found: Sets = {}
+    for row in members:
+        content = (row["topic"], _tuple(row["partitions"]), _tuple(row["clients"]))
+        found.setdefault((row["cluster"], row["set"]), set()).add(content)
     return found
 
 
-def _with_set(
-    run: Run, sets: dict[tuple[str, str], set[tuple[Any, ...]]], judge: judged.Judge
-) -> Run:
+def _tuple(items: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    return None if items is None else tuple(items)
+
+
+def _with_set(run: Run, sets: Sets, judge: judged.Judge) -> Run:
     told = sets.get((run.cluster, run.members), set()) if run.members is not None else set()
     reason = judge.of_run(run, told)
     if len(told) != 1:

@@ -6,17 +6,18 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.grains import windows
 from tests.oracle.rows import DESCRIBING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.oracle.plain import Key, Rows
-    from tests.oracle.rows import Bronze, Run
+    from tests.oracle.rows import Bronze, Run, Scrapes
 
 _FENCED = "kafka.cluster.node.fenced"
 _DEFAULT = "<default>"
+_MISDATED = "its date is not that of its start"
+"""Rows that are set aside before their set is looked for."""
 
 
 @dataclass
@@ -35,6 +36,7 @@ class _Told:
             "seen_whole_until": max(self.whole_until, default=None),
             "attributes_at": max((at for at, _ in latest.values()), default=None),
             "attributes": {name: value for name, (_, value) in latest.items()},
+            "attribute_instants": {name: at for name, (at, _) in latest.items()},
         }
 
 
@@ -81,13 +83,23 @@ def _named(run: Run) -> Iterator[Key]:
 
 
 def rejected(bronze: Bronze) -> Rows:
-    """How many rows were set aside, by place, cluster, window, reason, table, source and metric."""
-    counts: defaultdict[Key, int] = defaultdict(int)
-    for table, rows in (("runs", bronze.runs), ("scrapes", bronze.scrapes)):
-        for row in rows:
-            if row.reason is not None:
-                grain, period, window = windows(row.window, bronze.window_us)[0]
-                metric = row.metric if table == "runs" else row.family  # type: ignore[union-attr]
-                key = (grain, period, row.cluster, window, row.reason, table, row.source, metric)
-                counts[key] += 1
-    return {key: {"rows": number} for key, number in counts.items()}
+    """Rows set aside, by cluster, window, reason, table, source, metric and set."""
+    grouped: defaultdict[Key, list[Run | Scrapes]] = defaultdict(list)
+    for run in bronze.runs:
+        members = None if run.reason == _MISDATED else run.members
+        key = (run.cluster, run.window, run.reason, "runs", run.source, run.metric, members)
+        grouped[key].append(run)
+    for row in bronze.scrapes:
+        key = (row.cluster, row.window, row.reason, "scrapes", row.source, row.family, None)
+        grouped[key].append(row)
+    return {key: _set_aside(own) for key, own in grouped.items() if key[2] is not None}
+
+
+def _set_aside(own: list[Run | Scrapes]) -> dict[str, Any]:
+    return {
+        "start": min(row.start for row in own),
+        "end": max(row.end for row in own),
+        "agent": min(row.agent for row in own),
+        "batch": min(row.batch for row in own),
+        "rows": len(own),
+    }

@@ -3,102 +3,90 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import tables
-from tests.oracle import decoded, existence, grains, plain, promises
+from lakehouse.tables.gold import HOURS, WINDOWS
+from tests.oracle import decoded, existence, hours, plain, promises
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from lakehouse.slo import Objective
-    from lakehouse.tables import Table
-    from tests.oracle.plain import Key, Rows
+    from tests.oracle.plain import Rows
     from tests.oracle.rows import Bronze
 
-GRAINS = ("grain", "period", "cluster", "window")
+TABLES = {
+    table.name: table
+    for table in (*HOURS, *WINDOWS.values(), tables.DISTRIBUTIONS)
+}  # fmt: skip
+"""Tables of windows and hours whose columns say how they are put together."""
+
 KEYS: dict[str, tuple[str, ...]] = {
-    "topics": (*GRAINS, "metric", "topic"),
-    "partitions": (*GRAINS, "metric", "topic", "partition"),
-    "clients": (*GRAINS, "metric", "user", "client_id"),
-    "groups": (*GRAINS, "metric", "group", "topic"),
-    "brokers": (*GRAINS, "metric", "source"),
-    "coverage": (*GRAINS, "source", "family", "outcome"),
-    "non_consumed": (*GRAINS, "group", "topic", "partition"),
-    "distributions": (
-        *GRAINS,
-        "metric",
-        "topic",
-        "user",
-        "client_id",
-        "group",
-        "source",
-        "sign",
-        "bucket",
-    ),
-    "sli": (*GRAINS, "objective", "topic", "user", "client_id", "group", "source"),
+    **{name: ("cluster", "window", *table.keys[1:]) for name, table in TABLES.items()},
     "subjects": ("cluster", "kind", "topic", "user", "client_id", "group", "source"),
-    "rejected": (*GRAINS, "reason", "table", "source", "metric"),
+    "rejected": ("cluster", "window", "reason", "table", "source", "metric", "members"),
 }
 _ROUNDED = frozenset(
     {
-        "value_seconds",
-        "mean",
-        "increase",
-        "max_total",
-        "seconds_total",
-        "offsets_low",
+        "value_seconds", "mean", "increase", "max_total", "seconds_total", "offsets_low",
         "offsets_high",
     }
-)
-
-
-def told(root: Path, name: str) -> Rows:
-    """All rows of a table of gold by their key.
-
-    Raises:
-        AssertionError: Two rows have the same key.
-    """
-    table = next(table for table in tables.GOLD if table.name == name)
-    duck = decoded.connection()
-    decoded.view(duck, root, table)
-    keys = KEYS[name]
-    names = [column for column in table.column_names if column not in keys]
-    columns = ", ".join(_column(table, column) for column in (*keys, *names))
-    found: Rows = {}
-    for row in duck.execute(f"SELECT {columns} FROM {name}").fetchall():  # noqa: S608
-        key, figures = tuple(row[: len(keys)]), dict(zip(names, row[len(keys) :], strict=True))
-        if key in found and name == "rejected":
-            figures["rows"] += found[key]["rows"]
-        elif key in found:
-            raise AssertionError(f"{name} holds {key} twice")
-        found[key] = figures
-    return found
-
-
-def _column(table: Table, name: str) -> str:
-    type_ = next(column.type for column in table.columns if column.name == name)
-    return f'epoch_us("{name}") AS "{name}"' if type_ == "timestamp" else f'"{name}"'
+)  # fmt: skip
 
 
 def wanted(bronze: Bronze, objectives: Sequence[Objective]) -> dict[str, Rows]:
     """Every table of gold as plain Python computes it."""
-    finest = plain.finest(bronze)
-    found = {name: grains.all_grains(rows, bronze.window_us) for name, rows in finest.items()}
-    found["sli"] = at_finest(promises.sli(bronze, objectives), bronze.window_us)
+    finest = {**plain.finest(bronze), "sli": promises.sli(bronze, objectives)}
+    found = {name: hours.hours(TABLES[name], rows) for name, rows in finest.items()}
+    finest["sli"] = hours.folded(found["sli"], finest["sli"])
+    for name, table in WINDOWS.items():
+        rows = finest[name]
+        found[table.name] = {key: hours.complete(table, row) for key, row in rows.items()}
     found["subjects"] = existence.subjects(bronze)
     found["rejected"] = existence.rejected(bronze)
     return found
 
 
-def at_finest(rows: Rows, window_us: int) -> Rows:
-    """Finest rows with their place in front."""
-    placed = {}
-    for (cluster, window, *rest), figures in rows.items():
-        grain, period, start = grains.windows(window, window_us)[0]
-        placed[(grain, period, cluster, start, *rest)] = figures
-    return placed
+def told(root: Path, name: str) -> Rows:
+    """All rows of a table of a lake's gold by their key."""
+    rows = decoded.rows(root, _table(name))
+    return by_key(name, _once(rows) if name == "rejected" else rows)
+
+
+def _once(rows: Iterable[decoded.Row]) -> list[decoded.Row]:
+    """Rows set aside, put together: of some the rollup has one for each batch that brought them."""
+    grouped: defaultdict[tuple[Any, ...], list[decoded.Row]] = defaultdict(list)
+    for row in rows:
+        grouped[tuple(row[name] for name in KEYS["rejected"])].append(row)
+    over = {"start": min, "end": max, "agent": min, "batch": min, "rows": sum}
+    return [
+        {**own[0], **{name: choose(row[name] for row in own) for name, choose in over.items()}}
+        for own in grouped.values()
+    ]
+
+
+def by_key(name: str, rows: Iterable[decoded.Row]) -> Rows:
+    """Rows of a table of gold by their key.
+
+    Raises:
+        AssertionError: Two rows have the same key, or a row's date is not that of its window.
+    """
+    found: Rows = {}
+    for row in rows:
+        if "date" in row:
+            assert row["date"] == row["window"] // 86_400_000_000, f"{name}: {row}"
+        key = tuple(row[column] for column in KEYS[name])
+        figures = {column: row[column] for column in row.keys() - {*KEYS[name], "date"}}
+        assert key not in found, f"{name} holds {key} twice"
+        found[key] = figures
+    return found
+
+
+def _table(name: str) -> tables.Table:
+    return next(table for table in tables.GOLD if table.name == name)
 
 
 def differences(name: str, found: Rows, expected: Rows, slack: float = 1e-6) -> list[str]:
@@ -110,25 +98,23 @@ def differences(name: str, found: Rows, expected: Rows, slack: float = 1e-6) -> 
         expected: What is right.
         slack: How far sums of doubles may differ however small they are.
     """
-    if name == "sli":  # times that are all 0 say nothing
-        found = {key: row for key, row in found.items() if any(row.values())}
     lines = [f"{name}: no row {_shown(key)}" for key in expected.keys() - found.keys()]
     lines += [f"{name}: a row too many {_shown(key)}" for key in found.keys() - expected.keys()]
     for key in sorted(found.keys() & expected.keys(), key=repr):
-        for column, value in expected[key].items():
-            if not same(column, found[key].get(column), value, slack):
-                lines.append(
-                    f"{name}: {_shown(key)}: {column} is {found[key].get(column)!r}, not {value!r}"
-                )
+        for column in sorted(found[key].keys() | expected[key].keys()):
+            ours, right = (rows[key].get(column, "absent") for rows in (found, expected))
+            if not same(column, ours, right, slack):
+                lines.append(f"{name}: {_shown(key)}: {column} is {ours!r}, not {right!r}")
     return sorted(lines)
 
 
-def _shown(key: Key) -> str:
+def _shown(key: tuple[Any, ...]) -> str:
     return " ".join(repr(part) for part in key)
 
 
 def same(column: str, found: Any, expected: Any, slack: float) -> bool:
     """Equal to the bit; sums of doubles to 1e-9, or to the millionths they are made of."""
-    if column not in _ROUNDED or found is None or expected is None:
+    numbers = isinstance(found, float) and isinstance(expected, float)
+    if column not in _ROUNDED or not numbers:
         return bool(found == expected)
     return math.isclose(found, expected, rel_tol=1e-9, abs_tol=slack)

@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.grains import grain_name
 from tests.oracle.rows import DAY, HOUR
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _SLACK = HOUR
 
 @dataclass(frozen=True)
 class Judge:
-    """Knows when bronze was committed last, and the finest grain; microseconds."""
+    """Knows when bronze was committed last, and how long a window is; microseconds."""
 
     now_us: int
     window_us: int
@@ -46,8 +45,14 @@ class Judge:
         if row.start > self.now_us + _SLACK:
             return "it lies in the future"
         if row.end > row.window + self.window_us:
-            return f"it crosses a window of {grain_name(self.window_us)}"
+            return f"it crosses a window of {_length(self.window_us)}"
         return "its date is not that of its start" if row.day != row.start // DAY else None
+
+
+def _length(window_us: int) -> str:
+    """``30s`` or ``5m``."""
+    minutes, rest = divmod(window_us, 60_000_000)
+    return f"{window_us // 1_000_000}s" if rest else f"{minutes}m"
 
 
 def _number(value: float) -> bool:

@@ -16,6 +16,7 @@ from bench.truth_schedule import schedule
 from lakehouse import lake as lakes
 from lakehouse import rollup
 from lakehouse.report.facts import facts
+from lakehouse.rollup.spark_engine import SparkEngine
 from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Find
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
     seen = [truth_agents.live(schedule(seed), root, spools) for seed in TRUTHS]
     lake = lakes.at(str(root))
-    rollup.rollup(spark, lake, OBJECTIVES)
+    rollup.rollup(SparkEngine(spark, lake), OBJECTIVES)
     told = [
         facts(spark, lake, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS
     ]

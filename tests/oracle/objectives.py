@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lakehouse import slo
+from lakehouse.slo_objective import Events
 
+_ISR = "kafka.partition.under_min_isr"
 _LAG = "kafka.topic.remote_"
 
 OBJECTIVES = (
@@ -15,5 +17,11 @@ OBJECTIVES = (
         "deleted-late", "", "", "topic", f"{_LAG}delete_lag.bytes", 6.5, 0.99,
         {"kafka.topic.remote_storage_enabled": 1.0},
     ),
+    slo.Objective("each-partition", "", "", "partition", _ISR, 0.0, 0.99),
+    slo.Objective("all-topics", "", "", "cluster", "kafka.partition.lag", 0.0, 0.99),
+    slo.Objective(
+        "events", "", "", "topic", f"{_LAG}copy_lag.bytes", 0.0, 0.99,
+        events=Events("my.own.errors", are_good=False, total=f"{_LAG}copy_lag.bytes"),
+    ),
 )  # fmt: skip
-"""The shipped ones, and some with a threshold: of those nothing is shipped."""
+"""The shipped ones, and of each kind that is not: with a threshold, of partitions, of events."""

@@ -23,7 +23,7 @@ Rows = dict[Key, dict[str, Any]]
 
 
 def finest(bronze: Bronze) -> dict[str, Rows]:
-    """The finest rows of every table that is summed over grains."""
+    """The finest rows of every table that is summed over windows."""
     runs = bronze.usable()
     by_topic = claims.topics(runs)
     return {
@@ -119,8 +119,8 @@ def _sum(runs: list[Run]) -> dict[str, Any]:
             if not run.counter or run.value is not None
         ),
         "value_seconds": float(amount / 1_000_000) if gauges else None,
-        "min": min(values, default=None),
-        "max": max(values, default=None),
+        "min": claims.least(values),
+        "max": claims.greatest(values),
         "increase": _increase(runs),
         "series": max(run.series for run in runs),
         "known_wrong": any("known_wrong" in run.flags for run in runs),

@@ -33,8 +33,15 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     }
     found: Rows = {}
     for objective in objectives:
-        found.update(times[objective.level](objective))
-    return {key: row for key, row in found.items() if any(row.values())}
+        if objective.events is None:  # events are counted where they are asked for
+            found.update(times[objective.kind](objective))
+    return {key: row for key, row in found.items() if any(row.values()) or _of_client(key)}
+
+
+def _of_client(key: Key) -> bool:
+    """Of a client a row of zeros says that it was there; of others nothing."""
+    *_, user, client_id, _, _ = key
+    return user is not None or client_id is not None
 
 
 def _row(good: int, whole: claims.Atom) -> dict[str, int | None]:
@@ -121,7 +128,10 @@ def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
 
 
 def _partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]:
-    """How many partitions a topic has: told in the window, in the hour, else as are claimed."""
+    """How many partitions a topic has: told in the window, in the hour, else the highest claimed.
+
+    That is of the window, and only where no source of the cluster tells topology in the hour.
+    """
     in_window: defaultdict[Key, list[float]] = defaultdict(list)
     in_hour: defaultdict[Key, list[float]] = defaultdict(list)
     claimed: defaultdict[Key, list[int]] = defaultdict(list)
@@ -134,13 +144,13 @@ def _partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]
             clusters.add((run.cluster, hour))
         if run.level == "partition":
             numbers = run.partitions if run.partitions is not None else (run.partition,)
-            claimed[(run.cluster, hour, run.topic)].append(max(numbers) + 1)
+            claimed[(run.cluster, run.window, run.topic)].append(max(numbers) + 1)
 
     def told(cluster: str, window: int, topic: str) -> float | None:
         hour = window - window % HOUR
         own = in_window.get((cluster, window, topic)) or in_hour.get((cluster, hour, topic))
         if not own and (cluster, hour) not in clusters:
-            own = claimed.get((cluster, hour, topic))
+            own = claimed.get((cluster, window, topic))
         return max(own) if own else None
 
     return told

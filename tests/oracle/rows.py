@@ -96,6 +96,7 @@ class Scrapes:
     interval: int
     seconds_total: float
     seconds_max: float
+    error: str | None
     agent: str
     batch: int
     day: int

@@ -367,11 +367,40 @@ def _told_twice(it: Story) -> str:
     return name
 
 
+def spilled_hours(it: Story) -> None:
+    """Bad soon after an hour begins, in two partitions; and late in the next hour."""
+    for partition, lead in ((0, 11), (1, 12)):
+        it.bad(2 + partition * 2, 50, partition, lead=lead)
+    it.bad(3600 + 305, 3600 + 310, lead=20)
+
+
+def good_hour(it: Story) -> None:
+    """An hour in which all was well, but that in its first window offsets may have been lost."""
+    it.topology(0, 3600, 2)
+    it.scrape(0, 3600)
+    for start, end in windows(0, 3600):
+        it.zeros(start, end, 0, 1)
+        high = 4.0 if start == 0 else 0.0
+        it.lost(start, 0.0, high, group="g", topic="t", partition=0)
+
+
+def never_described(it: Story) -> None:
+    """No source tells any topology; of two partitions one is not claimed in the second window."""
+    it.zeros(0, 300, 0, 1)
+    it.zeros(300, 600, 0)
+
+
+def attributes_apart(it: Story) -> None:
+    """One attribute of a topic is told for longer than the other."""
+    it.run("kafka.topic.remote_storage_enabled", 0, 100, 1.0, topic="t")
+    it.run(TOLD, 0, 300, 3.0, topic="t")
+
+
 STORIES: tuple[Callable[[Story], None], ...] = (
     unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
     unavailable, bad_and_unseen, tier_not_read, broker_not_read, counter_reset, agent_restart,
     clients_come_and_go, topic_made_again, topic_deleted, topic_deleted_after_a_broker_left,
     new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
-    bad_input, powers_of_two,
+    bad_input, powers_of_two, spilled_hours, good_hour, never_described, attributes_apart,
 )  # fmt: skip

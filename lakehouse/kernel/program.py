@@ -1,0 +1,225 @@
+"""The kernel's program: its SQL files in order, with gold's tables and the objectives."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse import grains, tables
+from lakehouse.kernel.reasons import CLOCK_SLACK
+from lakehouse.kernel.worker import Program
+from lakehouse.metrics import CONTROLLERS_TELL, DESCRIBING, family
+from lakehouse.periods import micros
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator, Sequence
+
+    from lakehouse.slo_objective import Objective
+    from lakehouse.tables import Column, Table
+
+_ATTEMPTS: Final = ("scrapes", "sli_sources")
+_RUNS: Final = ("runs",)
+_DESCRIBED: Final = ("described",)
+_PARTS: Final = (
+    "additive", "non_consumed", "gauges", "doubts", "claims", "client_claims", "atoms", "topics",
+    "distributions", "subjects", "sli_topics", "sli_clients", "sli_groups",
+)  # fmt: skip
+_TYPES: Final = {
+    "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
+    "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
+    "map<string,timestamp>": "MAP(VARCHAR, BIGINT)",
+}  # fmt: skip
+_SUM: Final = "DECIMAL(38, 6)"
+_AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"}
+_HOUR: Final = "hour_of(w)"
+
+
+def program(
+    window_seconds: int, committed: dt.datetime, objectives: Sequence[Objective]
+) -> Program:
+    """The program of a rollup.
+
+    Args:
+        window_seconds: Finest windows of gold.
+        committed: When the newest commit of bronze was made; nothing can have been seen later.
+        objectives: What gold/sli is made for.
+    """
+    import duckdb  # noqa: PLC0415 - readers of gold need none of it
+
+    def stage(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        return tuple(one for name in names for one in _statements(name))
+
+    finish = tuple(_finish())
+    merge = _text("subjects_merge")
+    files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *_PARTS, "sli_finest")
+    everything = "\n".join((*map(_text, files), *dict(finish).values(), merge))
+    constants = (
+        ("window", f"CREATE MACRO window_us() AS {window_seconds * 1_000_000}::BIGINT"),
+        ("latest", f"CREATE MACRO latest_us() AS {micros(committed + CLOCK_SLACK)}::BIGINT"),
+        ("name", f"CREATE MACRO window_name() AS '{grains.name(window_seconds)}'"),
+    )
+    results = (("results", _result_table(table)) for table in _TABLES.values())
+    return Program(
+        version=hashlib.sha256(everything.encode()).hexdigest()[:12],
+        duckdb=duckdb.__version__,
+        tables=tuple(name for name, _ in finish),
+        schemas={name: tuple(_schema(table)) for name, table in _filled().items()},
+        describing=tuple(sorted({*DESCRIBING, *(key for one in objectives for key in one.where)})),
+        setup=(*constants, *_statements("macros"), *results, *_statements("sli_finest")),
+        literals=_literals(objectives),
+        attempts=stage(_ATTEMPTS),
+        runs=stage(_RUNS),
+        described=stage(_DESCRIBED),
+        parts=stage(_PARTS),
+        finish=finish,
+        merge=merge,
+    )
+
+
+_TABLES: Final = {
+    **{table.name: table for table in tables.HOURS},
+    "distributions": tables.DISTRIBUTIONS,
+    "rejected": tables.REJECTED,
+    "subjects": tables.SUBJECTS,
+}
+"""Each has rows of finest windows in the table ``out_NAME`` until a call ends."""
+
+
+def _filled() -> dict[str, Table]:
+    return {**_TABLES, **{table.name: table for table in tables.WINDOWS.values()}}
+
+
+def _schema(table: Table) -> Iterator[tuple[str, str]]:
+    for column in table.columns:
+        yield column.name, column.type.replace("timestamp", "bigint")
+
+
+def _text(name: str) -> str:
+    return resources.files("lakehouse.kernel").joinpath(f"sql/{name}.sql").read_text("utf-8")
+
+
+def _statements(name: str) -> Iterator[tuple[str, str]]:
+    """A file's statements, each with its place; no text in them has a semicolon."""
+    plain = re.sub(r"--[^\n]*", "", _text(name))
+    for number, sql in enumerate(filter(None, map(str.strip, plain.split(";"))), 1):
+        yield f"{name}.sql/{number}", sql
+
+
+def _literals(objectives: Sequence[Objective]) -> dict[str, Any]:
+    timed = [one for one in objectives if one.events is None]
+    return {
+        "describing": ({"metric": "VARCHAR"}, [{"metric": metric} for metric in DESCRIBING]),
+        "objectives": (
+            {
+                "objective": "VARCHAR", "level": "VARCHAR", "metric": "VARCHAR", "above": "DOUBLE",
+                "family": "VARCHAR", "by_controllers": "BOOLEAN", "conditions": "INTEGER",
+            },
+            [
+                {
+                    "objective": one.name, "level": one.kind, "metric": one.metric,
+                    "above": one.above, "family": family(one.metric),
+                    "by_controllers": one.metric.startswith(CONTROLLERS_TELL),
+                    "conditions": len(one.where),
+                }
+                for one in timed
+            ],
+        ),
+        "conditions": (
+            {
+                "objective": "VARCHAR", "attribute": "VARCHAR", "value": "DOUBLE",
+                "number": "INTEGER",
+            },
+            [
+                {"objective": one.name, "attribute": key, "value": value, "number": len(one.where)}
+                for one in timed
+                for key, value in one.where.items()
+            ],
+        ),
+    }  # fmt: skip
+
+
+def _result_table(table: Table) -> str:
+    """Finest rows of a table while parts are computed: sums of doubles stay exact."""
+    if table is tables.SUBJECTS:
+        return _text("subjects_table")
+    columns = ", ".join(
+        f'"{column.name}" {_SUM if _is_exact(column) else _TYPES[column.type]}'
+        for column in table.columns
+        if column.name not in {"date", "cluster", "window"} and column.over != "mean"
+    )
+    return f"CREATE TABLE out_{table.name} (w BIGINT, {columns})"
+
+
+def _is_exact(column: Column) -> bool:
+    return column.type == "double" and column.over == "sum"
+
+
+def _finish() -> Iterator[tuple[str, str]]:
+    """Per table of gold the query that gives its rows."""
+    for table in tables.HOURS:
+        yield table.name, _summed(table, _HOUR)
+        windows = tables.WINDOWS[table.name]
+        kept = "WHERE NOT good_throughout" if table is tables.SLI else ""
+        yield windows.name, _summed(table, "w", kept)
+    yield tables.DISTRIBUTIONS.name, _summed(tables.DISTRIBUTIONS, _HOUR)
+    yield tables.REJECTED.name, _rejected()
+    yield tables.SUBJECTS.name, _text("subjects_finish")
+
+
+def _summed(table: Table, place: str, kept: str = "") -> str:
+    """Rows of a table summed over parts, and windows where ``place`` is their hour."""
+    keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
+    measures = ", ".join(
+        f'{_over(column, place)} AS "{column.name}"'
+        for column in table.measures
+        if column.over != "mean"
+    )
+    source = "sli_finest" if table is tables.SLI else f"out_{table.name}"
+    grouped = f"SELECT {place} AS w, {keys}, {measures} FROM {source} {kept} GROUP BY ALL"  # noqa: S608
+    names = (c for c in table.columns if c.name not in {"date", "cluster", "window"})
+    columns = ", ".join(map(_final, names))
+    return (
+        f"WITH grouped AS ({grouped}) SELECT {_PLACE}, {columns} FROM grouped "  # noqa: S608
+        f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {keys}"
+    )
+
+
+_WINDOW: Final = "hour_us + w % stride()"
+_PLACE: Final = (
+    f"DATE '1970-01-01' + (({_WINDOW}) // 86400000000)::INTEGER AS date, cluster, "
+    f'({_WINDOW})::BIGINT AS "window"'
+)
+
+
+def _over(column: Column, place: str) -> str:
+    name = f'"{column.name}"'
+    if column.over != "first":
+        return f"{_AGGREGATES[column.over]}({name})"
+    if place != _HOUR:
+        return f"max({name})"
+    first = f"max({name}) FILTER (w = {_HOUR})"
+    return f"CASE WHEN count({name}) > 0 THEN coalesce({first}, 0) END"
+
+
+def _final(column: Column) -> str:
+    name = f'"{column.name}"'
+    if column.over == "mean":
+        return (
+            "CASE WHEN observed_us > 0 THEN value_seconds::DOUBLE / (observed_us::DOUBLE / 1e6) END"
+            f" AS {name}"
+        )
+    return f"{name}::{_TYPES[column.type]} AS {name}"
+
+
+def _rejected() -> str:
+    keys = ("reason", "table", "source", "metric", "members")
+    listed = ", ".join(f'"{key}"' for key in keys)
+    return (
+        f'WITH grouped AS (SELECT w, {listed}, min("start") AS "start", max("end") AS "end", '  # noqa: S608
+        "min(agent) AS agent, min(batch) AS batch, sum(rows)::BIGINT AS rows FROM out_rejected "
+        f'GROUP BY ALL) SELECT {_PLACE}, {listed}, "start", "end", agent, batch, rows FROM grouped '
+        f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {listed}"
+    )

@@ -1,0 +1,36 @@
+-- For how long which value held, of metrics that are asked for. Of partitions each one's value, per
+-- topic; of what brokers report per topic their total; of clients, groups and sources each series.
+-- Series beyond a family's cap are in none: their sum is no series' value.
+INSERT INTO out_distributions BY NAME
+WITH own AS (SELECT * FROM usable WHERE spread AND NOT counter AND value IS NOT NULL),
+of_topics AS (
+    SELECT subject, value, (e - s) * weight AS us FROM plain
+    WHERE spread AND value IS NOT NULL AND (atom >= 0 OR set_number IS NOT NULL)
+    UNION ALL
+    SELECT subject, value, us FROM atom_segments WHERE purpose = 'spread' AND atom >= 0 AND obs > 0
+    UNION ALL
+    SELECT subject, v, us FROM totals WHERE purpose = 'spread'),
+folded AS (
+    SELECT w, metric, set_number, sum(e - s) AS us FROM own
+    WHERE level = 'client' AND members IS NOT NULL GROUP BY ALL),
+held AS (
+    SELECT w, metric, topic, value, us FROM of_topics JOIN gold_subjects USING (subject)
+    WHERE topic <> '__other__'
+    UNION ALL BY NAME
+    SELECT w, metric, "user", client_id, value, e - s AS us FROM own
+    WHERE level = 'client' AND members IS NULL AND client_id IS DISTINCT FROM '__other__'
+    UNION ALL BY NAME
+    SELECT w, metric, c."user", c.client_id, 0 AS value, us FROM folded JOIN set_clients c USING (set_number)
+    UNION ALL BY NAME
+    SELECT w, metric, topic, "group", value, (e - s) * series AS us FROM own
+    WHERE level = 'group' AND topic IS DISTINCT FROM '__other__'
+    UNION ALL BY NAME
+    SELECT w, metric, source, value, (e - s) * series AS us FROM own WHERE level = 'source'),
+-- Logarithms are rounded otherwise on other machines; ends of buckets lie higher by 1 part in 10^8,
+-- so that a value on one, such as every power of two, is in the same bucket everywhere.
+placed AS (SELECT *, abs(value) <= 1e-12 AS zero, ceil(log2(abs(value)) * 64 - 1e-6) - 1 AS place FROM held)
+SELECT w, metric, topic, "user", client_id, "group", source,
+    CASE WHEN zero THEN 0 ELSE sign(value) END::INTEGER AS sign,
+    CASE WHEN zero THEN 0 ELSE place END::INTEGER AS bucket,
+    sum(us) AS duration_us, sum(value_seconds(value, us)) AS value_seconds
+FROM placed GROUP BY ALL;

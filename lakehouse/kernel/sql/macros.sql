@@ -1,0 +1,23 @@
+-- Every hour of a cluster (a unit) has a stretch of its own on one axis of time, two hours long: so
+-- the statements below are written as for one hour, and many small hours are computed at once.
+CREATE MACRO stride() AS 7200000000::BIGINT;
+CREATE MACRO hour_us() AS 3600000000::BIGINT;
+CREATE MACRO window_of(t) AS t - t % window_us();
+CREATE MACRO hour_of(t) AS t - t % hour_us();
+CREATE MACRO on_axis(u, t) AS u * stride() + t % hour_us();
+-- Sums of doubles depend on their order; sums of these do not. Judge before you cast: NaN fails here.
+CREATE MACRO exact(x) AS (x)::DECIMAL(38, 6);
+CREATE MACRO value_seconds(value, us) AS exact(coalesce(value, 0.0) * us / 1e6);
+CREATE MACRO is_number(x) AS isfinite(x) AND abs(x) <= 1e19;
+CREATE MACRO is_long(name) AS coalesce(strlen(name) > 1024, false);
+-- Labels as one text, in the order of their names; a partition is the same whatever labels it has.
+CREATE MACRO part_of(level, labels) AS
+    CASE WHEN level = 'partition' OR labels IS NULL THEN level
+        ELSE concat(level, list_sort(map_entries(labels))::VARCHAR) END;
+-- What a span adds at its start and takes away at its end: running sums of steps count what is under way.
+CREATE MACRO step(x) AS unnest([x, -x]);
+-- What began before the window counts once, and not where something was above zero from its very start:
+-- that covered the time before the cut.
+CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;
+CREATE MACRO is_unavailable(metric, positive) AS
+    metric = 'kafka.partition.under_min_isr' OR (metric = 'kafka.partition.leaderless' AND positive);

@@ -1,0 +1,207 @@
+"""Runs the kernel's SQL in DuckDB: from runs of some hours to rows of gold.
+
+This module is sent to Spark's workers by value: it needs duckdb, pyarrow and the standard library,
+and nothing else of jmxlake. It reads no file, clock or environment, so that the same rows come out
+wherever it runs and however its input is cut into calls and parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import duckdb
+    import pyarrow as pa
+
+FLAGS = {
+    "increase": 1,
+    "gap": 2,
+    "known_wrong": 4,
+    "next_positive": 8,
+    "previous_positive": 16,
+    "distribution": 32,
+}
+"""Bits of the column ``flags`` of runs."""
+
+# In this order: what comes after external access is off can no longer be set, and even without
+# access DuckDB spills into the working directory unless it is told to have no such place.
+_SETTINGS = (
+    "SET temp_directory = ''",
+    "SET memory_limit = '{memory}'",
+    "SET threads = 1",
+    "SET autoload_known_extensions = false",
+    "SET autoinstall_known_extensions = false",
+    "SET python_enable_replacements = false",
+    "SET TimeZone = 'UTC'",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+
+
+class KernelError(Exception):
+    """A statement failed: cluster, hour, part, statement and reason in one line."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run; plain data, which pickles.
+
+    Attributes:
+        version: Hash of the SQL.
+        duckdb: The version of DuckDB that the driver has; workers must have the same.
+        tables: The tables of gold that it fills.
+        schemas: Their columns and types, in order; instants are bigint microseconds.
+        describing: Metrics that a part must know of its whole hour.
+        setup: Statements that make macros and result tables.
+        literals: Small tables that statements read, by name: column types, and rows.
+        attempts, runs, described, parts, finish: Statements by stage, each with a name.
+        doubt_all: Sweep every atom by itself, which changes no row and costs time.
+        memory: What DuckDB may take.
+    """
+
+    version: str
+    duckdb: str
+    tables: tuple[str, ...]
+    schemas: dict[str, tuple[tuple[str, str], ...]]
+    describing: tuple[str, ...]
+    setup: tuple[tuple[str, str], ...]
+    literals: dict[str, tuple[dict[str, str], list[dict[str, Any]]]]
+    attempts: tuple[tuple[str, str], ...]
+    runs: tuple[tuple[str, str], ...]
+    described: tuple[tuple[str, str], ...]
+    parts: tuple[tuple[str, str], ...]
+    finish: tuple[tuple[str, str], ...]
+    merge: str
+    doubt_all: bool = False
+    memory: str = "512MB"
+
+
+def roll_up(
+    program: Program,
+    units: pa.Table,
+    scrapes: pa.Table,
+    described: pa.Table | None,
+    parts: Iterable[tuple[pa.Table, pa.Table]],
+) -> dict[str, pa.Table]:
+    """Rows of gold for some hours of clusters.
+
+    Args:
+        program: What to run.
+        units: The hours: u, cluster, hour_us.
+        scrapes: The agents' account of these hours, by u.
+        described: Runs of ``program.describing`` of a unit that is cut into several parts.
+        parts: Runs, and the rows of their member sets, by u.
+
+    Returns:
+        A table for each of ``program.tables``, ordered by its keys.
+
+    Raises:
+        KernelError: A statement failed, or this DuckDB is another version than the driver's.
+    """
+    run = _Run(program, units)
+    run.inputs(scrapes=scrapes)
+    run.execute(program.attempts)
+    if described is not None:
+        run.inputs(runs=described, sets=_no_sets())
+        run.execute((*program.runs, *program.described))
+    for number, (runs, sets) in enumerate(parts):
+        run.part = number
+        run.inputs(runs=runs, sets=sets)
+        run.execute(program.runs)
+        if described is None:
+            run.execute(program.described)
+        run.execute(program.parts)
+    return run.results()
+
+
+def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
+    """What is known of subjects together with what some hours report; columns as of results."""
+    run = _Run(program, None)
+    run.inputs(known=known, reported=reported)
+    return run.fetch("subjects_merge", program.merge)
+
+
+def _no_sets() -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+
+    client = pa.struct([("user", pa.string()), ("client_id", pa.string())])
+    fields = [("u", pa.int32()), ("members", pa.string()), ("topic", pa.string())]
+    lists = [("partitions", pa.list_(pa.int32())), ("clients", pa.list_(client))]
+    return pa.schema([*fields, *lists]).empty_table()
+
+
+class _Run:
+    """A connection of its own, and where it is, for errors."""
+
+    def __init__(self, program: Program, units: pa.Table | None) -> None:
+        import duckdb  # noqa: PLC0415 - workers look for it when they need it
+
+        if duckdb.__version__ != program.duckdb:
+            raise KernelError(
+                f"this worker has duckdb {duckdb.__version__} and the driver {program.duckdb}: "
+                f"install duckdb=={program.duckdb} on the workers"
+            )
+        self._program, self._units = program, units
+        self.part = 0
+        self._error = duckdb.Error
+        self._db: duckdb.DuckDBPyConnection = duckdb.connect(":memory:")
+        for setting in _SETTINGS:
+            self._db.execute(setting.format(memory=program.memory))
+        self._db.execute("SET VARIABLE part = 0")
+        self._literals(program.literals)
+        doubts = (("doubts", f"CREATE MACRO doubt_all() AS {program.doubt_all}"),)
+        self.execute((*doubts, *program.setup))
+        if units is not None:
+            self.inputs(units=units)
+
+    def _literals(self, tables: Mapping[str, tuple[dict[str, str], list[dict[str, Any]]]]) -> None:
+        for name, (types, rows) in tables.items():
+            columns = ", ".join(f'"{column}" {type_}' for column, type_ in types.items())
+            self._db.execute(f"CREATE TABLE {name} ({columns})")
+            marks = ", ".join("?" for _ in types)
+            for row in rows:
+                values = [row[column] for column in types]
+                self._db.execute(f"INSERT INTO {name} VALUES ({marks})", values)  # noqa: S608 - our own names
+
+    def inputs(self, **tables: pa.Table) -> None:
+        """Give statements a table by name."""
+        for name, rows in tables.items():
+            self._db.register(name, rows)
+
+    def execute(self, statements: Iterable[tuple[str, str]]) -> None:
+        """Run statements in order."""
+        for name, sql in statements:
+            try:
+                self._db.execute(sql)
+            except self._error as error:
+                raise self._failed(name, error) from error
+
+    def fetch(self, name: str, sql: str) -> pa.Table:
+        """The rows of a query."""
+        try:
+            return self._db.sql(sql).to_arrow_table()
+        except self._error as error:
+            raise self._failed(name, error) from error
+
+    def results(self) -> dict[str, pa.Table]:
+        """The finished rows of each table."""
+        return {name: self.fetch(f"finish {name}", sql) for name, sql in self._program.finish}
+
+    def _failed(self, statement: str, error: Exception) -> KernelError:
+        units: list[dict[str, Any]] = self._units.to_pylist() if self._units is not None else []
+        first: dict[str, Any] = units[0] if units else {"cluster": "", "hour_us": 0}
+        more = f" and {len(units) - 1} more" if len(units) > 1 else ""
+        reason = " ".join(str(error).split())
+        return KernelError(
+            f"cluster {first['cluster']!r}, hour {_iso(first['hour_us'])}{more}, part {self.part}, "
+            f"statement {statement}: {reason}"
+        )
+
+
+def _iso(micros: int) -> str:
+    import datetime as dt  # noqa: PLC0415 - only for errors
+
+    return f"{dt.datetime.fromtimestamp(micros // 1_000_000, dt.UTC):%Y-%m-%dT%H:%MZ}"

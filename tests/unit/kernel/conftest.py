@@ -1,0 +1,16 @@
+"""The kernel as these tests run it: objectives of every kind, an instant of the newest commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakehouse import tables
+from lakehouse.kernel import program as programs
+from lakehouse.kernel import worker
+from tests.kernel_tables import COMMITTED
+from tests.oracle.objectives import OBJECTIVES
+
+
+@pytest.fixture(scope="session")
+def program() -> worker.Program:
+    return programs.program(tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES)

@@ -1,0 +1,80 @@
+"""Rows that cannot be used are set aside with a reason, and harm nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kernel_inputs import together
+from tests.kernel_tables import rolled_up
+from tests.oracle import gold, stories
+
+if TYPE_CHECKING:
+    from lakehouse.kernel import worker
+    from tests.oracle.plain import Rows
+
+MISDATED = "its date is not that of its start"
+"""The driver's reason: such rows are not of the hour that is recomputed."""
+
+REASONS = {
+    "it ends before it starts": 2,  # one of them of the agents' own account
+    "it crosses a window of 5m": 1,
+    "an edge is negative": 1,
+    "an edge is longer than a day": 1,
+    "the value is no number": 1,
+    "no metric can have this name": 1,
+    "a name is empty or too long": 1,
+    "topic is missing": 1,
+    "the partition is negative": 1,
+    "it stands for no series": 1,
+    "it stands for several series without a set": 1,
+    "its member set is not known": 1,
+    "its member set is told in several ways": 1,
+    "it is not what its member set holds": 1,
+    "it folds series that are not zero": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def found(program: worker.Program) -> dict[str, Rows]:
+    return rolled_up(program, together(stories.all_stories()))
+
+
+def of(found: dict[str, Rows], name: str, cluster: str) -> list[dict[str, object]]:
+    return [
+        {**dict(zip(gold.KEYS[name], key, strict=True)), **figures}
+        for key, figures in found[name].items()
+        if key[0] == cluster
+    ]
+
+
+def test_every_bad_row_is_set_aside_with_its_reason(found: dict[str, Rows]):
+    counts = dict.fromkeys(REASONS, 0)
+    for row in of(found, "rejected", "bad_input"):
+        counts[row["reason"]] += row["rows"]
+    assert counts == REASONS
+
+
+def test_a_row_that_waits_for_its_set_names_it(found: dict[str, Rows]):
+    (waits,) = (
+        row
+        for row in of(found, "rejected", "bad_input")
+        if row["reason"] == "its member set is not known"
+    )
+    assert waits["members"] == "unheard of"
+    assert waits["end"] - waits["start"] == 10_000_000
+    assert (waits["agent"], waits["batch"]) == ("agent-1", 1)
+
+
+def test_good_rows_beside_bad_ones_count_as_if_these_were_not_there(found: dict[str, Rows]):
+    rows = of(found, "topics_windows", "bad_input")
+    assert {row["metric"] for row in rows} == {stories.ISR, "kafka.partition.unavailable"}
+    assert {(row["observed_us"], row["any_high_us"]) for row in rows} == {(900_000_000, 0)}
+
+
+def test_a_row_of_the_future_is_set_aside_where_it_lies(found: dict[str, Rows]):
+    (rejected,) = of(found, "rejected", "in_the_future")
+    assert rejected["reason"] == "it lies in the future"
+    (window,) = {row["window"] for row in of(found, "partitions_windows", "in_the_future")}
+    assert window < rejected["window"]

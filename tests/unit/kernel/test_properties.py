@@ -1,0 +1,110 @@
+"""What must not matter to the kernel: order, packing, parts, doubts. Same rows, to the bit."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse.kernel import worker
+from tests.kernel_inputs import (
+    by_hash,
+    by_windows,
+    call_a_unit,
+    one_call,
+    placed,
+    shuffled,
+    together,
+)
+from tests.kernel_tables import DECLARED, by_key, differing, in_order, schema
+from tests.oracle import fleets, gold, odd_values, stories, whole_hours
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tests.lake_builder import Batch
+
+CUTS = {"windows": by_windows(1), "three windows": by_windows(3), "hashes": by_hash(3)}
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    seeds = range(60)
+    made = (*map(odd_values.fleet, seeds), *map(fleets.fleet, seeds))
+    hours = map(whole_hours.fleet, range(12))
+    return placed(together((*made, *hours, *stories.all_stories())))
+
+
+@pytest.fixture(scope="module")
+def once(program: worker.Program, batch: Batch) -> dict[str, pa.Table]:
+    return one_call(batch).roll_up(program)
+
+
+def test_results_have_the_declared_columns_and_types(
+    program: worker.Program, once: dict[str, pa.Table]
+):
+    assert once.keys() == gold.KEYS.keys() == {*program.tables}
+    for name, rows in once.items():
+        assert [(one.name, one.type) for one in rows.schema] == schema(DECLARED[name]), name
+
+
+def test_nothing_that_is_required_is_missing(once: dict[str, pa.Table]):
+    for name, rows in once.items():
+        required = [column.name for column in DECLARED[name].columns if not column.nullable]
+        assert [column for column in required if rows[column].null_count] == [], name
+
+
+def test_zero_has_no_sign(once: dict[str, pa.Table]):
+    """Of 0.0 and -0.0 the greatest is whichever came first."""
+    for name, rows in once.items():
+        for row in rows.to_pylist():
+            assert "-0.0" not in [repr(value) for value in row.values()], f"{name}: {row}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_does_not_matter(
+    program: worker.Program, batch: Batch, once: dict[str, pa.Table], seed: int
+):
+    again = one_call(shuffled(batch, seed)).roll_up(program)
+    assert differing(again, once) == []
+
+
+def test_doubting_everything_gives_the_same(
+    program: worker.Program, batch: Batch, once: dict[str, pa.Table]
+):
+    """Durations to the bit; sums of values are rounded stretch by stretch, and these differ."""
+    doubting = by_key(one_call(batch).roll_up(dataclasses.replace(program, doubt_all=True)))
+    for name, rows in by_key(once).items():
+        small = {key: row for key, row in doubting[name].items() if not huge(key)}
+        right = {key: row for key, row in rows.items() if not huge(key)}
+        assert gold.differences(name, small, right, slack=1e-3) == []
+
+
+def huge(key: tuple[object, ...]) -> bool:
+    """Whether a row is of a fleet with values that swallow others (odd seeds of odd values)."""
+    cluster = str(key[0])
+    return cluster.startswith("odd-") and int(cluster[-1]) % 2 == 1
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_it_does_not_matter_how_units_are_cut(
+    program: worker.Program, batch: Batch, once: dict[str, pa.Table], cut: str
+):
+    call = one_call(shuffled(batch, 7), CUTS[cut], program.describing)
+    assert len(call.parts) > 3
+    assert differing(call.roll_up(program), once) == []
+
+
+def test_it_does_not_matter_what_else_is_in_a_call(program: worker.Program):
+    """A call a unit; subjects are put together as drivers do it."""
+    batch = placed(together((*map(fleets.fleet, range(3)), *map(odd_values.fleet, range(3)))))
+    once = one_call(batch).roll_up(program)
+    told = [call.roll_up(program) for call in call_a_unit(shuffled(batch, 7))]
+    assert len(told) > 6
+    again = {name: in_order([one[name] for one in told], name) for name in once}
+    again["subjects"] = told[0]["subjects"]
+    for one in told[1:]:
+        again["subjects"] = worker.merge_subjects(program, again["subjects"], one["subjects"])
+    right = {name: in_order([rows], name) for name, rows in once.items()}
+    assert differing({**again, "subjects": in_order([again["subjects"]], "subjects")}, right) == []

@@ -1,0 +1,60 @@
+"""What is folded stays folded: an hour of many subjects fits into what the kernel may use.
+
+The bound is the kernel's own limit of memory. Unfolded, the hour of clients is 3.6 million claims,
+that of partitions 1.2 million.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from tests.kernel_inputs import HOUR, one_call
+from tests.lake_builder import Batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakehouse.kernel import worker
+
+CLIENTS, BROKERS, TOPICS, PARTITIONS, WINDOWS = 5000, 20, 500, 200, 12
+THROTTLES = ("produce", "fetch", "request")
+
+
+def test_idle_clients_are_computed_once_and_not_once_a_broker_and_window(program: worker.Program):
+    batch = Batch()
+    clients: list[tuple[str | None, str | None]] = [("u", f"c{n}") for n in range(CLIENTS)]
+    for source in (f"broker-{number}" for number in range(BROKERS)):
+        for start in range(0, 300 * WINDOWS, 300):
+            batch.scrape("quotas", start, start + 300, source=source)
+            for kind in THROTTLES:
+                metric = f"kafka.client.{kind}.throttle_time"
+                batch.idle(metric, start, start + 300, clients, source=source)
+    found = one_call(batch).roll_up(program)
+    assert found["clients"].num_rows == found["clients_windows"].num_rows == 0
+    of_clients = found["sli"].filter(pc.is_valid(found["sli"]["client_id"]))
+    assert of_clients.num_rows == CLIENTS * len(THROTTLES)
+    assert pc.unique(of_clients["good_us"]).to_pylist() == [HOUR]
+    assert of_whom(found["sli_windows"], "client_id") == 0
+    assert of_whom(found["subjects"], "client_id") == CLIENTS
+
+
+def test_partitions_that_are_well_stay_in_their_sets(program: worker.Program):
+    batch, partitions = Batch(), list(range(PARTITIONS))
+    for topic in (f"t{number}" for number in range(TOPICS)):
+        for start in range(0, 300 * WINDOWS, 300):
+            where = {"topic": topic, "partitions": partitions}
+            batch.zeros("kafka.partition.under_min_isr", start, start + 300, **where)
+            batch.run("kafka.topic.partitions", start, start + 300, PARTITIONS, topic=topic)
+    found = one_call(batch).roll_up(program)
+    assert found["partitions"].num_rows == 0
+    of_topics = found["sli"].filter(pc.is_valid(found["sli"]["topic"]))
+    assert pc.unique(of_topics["good_us"]).to_pylist() == [HOUR]
+    observed = pc.sum(found["topics"]["observed_us"]).as_py()
+    assert observed == 2 * TOPICS * PARTITIONS * HOUR, "each metric of min ISR, and what it implies"
+
+
+def of_whom(rows: pa.Table, name: str) -> int:
+    """How many rows are of one who has such a name."""
+    return len(rows) - int(rows[name].null_count)
