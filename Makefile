@@ -115,6 +115,10 @@ bench-storage: setup ## What a sample takes on disk, against plain Delta tables 
 bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by other engines; on a quiet machine
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
+.PHONY: bench-small
+bench-small: setup ## A small lake rolled up, told and read: what a person waits for; some minutes
+	@$(BIN)/python -m bench.small $(BENCH)
+
 .PHONY: bench-truth
 bench-truth: setup ## A hundred seeded fault schedules: do the report's intervals hold the truth?
 	@$(BIN)/python -m bench.truth $(BENCH)
@@ -134,7 +138,7 @@ DIST := dist
 dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
 	@$(BIN)/python -m hatchling build -d $(DIST)
 
-EXTRAS := agent jmxquery maintain databricks lakehouse trends connect
+EXTRAS := agent jmxquery maintain databricks local lakehouse trends connect
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks the package index

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import periods, tables
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
 
@@ -93,6 +90,8 @@ def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = No
         TableNotFoundError: It is not there.
         TableSchemaError: It uses features of Delta that this Spark does not have.
     """
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - a lake is no matter of Spark's
+
     as_of = "" if version is None else f" VERSION AS OF {version:d}"
     try:
         return spark.sql(f"SELECT * FROM {lake.name(table)}{as_of}")  # noqa: S608 - no outside text
@@ -135,7 +134,7 @@ def inserts(
 def commits(spark: SparkSession, lake: Lake, table: Table, most: int) -> list[Version]:
     """The newest versions of a table that its log still holds, at most so many, newest first."""
     found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {most:d}")
-    rows = found.select("version", F.unix_micros("timestamp").alias("us")).collect()
+    rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
     return [Version(row["version"], periods.instant(row["us"])) for row in rows]
 
 
@@ -209,7 +208,7 @@ def put(spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, mode: st
     writer = shaped.write.format("delta").mode(mode).option("userMetadata", mark)
     writer.saveAsTable(lake.name(table))
     found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {_RECENT}")
-    (row,) = found.where(F.col("userMetadata") == mark).select("version").collect()
+    (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
     return int(row["version"])
 
 

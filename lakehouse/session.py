@@ -7,6 +7,7 @@ platform's, and nothing is set here but the time zone.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,9 @@ _CONF: Final = {
     # those of hundreds of lakes a heap of 1 GB was full, and all time went into collecting it.
     "spark.databricks.delta.delta.log.cacheSize": "64",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    # Of batches for Python the number of rows is limited already: to look at their size with every
+    # row costs a third of a rollup's time.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     # Agents and maintenance call a lake s3://..., and Hadoop s3a://...: one name for all.
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
 }
@@ -157,12 +161,7 @@ def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
     if rows is not None and rows < _PAYS:
         yield
         return
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
-
-    try:
-        off = {name: value for name, value in _INTERPRETED.items() if spark.conf.get(name) == value}
-    except PySparkException:  # serverless Spark does not tell how it is set, and compiles
-        off = {}
+    off = {name: value for name, value in _INTERPRETED.items() if setting(spark, name) == value}
     for name in off:
         spark.conf.set(name, _COMPILED[name])
     try:
@@ -170,6 +169,16 @@ def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
     finally:
         for name, value in off.items():
             spark.conf.set(name, value)
+
+
+def setting(spark: SparkSession, name: str) -> str | None:
+    """A setting of a session; None where Spark does not say, as on serverless."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
+
+    try:
+        return spark.conf.get(name)
+    except PySparkException:
+        return None
 
 
 def _what_is_missing(error: ImportError) -> str:
@@ -204,6 +213,8 @@ def _in_utc(session: SparkSession) -> SparkSession:
 
 def _local(builder: SparkSession.Builder) -> SparkSession.Builder:
     quick = os.environ.get(SIZE_SETTING, "quick") != "large"
+    # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
     builder = builder.master("local[2]")
     for key, value in {**_CONF, **(_QUICK if quick else _LARGE)}.items():

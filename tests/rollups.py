@@ -1,76 +1,72 @@
-"""Rollups in tests: whole ones, and quick ones that fill a few tables by the same code."""
+"""Rollups in tests, by Spark or without it."""
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from unittest.mock import patch
 
-from lakehouse import gold, rollup, slo, tables, upkeep
 from lakehouse import lake as lakes
+from lakehouse import rollup, slo, tables
 from lakehouse.lake import Lake
-from lakehouse.rollup import Wanted
+from lakehouse.rollup import Wanted, upkeep
+from lakehouse.rollup.engine import Engine
+from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.rollup.spark_engine import SparkEngine
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakehouse.bronze import Bronze
+Engines = Callable[[Path], Engine]
+"""Gives the engine of a lake."""
 
 ISR: Final = "kafka.partition.under_min_isr"
 HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR
 QUICK: Final = (tables.COVERAGE, tables.BROKERS, tables.REJECTED)
-"""Of scrapes, of runs, and of what could not be used: a whole rollup takes ten times as long."""
-NOTES: Final = (tables.PROGRESS, *tables.ROLLUP_STATE)
-"""What a rollup keeps for itself."""
-
-
-def filling(of: tuple[tables.Table, ...]) -> gold.Jobs:
-    """What fills some of the tables."""
-
-    def jobs(bronze: Bronze, objectives: Any) -> list[gold.Job]:
-        return [job for job in gold.jobs(bronze, objectives) if job.table in of]
-
-    return jobs
-
+"""Of scrapes, of runs, and of what could not be used."""
 
 _EMPTY: Final = tempfile.TemporaryDirectory(prefix="jmxlake-gold-")
-"""Gold as a first rollup makes it: to make its tables takes longer than to fill a few of them."""
+"""Gold as a first rollup makes it: to make its tables takes longer than to fill them."""
 
 
-def prepare(spark: SparkSession, root: Path) -> None:
-    """Give a lake the tables that a quick rollup knows."""
+def prepare(root: Path) -> None:
+    """Give a lake the tables of gold."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in (*QUICK, *NOTES):
-            upkeep.prepare(spark, Lake(_EMPTY.name), table)
+        for table in upkeep.EVERY:
+            upkeep.prepare(LocalEngine(Lake(_EMPTY.name)), table)
     shutil.copytree(made, root / "gold")
 
 
+def rolled(engine: Engine, wanted: Wanted | None = None, **rest: Any) -> rollup.Outcome:
+    """A rollup that does not tidy, if nothing else is wanted."""
+    return rollup.rollup(engine, slo.load(), wanted or Wanted(tidy="never"), **rest)
+
+
 def quick(
-    spark: SparkSession,
-    root: Path,
-    wanted: Wanted | None = None,
-    of: tuple[tables.Table, ...] = QUICK,
-    **rest: Any,
-) -> Any:
-    """A rollup that knows some tables only; ``prepare`` makes the first one quick as well."""
-    asked = dataclasses.replace(wanted or Wanted(tidy="never"), jobs=filling(of))
-    with patch.object(upkeep, "EVERY", (*of, *NOTES)):  # each of them is looked at each time
-        return rollup.rollup(spark, lakes.at(str(root)), slo.load(), asked, **rest)
+    spark: SparkSession, root: Path, wanted: Wanted | None = None, **rest: Any
+) -> rollup.Outcome:
+    """A rollup by Spark."""
+    return rolled(SparkEngine(spark, lakes.at(str(root))), wanted, **rest)
 
 
-def rows_of(
-    spark: SparkSession, root: Path, of: tuple[tables.Table, ...] = QUICK
-) -> dict[str, list[str]]:
+def local(root: Path, wanted: Wanted | None = None, **rest: Any) -> rollup.Outcome:
+    """A rollup without Spark, which takes no time: for tests of what reads gold."""
+    return rolled(LocalEngine(lakes.at(str(root))), wanted, **rest)
+
+
+def rows_of(root: Path, of: tuple[tables.Table, ...] = QUICK) -> dict[str, list[str]]:
     """All rows of tables, as text."""
-    lake = lakes.at(str(root))
+    engine = LocalEngine(lakes.at(str(root)))
     return {
-        table.name: sorted(repr(tuple(row)) for row in lakes.read(spark, lake, table).collect())
+        table.name: sorted(
+            repr(tuple(row[name] for name in table.column_names))
+            for row in engine.collect(engine.rows(table)).to_pylist()
+        )
         for table in of
     }
 

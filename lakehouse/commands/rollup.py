@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import sys
 from contextlib import contextmanager
+from importlib import util
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lakehouse.rollup import Done
+    from lakehouse.rollup.engine import Engine
 
 _HELD: Final = 3
-_ROWS: Final = {"quick": 5_000_000, "large": 60_000_000}
+_ENGINE: Final = click.option(
+    "--engine", type=click.Choice(["spark", "local"]),
+    help="By what: Spark, or delta-rs and DuckDB in this process, for a LAKE that is a path. By "
+    "default Spark, if it is installed.",
+)  # fmt: skip
 
 
 def _date(text: str) -> dt.date:
@@ -46,15 +51,17 @@ def _date(text: str) -> dt.date:
 )  # fmt: skip
 @click.option(
     "--rows", type=click.IntRange(1), metavar="NUMBER",
-    help="Rows of bronze to recompute at once; by default what JMXLAKE_SPARK has memory for.",
+    help="Rows of bronze/runs to recompute at once; by default what the engine has memory for.",
 )  # fmt: skip
 @click.option(
     "--take-over", is_flag=True, help="You know that the rollup that holds the lease is dead."
 )
+@_ENGINE
 @AS_JSON
 def rollup(  # noqa: PLR0913 - a click command
     lake: str, gold: str | None, objectives: Path | None, window: str | None,
-    since: dt.date | None, tidy: str, rows: int | None, *, take_over: bool, as_json: bool,
+    since: dt.date | None, tidy: str, rows: int | None, *, engine: str | None,
+    take_over: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring gold up to date with what the agents have delivered to LAKE.
 
@@ -67,13 +74,12 @@ def rollup(  # noqa: PLR0913 - a click command
 
     seconds = None if window is None else grains.parse_window(window)
     wanted = slo.load(objectives or slo.SHIPPED)
-    most = rows or _ROWS["large" if os.environ.get("JMXLAKE_SPARK") == "large" else "quick"]
-    asked = Wanted(since, tidy, take_over, most)
-    spark, place = opened(lake, gold)
+    asked = Wanted(since, tidy, take_over, rows)
+    used = _engine(lake, gold, engine)
     try:
         with shown() as (step, watch):
             outcome = roll_up(
-                spark, place, wanted, asked, window_seconds=seconds, progress=step, watch=watch
+                used, wanted, asked, window_seconds=seconds, progress=step, watch=watch
             )
     except LeaseHeldError as error:
         click.echo(f"jmxlake: {error}", err=True)
@@ -87,7 +93,10 @@ def rollup(  # noqa: PLR0913 - a click command
     if outcome.late_rows:
         click.echo(f"{outcome.late_rows} rows came too late and are in gold/rejected")
     if outcome.left:
-        click.echo(f"{outcome.left} hours stay as they are: bronze does not hold them wholly")
+        click.echo(
+            f"{outcome.left} hours stay as they are: bronze does not hold them wholly, or gold "
+            "not their finest rows"
+        )
 
 
 @click.command(short_help="Recompute some hours and compare gold to the bit.")
@@ -96,13 +105,14 @@ def rollup(  # noqa: PLR0913 - a click command
 @OBJECTIVES
 @click.option(
     "--windows", type=click.IntRange(1), default=24, show_default=True,
-    help="How many hours of clusters to recompute, with the days and weeks they are in.",
+    help="How many hours of clusters to recompute.",
 )  # fmt: skip
 @click.option("--seed", type=int, help="Choose the same hours again; by default others each time.")
+@_ENGINE
 @AS_JSON
 def verify(
     lake: str, gold: str | None, objectives: Path | None, windows: int, seed: int | None, *,
-    as_json: bool,
+    engine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Recompute some hours from bronze and compare every row of gold, to the bit.
 
@@ -112,13 +122,13 @@ def verify(
     import secrets
 
     from lakehouse import slo
-    from lakehouse.verify import verify as compare
+    from lakehouse.rollup.verify import verify as compare
 
     wanted = slo.load(objectives or slo.SHIPPED)
     chosen = secrets.randbelow(10**9) if seed is None else seed
-    spark, place = opened(lake, gold)
+    used = _engine(lake, gold, engine)
     try:
-        found = compare(spark, place, wanted, windows, chosen, tell)
+        found = compare(used, wanted, windows, chosen, tell)
     except LeaseHeldError as error:
         click.echo(f"jmxlake: {error}", err=True)
         sys.exit(_HELD)
@@ -133,6 +143,21 @@ def verify(
         )
     if found.differences:
         sys.exit(1)
+
+
+def _engine(lake: str, gold: str | None, wished: str | None) -> Engine:
+    """The engine of a lake, said in one line."""
+    if (wished or ("spark" if util.find_spec("pyspark") else "local")) == "spark":
+        spark, place = opened(lake, gold)
+        from lakehouse.rollup.spark_engine import SparkEngine
+
+        return SparkEngine(spark, place)
+    from lakehouse import lake as lakes
+    from lakehouse.rollup.local_engine import LocalEngine
+
+    place = lakes.at(lake, gold)
+    tell("without Spark" + ", which is not installed" * (wished is None))
+    return LocalEngine(place)
 
 
 @contextmanager

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import bronze_log, changes, tables
 from lakehouse import lake as lakes
+from lakehouse import tables
 from lakehouse.errors import ForeignEngineError
 from lakehouse.maintain import place as places
 from lakehouse.maintain import reach
 from lakehouse.maintain.plan import NoteCleaned
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.work import Work
+from lakehouse.rollup import bronze_log, changes
+from lakehouse.rollup.spark_engine import SparkEngine
 from lakehouse.units import Versions
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
@@ -63,9 +65,8 @@ def maintained(lake: Path) -> list[str]:
 
 
 def inserts(spark: SparkSession, lake: Path, first: int, last: int) -> list[str]:
-    found = lakes.inserts(spark, lakes.at(str(lake)), tables.RUNS, first, last)
-    assert found is not None
-    return sorted(map(str, found.drop("_commit_version", "_commit_timestamp").collect()))
+    found = SparkEngine(spark, lakes.at(str(lake))).inserts(tables.RUNS, first, last)
+    return sorted(map(str, found.collect()))
 
 
 def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
@@ -79,9 +80,10 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     done = Versions(*(opened(lake, one).version() for one in READ))
     bronze_commits.record_progress(str(lake), **done._asdict())
     windows(lake, 40, 75)
-    now, _ = bronze_log.current(spark, at(str(lake)))
+    engine = SparkEngine(spark, at(str(lake)))
+    now = bronze_log.state(engine).versions
     before = inserts(spark, lake, done.runs + 1, now.runs)
-    touched = changes.touched(spark, at(str(lake)), done._replace(members=now.members), now)
+    touched = changes.touched(engine, done._replace(members=now.members), now)
 
     bronze_commits.idle(lake, tables.RUNS, 10)
     Work(places.at(str(lake), None), "x").do(tables.RUNS, opened(lake, tables.RUNS), NoteCleaned(0))
@@ -91,10 +93,10 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     assert len([*(lake / tables.RUNS.path).glob("date=*/*.parquet")]) == 40 + 35 + 2 - gone
     assert len(before) == 35 * 2
     assert inserts(spark, lake, done.runs + 1, now.runs) == before
-    after, _ = bronze_log.current(spark, at(str(lake)))
+    after = bronze_log.state(engine).versions
     again = done._replace(members=after.members)
-    assert changes.touched(spark, at(str(lake)), again, after) == touched
-    assert len(touched.hours) == 4
+    assert changes.touched(engine, again, after) == touched
+    assert len(touched.runs) == 4
     rows = lakes.read(spark, at(str(lake)), tables.RUNS)
     assert (rows.count(), rows.drop("labels").distinct().count()) == (150, 150)
 

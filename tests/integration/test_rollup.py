@@ -19,7 +19,8 @@ from lakehouse import periods, rollup, sla, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report import facts as reports
-from lakehouse.verify import verify
+from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.rollup.verify import verify
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def rows_of(spark: SparkSession, root: Path) -> dict[str, list[str]]:
 
 
 def roll(spark: SparkSession, root: Path, **rest: Any) -> rollup.Outcome:
-    return rollup.rollup(spark, lakes.at(str(root)), slo.load(), **rest)
+    return rollup.rollup(SparkEngine(spark, lakes.at(str(root))), slo.load(), **rest)
 
 
 def versions(root: Path) -> dict[str, int]:
@@ -119,7 +120,7 @@ def test_a_second_rollup_makes_no_commit(spark: SparkSession, once: Path):
 
 
 def test_every_row_is_what_bronze_says(spark: SparkSession, once: Path):
-    found = verify(spark, lakes.at(str(once)), slo.load(), 2, 1)
+    found = verify(SparkEngine(spark, lakes.at(str(once))), slo.load(), 2, 1)
     assert found.differences == ()
     assert found.rows > 50
 
@@ -150,11 +151,13 @@ def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
 _DIES = """
 import os, signal, sys
 from lakehouse import lake, rollup, session, slo
+from lakehouse.rollup.spark_engine import SparkEngine
 def die(table):
     if table == sys.argv[2]:
         os.killpg(0, signal.SIGKILL)
 wanted = rollup.Wanted(take_over=True)  # of the one that was killed before
-rollup.rollup(session.session(), lake.at(sys.argv[1]), slo.load(), wanted, progress=die)
+engine = SparkEngine(session.session(), lake.at(sys.argv[1]))
+rollup.rollup(engine, slo.load(), wanted, progress=die)
 """
 
 
@@ -174,33 +177,32 @@ def _rollup_that_dies_after(table: str, root: Path) -> int:
 
 def test_what_one_rollup_says(spark: SparkSession, once: Path):
     lake = lakes.at(str(once))
-    at = f"grain = '5m' AND window = TIMESTAMP '{BASE:%Y-%m-%d %H:%M:%S}Z'"
-    later = f"grain = '5m' AND window = TIMESTAMP '{BASE:%Y-%m-%d} 10:05:00Z'"
+    at = f"window = TIMESTAMP '{BASE:%Y-%m-%d %H:%M:%S}Z'"
+    later = f"window = TIMESTAMP '{BASE:%Y-%m-%d} 10:05:00Z'"
+    finest = tables.WINDOWS
 
     def one(table: tables.Table, where: str) -> Any:
         (row,) = lakes.read(spark, lake, table).where(where).collect()
         return row
 
-    lag = one(tables.TOPICS, f"{at} AND metric = '{LAG}'")
+    lag = one(finest["topics"], f"{at} AND metric = '{LAG}'")
     assert (lag.max_total, lag["max"], lag.any_us) == (1200.0, 700.0, 300 * SECOND)
-    gone = one(tables.PARTITIONS, f"{later} AND metric = '{LEADERLESS}'")
+    gone = one(finest["partitions"], f"{later} AND metric = '{LEADERLESS}'")
     assert (gone.positive_us, gone.positive_low_us) == (70 * SECOND, 65 * SECOND)
     assert gone.positive_high_us == 75 * SECOND
-    both = one(tables.TOPICS, f"{later} AND metric = 'kafka.partition.unavailable'")
+    both = one(finest["topics"], f"{later} AND metric = 'kafka.partition.unavailable'")
     assert (both.any_us, both.max_concurrent) == (70 * SECOND, 1)
-    client = one(tables.CLIENTS, f"{at} AND metric = '{THROTTLE}'")
+    client = one(finest["clients"], f"{at} AND metric = '{THROTTLE}'")
     assert (client.any_us, client.positive_us) == (90 * SECOND, 120 * SECOND)
     assert client.any_low_us == 90 * SECOND, "the other broker covers the uncertain tail"
-    lost = one(tables.NON_CONSUMED, "grain = '1w' AND offsets_high > 0")
+    lost = one(tables.NON_CONSUMED, "offsets_high > 0")
     assert (lost.offsets_low, lost.offsets_high, lost.unknown_us) == (5.0, 15.0, 300 * SECOND)
-    fetched = one(tables.TOPICS, "grain = '1h' AND metric LIKE '%remote_fetch.bytes'")
+    fetched = one(tables.TOPICS, "metric LIKE '%remote_fetch.bytes'")
     assert fetched.increase == 200.0
-    week = one(
-        tables.PARTITIONS,
-        f"grain = '1w' AND metric = '{ISR}' AND partition = 0 AND period = '2026' "
-        "AND window = TIMESTAMP '2026-11-16 00:00:00Z'",
+    week = lakes.read(spark, lake, tables.PARTITIONS).where(
+        f"metric = '{ISR}' AND partition = 0 AND date BETWEEN '2026-11-16' AND '2026-11-22'"
     )
-    assert week.positive_us == (60 + 50 + 50) * SECOND
+    assert sorted(row.positive_us // SECOND for row in week.collect()) == [50, 50, 60]
 
 
 def test_the_facts_of_a_period(spark: SparkSession, once: Path):
@@ -250,8 +252,8 @@ def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         lake = lakes.at(str(root))
         steps[name] = {
             "rejected": lakes.read(spark, lake, tables.REJECTED).collect(),
-            "topics": lakes.read(spark, lake, tables.TOPICS)
-            .where(f"grain = '5m' AND metric = '{ISR}'")
+            "topics": lakes.read(spark, lake, tables.WINDOWS["topics"])
+            .where(f"metric = '{ISR}'")
             .collect(),
         }
         for _ in range(2):
@@ -292,8 +294,8 @@ def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):
     assert "its member set is not known" not in {r.reason for r in two_steps["late"]["rejected"]}
 
 
-def test_gold_keeps_its_finest_grain(spark: SparkSession, once: Path):
-    with pytest.raises(TableSchemaError, match="finest grain is 5m, not 30s"):
+def test_gold_keeps_its_windows(spark: SparkSession, once: Path):
+    with pytest.raises(TableSchemaError, match="windows are of 300 s, not 30 s"):
         roll(spark, once, window_seconds=30)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import lease
 from lakehouse.cli import main
 from lakehouse.lake import Lake
+from lakehouse.rollup import lease
+from lakehouse.rollup.spark_engine import SparkEngine
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -46,9 +47,22 @@ def test_the_outcome_is_on_stdout_and_nothing_else(empty: Path) -> None:
     assert verified.stdout == "0 rows of 0 hours compared, 0 differ (seed 3)\n"
 
 
+def test_without_spark_it_does_the_same(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.run("kafka.topic.bytes_in", 0, 10, 1.0, topic="t")
+    batch.commit(tmp_path)
+    for words in ("1 hours rolled up\n", "nothing new\n"):
+        run = CliRunner().invoke(main, ["rollup", str(tmp_path), "--engine", "local"])
+        assert (run.exit_code, run.stdout) == (0, words), run.stderr
+        assert run.stderr.splitlines()[0] == "jmxlake: without Spark"
+    run = CliRunner().invoke(main, ["verify", str(tmp_path), "--engine", "local", "--seed", "3"])
+    assert run.exit_code == 0, run.stderr
+    assert run.stdout.endswith("rows of 1 hours compared, 0 differ (seed 3)\n")
+
+
 def test_a_second_one_ends_with_3_and_one_line(spark: SparkSession, empty: Path) -> None:
     CliRunner().invoke(main, ["rollup", str(empty)])
-    with lease.held(spark, Lake(str(empty)), lease.USUAL):
+    with lease.held(SparkEngine(spark, Lake(str(empty))), lease.USUAL):
         for command in (["rollup", str(empty), "--tidy", "now"], ["verify", str(empty)]):
             run = CliRunner().invoke(main, command)
             assert run.exit_code == 3

@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import lease, progress, tables
+from lakehouse import tables
 from lakehouse.errors import LeaseHeldError
-from lakehouse.lease import Terms
-from lakehouse.rollup import Done, Wanted
-from tests.rollups import DAY, HOUR, hours, prepare, quick, rows_of
+from lakehouse.rollup import Done, Wanted, lease, progress
+from lakehouse.rollup.engine import ask
+from lakehouse.rollup.lease import Terms
+from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import SparkSession
+    from lakehouse.rollup.engine import Engine
+    from tests.rollups import Engines
 
-pytestmark = pytest.mark.spark
-
-FEW_ROWS = Wanted(most_rows=10)
-"""So few that the two dates are a stretch each."""
+FEW_ROWS = Wanted(most_rows=7)
+"""So few that the two dates are a batch each."""
 
 
 class Killed(Exception):  # noqa: N818 - what ends a rollup here is no error of its own
@@ -38,30 +37,28 @@ class Killed(Exception):  # noqa: N818 - what ends a rollup here is no error of 
 
 
 @pytest.fixture(scope="module")
-def bronze(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bronze(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bronze, and gold without a row."""
     root = tmp_path_factory.mktemp("bronze")
-    prepare(spark, root)
+    prepare(root)
     hours(1, 0, HOUR).commit(root)
     hours(2, DAY, 600).commit(root)
     return root
 
 
-@pytest.fixture(scope="module")
-def once(
-    spark: SparkSession, bronze: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[str]]:
-    root = tmp_path_factory.mktemp("once")
-    shutil.copytree(bronze, root, dirs_exist_ok=True)
-    quick(spark, root)
-    return rows_of(spark, root)
+@pytest.fixture
+def once(local: Engines, bronze: Path, tmp_path: Path) -> dict[str, list[str]]:
+    root = tmp_path / "once"
+    shutil.copytree(bronze, root)
+    rolled(local(root))
+    return rows_of(root)
 
 
 POINTS = (
-    "lease", "new table brokers", "whole: ", "coverage", "rejected", "stretch", "brokers",
-    "progress", "tidied coverage",
+    "lease", "new table brokers", "whole: ", "computed", "coverage", "subjects", "batch",
+    "brokers", "progress", "tidied coverage",
 )  # fmt: skip
-"""After these steps; of the first stretch the first and the last table, then one of the second."""
+"""After these steps; of the first batch two tables, then one of the second."""
 
 
 def ending_after(point: str) -> Callable[[str], None]:
@@ -73,67 +70,70 @@ def ending_after(point: str) -> Callable[[str], None]:
 
 
 def test_ended_after_a_step_of_any_kind_the_next_rollup_makes_the_same_tables(
-    spark: SparkSession, bronze: Path, once: dict[str, list[str]], tmp_path: Path
+    engines: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """One lake, in which one rollup after the other ends a step later than the one before."""
-    shutil.copytree(bronze / "bronze", tmp_path / "bronze")
-    lake = lakes.Lake(str(tmp_path))
+    root = tmp_path / "lake"
+    shutil.copytree(bronze / "bronze", root / "bronze")
+    engine = engines(root)
     for number, point in enumerate(POINTS):
-        done = progress.last(spark, lake).row is not None
+        done = progress.last(engine).row is not None
         assert done == (number == len(POINTS) - 1), "it is written last"
         tidy = "now" if done else "never"
         with pytest.raises(Killed):
-            quick(spark, tmp_path, Wanted(most_rows=10, tidy=tidy), progress=ending_after(point))
-    assert rows_of(spark, tmp_path) == once
-    assert quick(spark, tmp_path).hours == 0
+            rolled(engine, Wanted(most_rows=7, tidy=tidy), progress=ending_after(point))
+    assert rows_of(root) == once
+    assert rolled(engine).hours == 0
 
 
-def test_an_ended_rollup_goes_on_with_the_stretch_that_was_not_done(
-    spark: SparkSession, bronze: Path, once: dict[str, list[str]], tmp_path: Path
+def test_an_ended_rollup_goes_on_with_the_batch_that_was_not_done(
+    local: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    shutil.copytree(bronze, tmp_path, dirs_exist_ok=True)
+    root = tmp_path / "lake"
+    shutil.copytree(bronze, root)
+    engine = local(root)
 
     with pytest.raises(Killed):
-        quick(spark, tmp_path, FEW_ROWS, progress=ending_after("stretch"))
+        rolled(engine, FEW_ROWS, progress=ending_after("batch"))
     told: list[str] = []
     seen: list[Done] = []
-    outcome = quick(spark, tmp_path, progress=told.append, watch=seen.append)
+    outcome = rolled(engine, progress=told.append, watch=seen.append)
     assert "2 done before" in " ".join(told)
     assert (outcome.hours, [(one.hours, one.of_hours) for one in seen]) == (1, [(0, 1), (1, 1)])
-    assert rows_of(spark, tmp_path) == once
-    notes = lakes.read(spark, lakes.Lake(str(tmp_path)), tables.STRETCHES)
-    assert notes.count() == 0
+    assert rows_of(root) == once
+    assert rows_of(root, (tables.STRETCHES,)) == {"stretches": []}
 
 
-def test_what_came_for_a_stretch_that_was_done_is_not_forgotten(
-    spark: SparkSession, bronze: Path, tmp_path: Path
+def test_what_came_for_a_batch_that_was_done_is_not_forgotten(
+    local: Engines, bronze: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "lake"
     shutil.copytree(bronze, root, dirs_exist_ok=True)
 
     with pytest.raises(Killed):
-        quick(spark, root, FEW_ROWS, progress=ending_after("stretch"))
+        rolled(local(root), FEW_ROWS, progress=ending_after("batch"))
     hours(3, 1200).commit(root)
-    assert quick(spark, root).hours == 2, "an hour of the first stretch, and the second"
+    assert rolled(local(root)).hours == 2, "an hour of the first batch, and the second"
     shutil.copytree(root / "bronze", tmp_path / "other" / "bronze")
-    prepare(spark, tmp_path / "other")
-    quick(spark, tmp_path / "other")
-    assert rows_of(spark, root) == rows_of(spark, tmp_path / "other")
+    prepare(tmp_path / "other")
+    rolled(local(tmp_path / "other"))
+    assert rows_of(root) == rows_of(tmp_path / "other")
 
 
 _ROLLS = """
 import sys, time
 from pathlib import Path
-from lakehouse import session
-from lakehouse.lease import Terms
+from lakehouse import lake
 from lakehouse.rollup import Wanted
-from tests.rollups import quick
+from lakehouse.rollup.lease import Terms
+from lakehouse.rollup.local_engine import LocalEngine
+from tests.rollups import rolled
 def step(name):
     print(name, flush=True)
     while name == sys.argv[2] and not Path(sys.argv[3]).exists():
         time.sleep(0.05)
 terms = Terms(float(sys.argv[4]), 1, 0)
-quick(session.session(), Path(sys.argv[1]), Wanted(most_rows=10, terms=terms), progress=step)
+rolled(LocalEngine(lake.at(sys.argv[1])), Wanted(most_rows=7, terms=terms), progress=step)
 """
 
 
@@ -148,42 +148,46 @@ def rollup_that_waits(root: Path, step: str, holds: float) -> Iterator[subproces
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None
-            assert step in iter(lambda: process.stdout.readline().strip() or "ended", "ended")
+            assert process.stderr is not None
+            seen = any(line.strip() == step for line in process.stdout)
+            assert seen, process.stderr.read()
             yield process
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def lease_ran_out(spark: SparkSession, root: Path) -> bool:
-    (row,) = lakes.read(spark, lakes.Lake(str(root)), tables.LEASE).collect()
-    return bool(row["until"].timestamp() < time.time())
+def lease_ran_out(engine: Engine) -> bool:
+    ((until,),) = ask(engine, "SELECT r.until FROM {r} r", r=engine.rows(tables.LEASE))
+    return bool(until / 1e6 < time.time())
 
 
 def test_one_at_a_time_and_one_that_slept_over_its_lease_stops_before_its_next_commit(
-    spark: SparkSession, bronze: Path, once: dict[str, list[str]], tmp_path: Path
+    local: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """To others, one that is stopped is as good as killed."""
-    shutil.copytree(bronze, tmp_path, dirs_exist_ok=True)
-    with rollup_that_waits(tmp_path, "stretch", 8) as process:
+    root = tmp_path / "lake"
+    shutil.copytree(bronze, root)
+    engine = local(root)
+    with rollup_that_waits(root, "batch", 8) as process:
         with pytest.raises(LeaseHeldError, match=f"process {process.pid}, is rolling up since"):
-            quick(spark, tmp_path)
+            rolled(engine)
         os.killpg(process.pid, signal.SIGSTOP)
-        wait_for(lambda: lease_ran_out(spark, tmp_path), 120)
+        wait_for(lambda: lease_ran_out(engine), 120)
         with pytest.raises(LeaseHeldError):
-            quick(spark, tmp_path)
+            rolled(engine)
         soon = Wanted(terms=Terms(skew=0))
-        assert quick(spark, tmp_path, soon).hours == 1, "the stretch that was left"
-        assert lease.holder(spark, lakes.Lake(str(tmp_path))) is None
-        commits = versions(tmp_path)
-        (tmp_path / "go").touch()
+        assert rolled(engine, soon).hours == 1, "the batch that was left"
+        assert lease.holder(engine) is None
+        commits = versions(root)
+        (root / "go").touch()
         os.killpg(process.pid, signal.SIGCONT)
         _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "LeaseLostError" in said
     assert "has taken it over" in said
-    assert versions(tmp_path) == commits
-    assert rows_of(spark, tmp_path) == once
+    assert versions(root) == commits
+    assert rows_of(root) == once
 
 
 def versions(root: Path) -> dict[str, Any]:

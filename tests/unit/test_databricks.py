@@ -115,8 +115,9 @@ def test_schedules_are_quartz_s() -> None:
 def test_the_wheel_brings_what_the_platform_has_not_and_no_spark() -> None:
     wanted = extra("databricks")
     assert not any("spark" in one or "jmxlake" in one for one in wanted)
-    left = {re.split("[=<>]", one)[0] for one in extra("lakehouse")}
-    assert left == {"jmxlake[databricks]", "delta-spark", "deltalake", "pyspark"}
+    left = {re.split("[=<>]", one)[0] for one in (*extra("lakehouse"), *extra("local"))}
+    of_the_platform = {"delta-spark", "deltalake", "pandas", "pyarrow", "pyspark"}
+    assert left == of_the_platform | {"jmxlake[databricks]", "jmxlake[local]"}
     for target in TARGETS:
         for _, job, task in tasks(target):
             if "python_wheel_task" not in task:

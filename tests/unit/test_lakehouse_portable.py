@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 LAKEHOUSE = Path(__file__).parents[2] / "lakehouse"
-BY_SPARK = [path for path in sorted(LAKEHOUSE.rglob("*.py")) if path.parent.name != "maintain"]
+WITHOUT_SPARK = {"delta_rs.py", "local_calls.py", "local_engine.py", "local_rows.py"}
+BY_SPARK = [
+    path
+    for path in sorted(LAKEHOUSE.rglob("*.py"))
+    if path.parent.name != "maintain" and path.name not in WITHOUT_SPARK
+]
 
 BANNED: dict[str, frozenset[str]] = {
     "not over Connect": frozenset(
@@ -33,6 +38,9 @@ MODULES = {
     "pyspark.pandas": "needs pandas",
     "delta.tables": "DeltaTable is not over Connect",
 }
+KERNEL = ("spark_frame.py", "mapInArrow")
+"""The one place in which Python runs in the executors: the rollup's kernel."""
+
 OF_DELTA = "configure_spark_with_delta_pip"  # starts a local session, nothing else
 TEXTS = {
     re.compile(r"\b(UN)?CACHE\s+(LAZY\s+)?TABLE\b", re.IGNORECASE): "refused by serverless",
@@ -81,7 +89,10 @@ def _why_module(module: str) -> list[str]:
 
 @pytest.mark.parametrize("path", BY_SPARK, ids=lambda path: path.stem)
 def test_the_lakehouse_uses_sql_and_dataframes_only(path: Path):
-    assert findings(path.read_text(encoding="utf-8")) == []
+    module, name = KERNEL
+    allowed = name if path.name == module else ""
+    found = findings(path.read_text(encoding="utf-8"))
+    assert [one for one in found if not allowed or allowed not in one] == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import time
 from lakehouse.commands.rollup import shown
 from lakehouse.rollup import Done
 with shown() as (step, watch):
-    step("feed: 48 hours in 2 stretches")
+    step("feed: 48 hours in 2 batches")
     watch(Done(0, 48, 0))
     step("topics")
     watch(Done(24, 48, 1234567))
@@ -59,7 +59,7 @@ def test_a_log_has_lines() -> None:
     run = subprocess.run([sys.executable, "-c", _TELLS], capture_output=True, text=True, check=True)
     assert run.stdout == ""
     assert run.stderr.splitlines() == [
-        "jmxlake: feed: 48 hours in 2 stretches",
+        "jmxlake: feed: 48 hours in 2 batches",
         "jmxlake: 0 of 48 hours, 0 rows",
         "jmxlake: topics",
         "jmxlake: 24 of 48 hours, 1,234,567 rows",

@@ -17,7 +17,7 @@ _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
 from lakehouse.cli import main
-main(["rollup", "s3://bucket/lake"])
+main(["sla", "s3://bucket/lake"])
 """
 
 

@@ -1,0 +1,191 @@
+"""One writer of gold at a time: a lease in the lake, taken and renewed by compare and swap.
+
+It is the one row of gold/lease. A holder renews it while it works, trusts it by its own clocks
+alone, and stops before the next commit when it has run out; others take it over only some time
+after it has run out by theirs. Where clocks differ by more than that, the holder's next renewal
+fails and says so; commits that were under way meet Delta's own check for conflicts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+import threading
+import time
+import uuid
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.errors import LeaseHeldError, LeaseLostError
+from lakehouse.periods import instant, micros
+from lakehouse.rollup.engine import LeaseRow, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse.lake import Lake
+    from lakehouse.rollup.engine import Engine
+
+
+class Terms(NamedTuple):
+    """How long a lease holds, seconds.
+
+    Attributes:
+        holds: From its last renewal.
+        renewed: It is renewed so often.
+        skew: Others wait so much longer: clocks differ by less.
+    """
+
+    holds: float = 300.0
+    renewed: float = 60.0
+    skew: float = 60.0
+
+
+USUAL: Final = Terms()
+
+
+class Lease:
+    """A lease that is held; ask ``check`` before every commit."""
+
+    def __init__(self, engine: Engine, terms: Terms, row: LeaseRow) -> None:
+        self._engine, self._terms, self._row = engine, terms, row
+        self._trusted_from = _clocks()
+        self._lost = ""
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """See that it still holds.
+
+        Raises:
+            LeaseLostError: It does not.
+        """
+        with self._lock:
+            past = max(now - then for now, then in zip(_clocks(), self._trusted_from, strict=True))
+            if past < self._terms.holds and not self._lost:
+                return
+            if not self._lost:
+                self._renew()
+        if self._lost:
+            raise LeaseLostError(
+                f"{self._engine.lake.name(tables.LEASE)}: {self._lost}; nothing was committed "
+                "since. Run it again: what is done stays done"
+            )
+
+    def keep(self, stop: threading.Event) -> None:
+        """Renew it until it is to stop."""
+        while not stop.wait(self._terms.renewed):
+            with self._lock:
+                if self._lost:
+                    return
+                try:
+                    self._renew()
+                except Exception:  # noqa: BLE001, S112 - check() tries again, and raises
+                    continue
+
+    def give_back(self) -> None:
+        """Let others take it at once."""
+        with self._lock:
+            if not self._lost:
+                # Where that fails it runs out by itself.
+                with suppress(Exception):
+                    self._engine.swap(self._row, LeaseRow())
+
+    def _renew(self) -> None:
+        clocks, until = _clocks(), _micros_now() + round(self._terms.holds * 1e6)
+        renewed = self._row._replace(until=until)
+        if self._engine.swap(self._row, renewed):
+            self._row, self._trusted_from = renewed, clocks
+        else:
+            found = _read(self._engine) or LeaseRow()
+            self._lost = f"{found.holder or 'another rollup'} has taken it over"
+
+
+@contextmanager
+def held(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[Lease]:
+    """Hold the lease of a lake's gold, whose table is there.
+
+    Args:
+        engine: The engine of the lake.
+        terms: How long it holds.
+        take_over: Take it, whoever has it.
+
+    Raises:
+        LeaseHeldError: Somebody else holds it.
+    """
+    row = _taken(engine, terms, take_over=take_over)
+    lease, stop = Lease(engine, terms, row), threading.Event()
+    keeper = threading.Thread(target=lease.keep, args=(stop,), daemon=True, name="lease")
+    keeper.start()
+    try:
+        yield lease
+    finally:
+        stop.set()
+        keeper.join()
+        lease.give_back()
+
+
+def holder(engine: Engine) -> str | None:
+    """Who holds the lease or died holding it, and since when; None where nobody does."""
+    found = _read(engine)
+    return None if found is None or found.id is None else _who(found)
+
+
+def _read(engine: Engine) -> LeaseRow | None:
+    """The row as it is now; None: the table is new."""
+    rows = ask(engine, _ROW, lease=engine.rows(tables.LEASE))
+    return LeaseRow(*rows[0]) if rows else None
+
+
+_ROW: Final = "SELECT r.id, r.holder, r.since, r.until FROM {lease} r"
+
+
+def _taken(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
+    now = _micros_now()
+    mine = LeaseRow(uuid.uuid4().hex, _self(), now, now + round(terms.holds * 1e6))
+    # As a rule nobody has it: to look first would cost as much again.
+    if engine.swap(LeaseRow(), mine):
+        return mine
+    found = _read(engine)
+    held_now = found is not None and found.id is not None and now < _waits(found, terms)
+    if held_now and not take_over:
+        raise LeaseHeldError(_refusal(engine.lake, found, terms))
+    if not engine.swap(found or LeaseRow(), mine, first=found is None):
+        raise LeaseHeldError(_refusal(engine.lake, _read(engine), terms))
+    return mine
+
+
+def _waits(found: LeaseRow, terms: Terms) -> int:
+    """Until when others wait."""
+    return (found.until or 0) + round(terms.skew * 1e6)
+
+
+def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:
+    found = row or LeaseRow()
+    waits = _waits(found, terms)
+    return (
+        f"{lake.name(tables.LEASE)}: {_who(found)}; wait for it. If it is dead, a rollup goes on "
+        f"after {instant(waits):%H:%M:%S} UTC, or at once with --take-over"
+    )
+
+
+def _who(found: LeaseRow) -> str:
+    since = "" if found.since is None else f" since {instant(found.since):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{found.holder or 'another process'} is rolling up{since}"
+
+
+def _self() -> str:
+    return f"{socket.gethostname()}, process {os.getpid()},"
+
+
+def _micros_now() -> int:
+    return micros(dt.datetime.now(dt.UTC))
+
+
+def _clocks() -> tuple[float, ...]:
+    """The clock on the wall, and one that nobody sets and that goes on while a laptop sleeps."""
+    return time.time(), time.clock_gettime(_BOOT)
+
+
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -1,0 +1,263 @@
+"""The rollup: what is new in bronze, into gold; once, whatever happens in between.
+
+Every table takes one commit a batch, and gold/progress is written last. A rollup that is killed
+between two commits has changed nothing twice: the next one finds the same hours touched and writes
+the same rows again, but for the batches that were done.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.errors import LakeReplacedError, TableSchemaError
+from lakehouse.rollup import aside, bronze_log, lease, plan, upgrade, upkeep
+from lakehouse.rollup import progress as progresses
+from lakehouse.rollup.batches import MOST_OF_A_PART, Size
+from lakehouse.rollup.commit import Commit
+from lakehouse.rollup.engine import Engine
+from lakehouse.rollup.lease import Lease, Terms
+from lakehouse.rollup.progress import Progress
+from lakehouse.slo import Objective
+from lakehouse.units import Versions
+
+if TYPE_CHECKING:
+    from lakehouse.kernel.worker import Program
+    from lakehouse.lake import Lake, Version
+    from lakehouse.rollup.bronze_log import State
+    from lakehouse.rollup.plan import Plan
+
+DAILY: Final = "daily"
+NOW: Final = "now"
+NEVER: Final = "never"
+
+KEEP_WINDOWS_DAYS: Final = 100
+"""For so long gold keeps the rows of finest windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a rollup, if not just what is new.
+
+    Attributes:
+        since: Recompute all from that date (UTC) on, as far as bronze holds it.
+        tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
+        take_over: Take the lease, even if another rollup holds it.
+        most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
+            what the engine can.
+        most_of_a_part: Rows of bronze/runs that the kernel takes at once.
+        terms: How long the lease holds.
+        keep_windows_days: For so long gold keeps the rows of finest windows.
+    """
+
+    since: dt.date | None = None
+    tidy: str = DAILY
+    take_over: bool = False
+    most_rows: int | None = None
+    most_of_a_part: int = MOST_OF_A_PART
+    terms: Terms = lease.USUAL
+    keep_windows_days: int = KEEP_WINDOWS_DAYS
+
+
+class Outcome(NamedTuple):
+    """What a rollup did.
+
+    Attributes:
+        hours: Hours of clusters that were recomputed.
+        versions: The versions of bronze it reached.
+        how: How it was known what to do, as in gold/progress; empty where there was nothing.
+        late_rows: Rows that came when their hour was not recomputed any more; in gold/rejected.
+        left: Hours of clusters that were asked for and that are not recomputed any more.
+    """
+
+    hours: int
+    versions: Versions
+    how: str = ""
+    late_rows: int = 0
+    left: int = 0
+
+
+class Done(NamedTuple):
+    """How far a rollup is: hours of clusters, and rows of bronze/runs."""
+
+    hours: int
+    of_hours: int
+    rows: int
+
+
+def rollup(
+    engine: Engine,
+    objectives: tuple[Objective, ...],
+    wanted: Wanted = Wanted(),
+    *,
+    window_seconds: int | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    watch: Callable[[Done], None] = lambda _: None,
+) -> Outcome:
+    """Bring gold up to date with bronze.
+
+    Args:
+        engine: The engine of the lake.
+        objectives: What gold/sli is made for.
+        wanted: What else is asked.
+        window_seconds: Length of the windows at which agents cut runs; by default that of the last
+            rollup, at first five minutes.
+        progress: Called with each step that is done: the name of a table that has got its commit.
+        watch: Called before the first batch and after each.
+
+    Raises:
+        TableNotFoundError: A table of bronze is not there.
+        TableSchemaError: A table has other columns, or gold has other windows.
+        LakeReplacedError: Bronze is older than what was rolled up, or another.
+        LeaseHeldError: Another rollup is at work.
+        LeaseLostError: Another rollup has taken over, or another writer changed gold.
+        LakehouseError: The kernel failed.
+    """
+    upkeep.check_bronze(engine, *bronze_log.READ)
+    first_layout = upgrade.outdated(engine)
+    rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
+    outdated = [t for t in upkeep.EVERY if t not in rebuilt and upkeep.is_outdated(engine, t)]
+    last = progresses.last(engine)
+    window = _window(engine.lake, last.row, window_seconds)
+    state = bronze_log.state(engine)
+    todo = bool(outdated or first_layout or wanted.since)
+    if not todo and not _is_new(last, state.versions, wanted):
+        return Outcome(0, state.versions)
+    if tables.LEASE in outdated:
+        outdated.remove(tables.LEASE)
+        upkeep.prepare(engine, tables.LEASE)
+    with lease.held(engine, wanted.terms, take_over=wanted.take_over) as held:
+        progress("lease")
+        upgrade.upgrade(engine, first_layout, window, held.check, progress)
+        for made in upkeep.prepare_all(engine, outdated):
+            progress(made)
+        again = progresses.last(engine)
+        if again != last:
+            state = bronze_log.state(engine)
+        run = _Run(engine, objectives, wanted, window, held, progress, watch)
+        return run.to(again, state)
+
+
+def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
+    """The date from which on gold keeps the finest rows, by bronze's newest commit."""
+    return (committed - dt.timedelta(days=keep_windows_days)).date()
+
+
+def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
+    if last is None:
+        return wished or tables.DEFAULT_WINDOW_SECONDS
+    if wished and wished != last.window_seconds:
+        raise TableSchemaError(
+            f"{lake.name(tables.PROGRESS)}: gold's windows are of {last.window_seconds} s, not "
+            f"{wished} s; use that length, or remove gold to build it anew"
+        )
+    return last.window_seconds
+
+
+def _is_new(last: progresses.Last, now: Versions, wanted: Wanted) -> bool:
+    return last.row is None or last.row.versions != now or _is_tidy_due(last, wanted)
+
+
+def _is_tidy_due(last: progresses.Last, wanted: Wanted) -> bool:
+    if wanted.tidy != DAILY:
+        return wanted.tidy == NOW
+    return last.tidied is not None and last.tidied < dt.datetime.now(dt.UTC).date()
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A rollup that holds the lease."""
+
+    engine: Engine
+    objectives: tuple[Objective, ...]
+    wanted: Wanted
+    window_seconds: int
+    held: Lease
+    step: Callable[[str], None]
+    watch: Callable[[Done], None]
+
+    def to(self, last: progresses.Last, state: State) -> Outcome:
+        """Do what is to be done to reach bronze as it is."""
+        now, newest, _ = state
+        first = horizon(newest.committed, self.wanted.keep_windows_days)
+        runs_id = self.engine.identity(tables.RUNS)
+        outcome, row = Outcome(0, now), last.row
+        if row is None or row.versions != now or self.wanted.since is not None:
+            if row is not None and self.wanted.since is None:
+                _check_same(self.engine.lake, row, now, runs_id)
+            todo = self._plan(row, state, first)
+            self.step(todo.summary)
+            program = self._program(newest)
+            outcome = self._do(todo, row, program)
+            row = self._record(row, outcome, newest, runs_id, program)
+            if len(todo.batches) > 1 or todo.resumed:
+                progresses.forget(self.engine)
+                self.step(tables.STRETCHES.name)
+        if row is not None and _is_tidy_due(last, self.wanted):
+            upkeep.tidy(self.engine, first, self.held.check, self.step)
+            self._record(row, Outcome(0, row.versions, progresses.TIDIED), newest, runs_id)
+        return outcome
+
+    def _plan(self, row: Progress | None, state: State, first: dt.date) -> Plan:
+        most = self.wanted.most_rows or self.engine.most_rows
+        size = Size(most, self.wanted.most_of_a_part)
+        terms = plan.Terms(self.window_seconds, self.wanted.since, size, first)
+        return plan.made(self.engine, row, state, terms)
+
+    def _program(self, newest: Version) -> Program:
+        from lakehouse.kernel.program import program  # noqa: PLC0415 - reads the SQL
+
+        return program(self.window_seconds, newest.committed, self.objectives)
+
+    def _do(self, todo: Plan, row: Progress | None, program: Program) -> Outcome:
+        total = sum(len(batch.units.pairs) for batch in todo.batches)
+        done = Done(0, total, 0)
+        self.watch(done)
+        for batch in todo.batches:
+            staged = self.engine.compute(batch, program)
+            self.step("computed")
+            Commit(self.engine, batch.units, staged, program, self.held.check, self.step).all()
+            if len(todo.batches) > 1:
+                progresses.note(self.engine, row, todo.how, todo.now, batch.units)
+                self.step("batch")
+            done = Done(done.hours + len(batch.units.pairs), total, done.rows + batch.rows)
+            self.watch(done)
+        self.held.check()
+        late, misdated = aside.set_aside(self.engine, todo, self.window_seconds)
+        if late or misdated:
+            self.step(f"rows set aside: {late} too late, {misdated} misdated")
+        return Outcome(total, todo.now, todo.how, late, len(todo.left))
+
+    def _record(
+        self,
+        row: Progress | None,
+        outcome: Outcome,
+        newest: Version,
+        runs_id: str,
+        program: Program | None = None,
+    ) -> Progress:
+        self.held.check()
+        new = Progress(
+            dt.datetime.now(dt.UTC), self.window_seconds, outcome.versions, outcome.hours,
+            newest.committed, outcome.how, outcome.late_rows, runs_id,
+            *((program.version, program.duckdb) if program else ()),
+        )  # fmt: skip
+        new = progresses.record(self.engine, new, row)
+        self.step(tables.PROGRESS.name)
+        return new
+
+
+def _check_same(lake: Lake, row: Progress, now: Versions, runs_id: str) -> None:
+    what = ""
+    if any(new < old for new, old in zip(now, row.versions, strict=True)):
+        what = f"it is at versions {tuple(now)}, and {tuple(row.versions)} were rolled up"
+    if row.runs_id not in {None, runs_id}:
+        what = "it is another table than the one that was rolled up"
+    if what:
+        raise LakeReplacedError(
+            f"{lake.name(tables.RUNS)}: {what}; was it restored or replaced? Look, then rebuild "
+            "with --since DATE"
+        )

@@ -1,0 +1,46 @@
+"""Arrow's types of a table's rows as relations have them: instants are microseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lakehouse.tables import Table
+
+_TYPES: Final = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.int64(),
+    "array<int>": pa.list_(pa.int32()),
+    "array<string>": pa.list_(pa.string()),
+    "map<string,double>": pa.map_(pa.string(), pa.float64()),
+    "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
+    "map<string,timestamp>": pa.map_(pa.string(), pa.int64()),
+}
+
+
+def schema(columns: Iterable[tuple[str, str]]) -> pa.Schema:
+    """The schema of columns that are given by name and type, as Spark writes types."""
+    return pa.schema([(name, _TYPES[kind]) for name, kind in columns])
+
+
+def of_table(table: Table) -> pa.Schema:
+    """The schema of a table's rows."""
+    return schema((column.name, column.type) for column in table.columns)
+
+
+def rows(shape: pa.Schema, values: Sequence[Sequence[Any]]) -> pa.Table:
+    """Some rows of plain values."""
+    columns = zip(*values, strict=True) if values else ([] for _ in shape)
+    arrays = [
+        pa.array(list(column), field.type) for column, field in zip(columns, shape, strict=True)
+    ]
+    return pa.table(arrays, schema=shape)

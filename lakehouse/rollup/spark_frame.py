@@ -1,0 +1,177 @@
+"""The one frame that carries a batch of bronze through the kernel.
+
+Runs, sets, scrapes and describing runs are rows of one frame, numbered by what they are part of and
+sorted by that number: a worker reads one part after the other (see ``transport``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse.kernel import worker
+from lakehouse.periods import micros
+from lakehouse.rollup import shapes, transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from lakehouse.kernel.worker import Program
+    from lakehouse.rollup.batches import Batch
+
+_HOUR_US: Final = 3_600_000_000
+_MOST_TASKS: Final = 512
+
+TOUCHED: Final = shapes.schema(
+    (
+        ("cluster", "string"),
+        ("hour", "bigint"),
+        ("call", "bigint"),
+        ("u", "int"),
+        ("part_us", "bigint"),
+        ("slices", "int"),
+        ("parts", "int"),
+    )
+)
+"""Columns of the hours that are recomputed: their call and number, and how they are cut."""
+
+_FLAGS: Final = " | ".join(
+    f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in worker.FLAGS.items()
+)
+_PART: Final = (
+    f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start_us % {_HOUR_US} div part_us * slices + "
+    "IF(slices = 1, 0, pmod(hash(coalesce(`group`, topic, '')), slices)) END AS part"
+)
+_OF_SCRAPES: Final = (
+    "family", "outcome", "scrapes", "seconds_total", "seconds_max", "interval_us", "error"
+)  # fmt: skip
+
+
+class Bronze(NamedTuple):
+    """Bronze of the hours that are recomputed: relations, those by time without misdated rows.
+
+    Of runs and scrapes the names of instants have ``_us`` behind them.
+    """
+
+    runs: DataFrame
+    scrapes: DataFrame
+    members: DataFrame
+
+
+def touched(batch: Batch) -> pa.Table:
+    """The hours of a batch, with what numbers and cuts their rows."""
+    return shapes.rows(TOUCHED, list(_touched(batch)))
+
+
+def _touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
+    window_us = batch.window_seconds * 1_000_000
+    for number, call in enumerate(batch.calls):
+        part_us = call.windows_per_part * window_us or _HOUR_US
+        parts = -(-_HOUR_US // part_us) * call.slices
+        for u, (cluster, hour) in enumerate(call.units):
+            yield cluster, micros(hour) // _HOUR_US, number, u, part_us, call.slices, parts
+
+
+def frame(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> DataFrame:
+    """All that the kernel needs of a batch, each call in one place and in order of ``key``.
+
+    Args:
+        bronze: What is read.
+        hours: The rows of ``touched``, small.
+        batch: What is recomputed.
+        program: The kernel.
+    """
+    placed = _placed(bronze.runs, hours)
+    kinds = [
+        _scrapes(bronze.scrapes, hours),
+        placed.selectExpr(_key("part", transport.RUNS), *_quoted(transport.RUN_COLUMNS)),
+    ]
+    named = placed.selectExpr("call", "part", "u", "cluster", "members")
+    if any(call.windows_per_part for call in batch.calls):
+        described = placed.where("parts > 1").where(placed["metric"].isin(*program.describing))
+        kinds.append(
+            described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(transport.RUN_COLUMNS))
+        )
+        every = "explode(sequence(1L, CAST(parts AS BIGINT))) AS part"
+        named = named.union(described.selectExpr("call", every, "u", "cluster", "members"))
+    kinds.append(_sets(bronze.members, named))
+    found = kinds[0]
+    for kind in kinds[1:]:
+        found = found.unionByName(kind, allowMissingColumns=True)
+    tasks = min(2 * len(batch.calls), _MOST_TASKS) if len(batch.calls) > 1 else 1
+    call = f"shiftright(key, {transport.CALL_SHIFT}) AS call"
+    return (
+        found.selectExpr(call, "key", *_quoted(transport.RUN_COLUMNS), "more")
+        .repartition(tasks, "call")
+        .sortWithinPartitions("key")
+        .drop("call")
+    )
+
+
+def _key(part: str, kind: int) -> str:
+    bits = f"shiftleft(CAST({part} AS BIGINT), {transport.PART_SHIFT}) | {kind}L"
+    return f"shiftleft(call, {transport.CALL_SHIFT}) | {bits} AS key"
+
+
+def _quoted(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"`{name}`" for name in names)
+
+
+def _placed(runs: DataFrame, hours: DataFrame) -> DataFrame:
+    """Runs of the hours, with where they belong."""
+    made = {
+        "flags": f"IF(size(flags) > 0, {_FLAGS}, 0) AS flags",
+        "labels": "to_json(labels) AS labels",  # as text, as in ``_more``
+    }
+    columns = (made.get(name, f"`{name}`") for name in transport.RUN_COLUMNS)
+    joined = runs.join(F.broadcast(hours), ["cluster", "hour"])
+    return joined.selectExpr("call", "parts", _PART, "cluster", *columns)
+
+
+def _scrapes(scrapes: DataFrame, hours: DataFrame) -> DataFrame:
+    joined = scrapes.join(F.broadcast(hours), ["cluster", "hour"])
+    columns = ("u", "source", "start_us", "end_us", "agent", "batch")
+    return joined.selectExpr(_key("0", transport.SCRAPES), *columns, _more(*_OF_SCRAPES))
+
+
+def _sets(members: DataFrame, named: DataFrame) -> DataFrame:
+    """All rows of the sets that are named, each content once for every part that names it."""
+    once = named.where("members IS NOT NULL").distinct()
+    sets = members.selectExpr("cluster", "`set` AS members", "topic", "partitions", "clients")
+    found = once.join(sets, ["cluster", "members"]).drop("cluster").distinct()
+    more = _more("partitions", "clients")
+    return found.selectExpr(_key("part", transport.SETS), "u", "members", "topic", more)
+
+
+def _more(*columns: str) -> str:
+    """Columns that runs do not have, in one.
+
+    As text: Spark looks at the size of a batch with every row, and where most rows have no list or
+    map that takes as long as the batch has rows.
+    """
+    return f"to_json(struct({', '.join(columns)})) AS more"
+
+
+def mapped(found: DataFrame, batch: Batch, program: Program, columns: dict[str, str]) -> DataFrame:
+    """The rows of staging that the kernel makes of a frame."""
+    for module in (worker, transport):
+        # Workers need nothing of jmxlake.
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
+    run = transport.mapper(program, units, shapes.schema(columns.items()))
+    return found.mapInArrow(run, ", ".join(f"`{name}` {kind}" for name, kind in columns.items()))
+
+
+def staging_columns(program: Program) -> dict[str, str]:
+    """The columns of all tables that the kernel fills, and the name of the table."""
+    found = {transport.TARGET: "string"}
+    for columns in program.schemas.values():
+        for name, kind in columns:
+            if found.setdefault(name, kind) != kind:
+                raise AssertionError(f"{name} is {kind} and {found[name]}")
+    return found

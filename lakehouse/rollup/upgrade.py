@@ -1,0 +1,114 @@
+"""Gold of the first layout, changed in place: bronze may no longer hold what it was made of.
+
+There each table held rows of several lengths of windows, told apart by the columns ``grain`` and
+``period``. Of such a table the finest rows are written first, to their own table; then its hours
+take its place. Each is one commit, and a table that still has ``grain`` is not done: so after a
+kill it is begun again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import grains, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lakehouse.rollup.engine import Engine
+    from lakehouse.tables import Column, Table
+
+_HOUR_US: Final = 3_600_000_000
+_DAY_US: Final = 24 * _HOUR_US
+_NULLS: Final = {"timestamp": "BIGINT"}
+_OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
+
+
+def outdated(engine: Engine) -> list[Table]:
+    """The tables of gold that still have the first layout."""
+    return [table for table in _OF_A_GRAIN if "grain" in (engine.schema(table) or ())]
+
+
+def upgrade(
+    engine: Engine,
+    chosen: Sequence[Table],
+    window_seconds: int,
+    check: Callable[[], None],
+    step: Callable[[str], None],
+) -> None:
+    """Change tables to the layout of this version.
+
+    Args:
+        engine: The engine; the lease is held.
+        chosen: Tables that have the first layout.
+        window_seconds: Length of gold's finest windows.
+        check: Called before each commit; raises where no more may be made.
+        step: Called with what was done.
+    """
+    finest = grains.name(window_seconds)
+    for table in chosen:
+        for target, sql in _statements(table, engine.schema(table) or {}, finest):
+            check()
+            engine.rebuild(target, engine.query(sql, old=engine.rows(table)))
+            step(f"new layout of {target.name}")
+
+
+def _statements(table: Table, there: Mapping[str, str], finest: str) -> list[tuple[Table, str]]:
+    """What becomes of a table, in this order; itself last."""
+    windows = tables.WINDOWS.get(table.name)
+    if windows is None:
+        grain = finest if table is tables.REJECTED else "1h"
+        return [(table, _rows(table, there, grain))]
+    if table is not tables.SLI:
+        return [(windows, _rows(table, there, finest)), (table, _rows(table, there, "1h"))]
+    return [(windows, _sli_windows(there, finest)), (table, _sli_hours(there, finest))]
+
+
+def _rows(table: Table, there: Mapping[str, str], grain: str) -> str:
+    return f"SELECT {_columns(table, there)} FROM {{old}} r WHERE r.grain = '{grain}'"
+
+
+def _columns(table: Table, there: Mapping[str, str]) -> str:
+    others = (_column(column, there) for column in table.columns if column.name != "date")
+    return f"{_date('r.window')} AS date, {', '.join(others)}"
+
+
+def _column(column: Column, there: Mapping[str, str]) -> str:
+    kind = _NULLS.get(column.type, column.type)
+    return f"r.{column.name}" if column.name in there else f"CAST(NULL AS {kind}) AS {column.name}"
+
+
+def _date(micros: str) -> str:
+    return f"DATE '1970-01-01' + CAST(({micros} - {micros} % {_DAY_US}) / {_DAY_US} AS INT)"
+
+
+def _sli_windows(there: Mapping[str, str], finest: str) -> str:
+    """The finest rows, but of subjects and hours that were good throughout."""
+    names = ", ".join(f"t.{name}" for name in tables.SLI.column_names)
+    keys = ", ".join(f"r.{key}" for key in (*tables.SLI.keys, "hour"))
+    sums = ", ".join(
+        f"sum(r.{name}) OVER (PARTITION BY {keys}) AS hours_{name}"
+        for name in ("good_us", "bad_high_us")
+    )
+    return (
+        f"SELECT {names} FROM (SELECT {_columns(tables.SLI, there)}, {sums} FROM {{old}} r "
+        f"WHERE r.grain = '{finest}') t "
+        f"WHERE NOT (t.hours_good_us = {_HOUR_US} AND t.hours_bad_high_us = 0)"
+    )
+
+
+def _sli_hours(there: Mapping[str, str], finest: str) -> str:
+    """There were no rows of hours: they are the sums of windows, their spill the first one's."""
+    keys = ", ".join(f"t.{key}" for key in tables.SLI.keys)
+    first = f"max(CASE WHEN t.window % {_HOUR_US} = 0 THEN t.spill_us END)"
+    measures = ", ".join(
+        f"CASE WHEN count(t.spill_us) > 0 THEN coalesce({first}, 0) END AS spill_us"
+        if column.over == "first"
+        else f"CAST(sum(t.{column.name}) AS BIGINT) AS {column.name}"
+        for column in tables.SLI.measures
+    )
+    hour = f"t.window - t.window % {_HOUR_US}"
+    return (
+        f"SELECT t.date, {hour} AS window, {keys}, {measures} "
+        f"FROM ({_rows(tables.SLI, there, finest)}) t GROUP BY t.date, {hour}, {keys}"
+    )

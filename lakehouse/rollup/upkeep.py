@@ -1,0 +1,109 @@
+"""Gold's tables: made where they are missing, brought up to date, and tidied once a day."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tables
+from lakehouse.errors import TableNotFoundError, TableSchemaError
+from lakehouse.rollup import where
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator, Sequence
+
+    from lakehouse.rollup.engine import Engine
+    from lakehouse.tables import Table
+
+EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
+"""All tables below gold, but what an engine has for itself."""
+
+
+def check_bronze(engine: Engine, *wanted: Table) -> None:
+    """See that tables of bronze are there with the columns that this version of jmxlake knows.
+
+    Raises:
+        TableNotFoundError: A table is not there.
+        TableSchemaError: A table lacks a column, or has it with another type.
+    """
+    for table in wanted:
+        found = engine.schema(table)
+        if found is None:
+            raise TableNotFoundError(f"{engine.lake.name(table)}: no such table; agents make it")
+        wrong = [
+            f"{column.name} is {found.get(column.name, 'missing')}, not {column.type}"
+            for column in table.columns
+            if found.get(column.name) != column.type.lower()
+        ]
+        if wrong:
+            raise TableSchemaError(
+                f"{engine.lake.name(table)}: {'; '.join(wrong)}; another version of jmxlake made "
+                "it, or it is no table of jmxlake"
+            )
+
+
+def is_outdated(engine: Engine, table: Table) -> bool:
+    """Whether a table of gold is to be made, or lacks columns that came with a later version.
+
+    Raises:
+        TableSchemaError: It has a column of another type, or one that this version does not know.
+    """
+    found = engine.schema(table)
+    if found is None:
+        return True
+    name = engine.lake.name(table)
+    unknown = sorted(found.keys() - set(table.column_names))
+    if unknown:
+        raise TableSchemaError(
+            f"{name}: this jmxlake does not know the column {unknown[0]}; a newer one made it: use "
+            "that"
+        )
+    wrong = [
+        f"{column.name} is {found[column.name]}, not {column.type}"
+        for column in table.columns
+        if column.name in found and found[column.name] != column.type.lower()
+    ]
+    if wrong:
+        raise TableSchemaError(f"{name}: {'; '.join(wrong)}; it is no table of jmxlake")
+    return len(found) < len(table.columns)
+
+
+def prepare(engine: Engine, table: Table) -> str:
+    """Make a table of gold that is not there, or add the columns it lacks; says what was done."""
+    there = engine.schema(table)
+    if there is None:
+        engine.create(table)
+        return f"new table {table.name}"
+    missing = [column for column in table.columns if column.name not in there]
+    if missing:
+        engine.add_columns(table, missing)
+    return f"new columns of {table.name}: {', '.join(column.name for column in missing)}"
+
+
+def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:
+    """Prepare tables, some at once; says what was done with each."""
+    with ThreadPoolExecutor(engine.at_once) as pool:
+        yield from pool.map(lambda table: prepare(engine, table), outdated)
+
+
+def tidy(
+    engine: Engine, horizon: dt.date, check: Callable[[], None], step: Callable[[str], None]
+) -> None:
+    """Remove old finest rows, put small files together and delete those that are not needed.
+
+    A kill leaves a table as it was, and files that the next vacuum takes.
+
+    Args:
+        engine: The engine.
+        horizon: The date from which on finest rows are kept.
+        check: Called before each commit; raises where no more may be made.
+        step: Called with what was done.
+    """
+    finest = {table.name for table in tables.WINDOWS.values()}
+    for table in (*EVERY, *engine.scratch):
+        check()
+        if table.name in finest:
+            engine.delete(table, where.before(horizon))
+        engine.tidy(table)
+        step(f"tidied {table.name}")

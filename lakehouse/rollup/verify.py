@@ -1,0 +1,187 @@
+"""Gold against bronze: a sample of hours recomputed, every row of theirs compared to the bit.
+
+What is recomputed is read at the versions that gold/progress names, so the figures must be the
+very same: durations, and doubles too.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.errors import LakehouseError, LeaseHeldError
+from lakehouse.rollup import changes, held, lease, shapes
+from lakehouse.rollup import progress as progresses
+from lakehouse.rollup.batches import Size, batches
+from lakehouse.rollup.commit import FILLED, of_units
+from lakehouse.rollup.engine import ask, span_of
+from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, horizon
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable
+
+    from lakehouse.rollup.batches import Batch
+    from lakehouse.rollup.engine import Engine, Staged
+    from lakehouse.rollup.progress import Progress
+    from lakehouse.slo import Objective
+    from lakehouse.tables import Table
+    from lakehouse.units import Pair
+
+MISSING: Final = "is missing"
+UNEXPECTED: Final = "should not be there"
+
+_MOST_NAMED: Final = 1000
+_CLUSTER: Final = shapes.schema((("cluster", "string"),))
+
+
+class Difference(NamedTuple):
+    """A row that is not in gold and should be, or is and should not; a changed row is both."""
+
+    table: str
+    kind: str
+    row: dict[str, Any]
+
+
+class Found(NamedTuple):
+    """What was compared: hours of clusters, rows of gold, and those that differ."""
+
+    hours: int
+    rows: int
+    differences: tuple[Difference, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {**self._asdict(), "differences": [one._asdict() for one in self.differences]}
+
+
+def verify(
+    engine: Engine,
+    objectives: tuple[Objective, ...],
+    hours: int,
+    seed: int,
+    step: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """Recompute hours of clusters, chosen at random.
+
+    gold/subjects is not compared: it is about all time, not about an hour. Neither are hours whose
+    finest rows gold does not keep any more.
+
+    Args:
+        engine: The engine of the lake.
+        objectives: Those of the rollup.
+        hours: How many to choose; a few more are recomputed where that costs less.
+        seed: The same one chooses the same hours.
+        step: Called with each table that was compared.
+
+    Raises:
+        LakehouseError: Nothing is rolled up yet.
+        LeaseHeldError: A rollup is at work, or was cut short: gold is between two versions.
+    """
+    from lakehouse.kernel.program import program as programs  # noqa: PLC0415 - needs DuckDB
+
+    row = _still(engine)
+    committed = row.committed or row.at
+    first = horizon(committed, KEEP_WINDOWS_DAYS)
+    chosen = _chosen(engine, row, hours, first, random.Random(seed))  # noqa: S311 - a sample
+    old = {one.hour for one in chosen}
+    barred = held.held(engine, row.versions, old, first, row.window_seconds)
+    todo = chosen - barred
+    counts = changes.counts(engine, row.versions, todo)
+    size = Size(engine.most_rows)
+    parts = batches(counts, todo, barred, size, row.versions, row.window_seconds)
+    program = programs(row.window_seconds, committed, objectives)
+    compared = 0
+    differing: list[Difference] = []
+    for batch in parts:
+        staged = engine.compute(batch, program)
+        for table in FILLED:
+            rows, odd = _compared(engine, table, batch, staged)
+            compared += rows
+            differing += odd
+            step(f"{table.name} compared")
+    if _still(engine) != row:
+        raise LeaseHeldError(f"{engine.lake.root}: a rollup ran meanwhile; verify it again")
+    return Found(sum(len(one.units.pairs) for one in parts), compared, tuple(differing))
+
+
+def _still(engine: Engine) -> Progress:
+    """The row of progress, while no rollup is at work."""
+    row = progresses.last(engine).row
+    if row is None:
+        raise LakehouseError(
+            f"{engine.lake.root}: nothing is rolled up yet; run jmxlake rollup first"
+        )
+    holder = lease.holder(engine)
+    if holder is not None:
+        raise LeaseHeldError(
+            f"{engine.lake.name(tables.LEASE)}: {holder}, or was cut short; verify when it is done"
+        )
+    return row
+
+
+def _chosen(
+    engine: Engine, row: Progress, hours: int, first: dt.date, chance: random.Random
+) -> frozenset[Pair]:
+    """Hours that bronze or gold knows, of dates chosen at random."""
+    bronze = {
+        "runs": engine.rows(tables.RUNS, row.versions.runs),
+        "scrapes": engine.rows(tables.SCRAPES, row.versions.scrapes),
+    }
+    gold = {name: engine.rows(tables.WINDOWS[name]) for name in ("coverage", "brokers")}
+    days = " UNION ".join(
+        f"SELECT DISTINCT r.date FROM {{{name}}} r WHERE r.date >= DATE '{first}'"
+        for name in bronze
+    )
+    known = sorted(date for (date,) in ask(engine, days, **bronze))
+    dates = chance.sample(known, min(hours, len(known)))
+    if not dates:
+        return frozenset()
+    listed = ", ".join(f"DATE '{date}'" for date in dates)
+    there = " UNION ".join(
+        f"SELECT DISTINCT r.cluster, r.hour FROM {{{name}}} r WHERE r.date IN ({listed})"
+        + " AND NOT r.misdated" * (name in bronze)
+        for name in (*bronze, *gold)
+    )
+    pairs = sorted(changes.pair(*one) for one in ask(engine, there, **bronze, **gold))
+    return frozenset(chance.sample(pairs, min(hours, len(pairs))))
+
+
+def _compared(
+    engine: Engine, table: Table, batch: Batch, staged: Staged
+) -> tuple[int, list[Difference]]:
+    """How many rows of a table lie in gold, and those that are in gold or staged alone."""
+    names = [(name,) for name in batch.units.clusters]
+    there = engine.query(
+        "SELECT r.* FROM {rows} r JOIN {clusters} c ON c.cluster = r.cluster "
+        f"WHERE {of_units(table, batch.units)}",
+        rows=engine.rows(table, between=span_of(batch.units.hours)),
+        clusters=engine.relation(shapes.rows(_CLUSTER, names)),
+    )
+    ((rows,),) = ask(engine, "SELECT count(*) AS n FROM {there} r", there=there)
+    parts = {"there": (there, -1)}
+    if staged.counts.get(table.name):
+        parts["wanted"] = (staged.rows[table.name], 1)
+    # As text, numbers are equal only where they are so to the bit.
+    texts = ", ".join(f"CAST(r.{name} AS STRING) AS c{at}" for name, at in table.positions.items())
+    keys = ", ".join(f"t.c{at}" for at in table.positions.values())
+    union = " UNION ALL ".join(
+        f"SELECT {texts}, {sign} AS n FROM {{{name}}} r" for name, (_, sign) in parts.items()
+    )
+    odd = ask(
+        engine,
+        f"SELECT {keys}, sum(t.n) AS n FROM ({union}) t GROUP BY {keys} HAVING sum(t.n) <> 0 "
+        f"LIMIT {_MOST_NAMED}",
+        **{name: relation for name, (relation, _) in parts.items()},
+    )
+    return rows, [_difference(table, one) for one in odd]
+
+
+def _difference(table: Table, row: tuple[Any, ...]) -> Difference:
+    *texts, count = row
+    values = dict(zip(table.column_names, texts, strict=True))
+    kind = MISSING if count > 0 else UNEXPECTED
+    return Difference(
+        table.name, kind, {name: text for name, text in values.items() if text is not None}
+    )

@@ -1,0 +1,449 @@
+"""The local engine: delta-rs and DuckDB on lakes in a folder."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from lakehouse import lake as lakes
+from lakehouse import tables
+from lakehouse.errors import (
+    EngineError,
+    LakeNotFoundError,
+    LeaseLostError,
+    LogExpiredError,
+    TableNotFoundError,
+    TableSchemaError,
+)
+from lakehouse.periods import micros
+from lakehouse.rollup import commit, local_calls, shapes, where
+from lakehouse.rollup.batches import Batch, Call
+from lakehouse.rollup.engine import LeaseRow, Span, Staged, ask
+from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.units import Pair, Units, Versions
+from tests import lake_builder
+from tests.lake_builder import BASE, CLUSTER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakehouse.tables import Table
+
+HOUR = dt.timedelta(hours=1)
+VERSIONS = Versions(3, 3, 3)
+METRIC = "kafka.topic.bytes_in"
+BASE_HOUR = micros(BASE) // 3_600_000_000
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> LocalEngine:
+    """A lake of three commits: runs of three hours, one each."""
+    for number in range(3):
+        batch = lake_builder.Batch(number=number)
+        batch.run(METRIC, number * 3600, number * 3600 + 10, 1.5, topic="t", labels=[("a", "b")])
+        batch.zeros(
+            "kafka.partition.under", number * 3600, number * 3600 + 10, "t", [0, number + 1]
+        )
+        batch.scrape("topics", number * 3600, number * 3600 + 10)
+        batch.commit(tmp_path)
+    return LocalEngine(lakes.Lake(str(tmp_path)))
+
+
+def rows(engine: LocalEngine, table: Table, **how: Any) -> list[dict[str, Any]]:
+    return list(engine.collect(engine.rows(table, **how)).to_pylist())
+
+
+def delta(engine: LocalEngine, table: Table) -> DeltaTable:
+    return DeltaTable(f"{engine.lake.root}/{table.path}")
+
+
+def test_a_table_is_read_as_of_a_version_and_within_a_span(engine: LocalEngine) -> None:
+    assert [version.number for version in engine.commits(tables.RUNS, 9)] == [3, 2, 1, 0]
+    assert engine.commits(tables.RUNS, 1)[0].committed > BASE - HOUR * 24 * 3650
+    assert len(rows(engine, tables.RUNS)) == 6
+    assert {row["batch"] for row in rows(engine, tables.RUNS, version=2)} == {0, 1}
+    assert rows(engine, tables.RUNS, version=0) == []
+    second = Span(BASE + HOUR, BASE + 2 * HOUR)
+    (one, _) = sorted(rows(engine, tables.RUNS, between=second), key=lambda row: row["series"])
+    assert (one["start"], one["hour"], one["misdated"]) == (
+        micros(BASE + HOUR),
+        BASE_HOUR + 1,
+        False,
+    )
+    assert (one["date"], one["labels"], one["value"]) == (BASE.date(), [("a", "b")], 1.5)
+
+
+def test_a_span_leaves_files_out(engine: LocalEngine) -> None:
+    second = Span(BASE + HOUR, BASE + 2 * HOUR)
+    assert engine.rows(tables.RUNS).sql.count(".parquet") == 3
+    assert engine.rows(tables.RUNS, between=second).sql.count(".parquet") == 1
+
+
+def test_rows_of_another_date_or_of_no_calendar_are_misdated(engine: LocalEngine) -> None:
+    batch = lake_builder.Batch(number=9)
+    for start in (86_400, -(2**62) / 1e6, 2**62 / 1e6):
+        batch.run(METRIC, 0, 10, 1.0)
+        batch.runs[-1]["start"] = lake_builder.micros(0) + round(start * 1e6)
+    batch.commit(lake_path(engine))
+    found = [row for row in rows(engine, tables.RUNS) if row["batch"] == 9]
+    assert [row["misdated"] for row in found] == [True] * 3
+    assert {row["hour"] for row in found} == {BASE_HOUR + 24, 0, 70_380_767}
+
+
+def lake_path(engine: LocalEngine) -> Path:
+    return Path(engine.lake.root)
+
+
+def test_a_row_says_when_its_file_was_written(engine: LocalEngine) -> None:
+    at = {row["written"] for row in rows(engine, tables.RUNS, written=True)}
+    assert len(at) == 3
+    now = micros(dt.datetime.now(dt.UTC))
+    assert all(now - 60_000_000 < one <= now for one in at)
+
+
+def test_the_change_feed_has_inserts_and_no_compaction(engine: LocalEngine) -> None:
+    delta(engine, tables.RUNS).optimize.compact()
+    delta(engine, tables.RUNS).delete("batch = 0")
+    found = engine.collect(engine.inserts(tables.RUNS, 2, 5)).to_pylist()
+    assert sorted(row["batch"] for row in found) == [1, 1, 2, 2]
+    assert {row["hour"] for row in found} == {BASE_HOUR + 1, BASE_HOUR + 2}
+    twice = "SELECT count(*) FROM {feed} a JOIN {feed} b ON a.batch = b.batch"
+    assert ask(engine, twice, feed=engine.inserts(tables.RUNS, 2, 3)) == [(8,)]
+
+
+def test_a_commit_that_is_gone_from_the_log_is_named(engine: LocalEngine) -> None:
+    delta(engine, tables.RUNS).create_checkpoint()
+    for number in range(2):
+        (lake_path(engine) / tables.RUNS.path / f"_delta_log/{number:020}.json").unlink()
+    with pytest.raises(LogExpiredError, match="since the last rollup"):
+        engine.inserts(tables.RUNS, 1, 3)
+    assert len(engine.collect(engine.inserts(tables.RUNS, 2, 3))) == 4
+
+
+def test_a_file_that_is_gone_is_an_expired_log_too(engine: LocalEngine) -> None:
+    table = delta(engine, tables.RUNS)
+    table.optimize.compact()
+    table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(LogExpiredError):
+        engine.collect(engine.inserts(tables.RUNS, 1, 3))
+
+
+def test_braces_that_name_no_relation_stay(engine: LocalEngine) -> None:
+    given = engine.relation(pa.table({"cluster": ["{given}", "{other}"]}))
+    sql = "SELECT count(*) FROM {given} g WHERE g.cluster = '{other}'"
+    assert ask(engine, sql, given=given) == [(1,)]
+
+
+def test_sums_are_as_wide_as_sparks(engine: LocalEngine) -> None:
+    found = engine.collect(
+        engine.query("SELECT sum(r.batch) AS n FROM {r} r", r=engine.rows(tables.RUNS))
+    )
+    assert found.schema.field("n").type == pa.int64()
+
+
+def test_a_table_is_made_as_it_is_declared(engine: LocalEngine) -> None:
+    assert engine.schema(tables.SUBJECTS) is None
+    for _ in range(2):
+        for table in (tables.TOPICS, tables.SUBJECTS):
+            engine.create(table)
+    made = delta(engine, tables.TOPICS)
+    assert made.version() == 0
+    assert made.metadata().description == tables.TOPICS.comment
+    assert made.metadata().partition_columns == ["date"]
+    assert made.metadata().configuration == tables.TOPICS.properties
+    assert [(one.name, one.nullable, one.metadata) for one in made.schema().fields] == [
+        (one.name, one.nullable, {"comment": one.comment}) for one in tables.TOPICS.columns
+    ]
+    assert engine.schema(tables.SUBJECTS) == {one.name: one.type for one in tables.SUBJECTS.columns}
+
+
+def topic_rows(*hours: int, observed: int = 1, cluster: str = CLUSTER) -> pa.Table:
+    blank = dict.fromkeys(tables.TOPICS.column_names)
+    return pa.Table.from_pylist(
+        [
+            blank | {
+                "date": (BASE + hour * HOUR).date(), "cluster": cluster, "metric": METRIC,
+                "window": micros(BASE + hour * HOUR), "topic": "t", "observed_us": observed,
+            }
+            for hour in hours
+        ],
+        shapes.of_table(tables.TOPICS),
+    )  # fmt: skip
+
+
+def topics(engine: LocalEngine) -> list[tuple[int, int]]:
+    found = rows(engine, tables.TOPICS)
+    return sorted((row["hour"] - BASE_HOUR, row["observed_us"]) for row in found)
+
+
+def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> None:
+    engine.create(tables.TOPICS)
+    engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1, 2, 20)))
+    units = Units((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
+    engine.write(tables.TOPICS, engine.relation(topic_rows(20, observed=2)), where.of_units(units))
+    assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
+    with pytest.raises(EngineError):
+        engine.write(tables.TOPICS, engine.relation(topic_rows(5)), where.of_units(units))
+    engine.delete(tables.TOPICS, where.before((BASE + 20 * HOUR).date()))
+    assert topics(engine) == [(20, 2)]
+
+
+def test_what_must_not_be_null_is_not_written(engine: LocalEngine) -> None:
+    engine.create(tables.TOPICS)
+    blank = topic_rows(0).set_column(4, "topic", pa.array([None], pa.string()))
+    with pytest.raises(EngineError, match="topic"):
+        engine.write(tables.TOPICS, engine.relation(blank))
+
+
+def test_a_column_that_came_later_is_null_in_older_rows(engine: LocalEngine) -> None:
+    older = tables.Table(
+        "gold", "subjects", "older", tables.SUBJECTS.columns[:-1], properties={}
+    )  # fmt: skip
+    engine.create(older)
+    values = (CLUSTER, "topic", "t", None, None, None, None, 5, 9, None, 7, {"m": 1.0})
+    engine.write(older, engine.relation(shapes.rows(shapes.of_table(older), [values])))
+    engine.add_columns(tables.SUBJECTS, tables.SUBJECTS.columns[-1:])
+    (row,) = rows(engine, tables.SUBJECTS)
+    assert (row["first_seen"], row["attributes"], row["attribute_instants"]) == (
+        5,
+        [("m", 1.0)],
+        None,
+    )
+    new = shapes.rows(shapes.of_table(tables.SUBJECTS), [(*values, {"m": 7})])
+    engine.write(tables.SUBJECTS, engine.relation(new), where.of_clusters((CLUSTER,)))
+    (row,) = rows(engine, tables.SUBJECTS)
+    assert row["attribute_instants"] == [("m", 7)]
+
+
+def test_of_engines_at_the_same_instant_one_gets_the_lease(engine: LocalEngine) -> None:
+    engine.create(tables.LEASE)
+    others = [LocalEngine(engine.lake) for _ in range(4)]
+    for turn, first in ((0, True), (1, False), (2, False)):
+        seen = LeaseRow() if not turn else LeaseRow(until=turn)
+        gate = threading.Barrier(len(others))
+
+        def take(other: LocalEngine, seen: LeaseRow, gate: threading.Barrier, **how: bool) -> bool:
+            gate.wait()
+            mine = LeaseRow(f"engine {others.index(other)}", "it's me", 1, 10)
+            return other.swap(seen, mine, **how)
+
+        with ThreadPoolExecutor(len(others)) as pool:
+            turns = [pool.submit(take, other, seen, gate, first=first) for other in others]
+            won = [one.result() for one in turns]
+        assert sum(won) == 1
+        (row,) = rows(engine, tables.LEASE)
+        assert row["id"] == f"engine {won.index(True)}"
+        assert engine.swap(LeaseRow(row["id"], until=10), LeaseRow(until=turn + 1))
+
+
+def test_a_lease_is_renewed_beside_a_vacuum(engine: LocalEngine, monkeypatch: Any) -> None:
+    engine.create(tables.LEASE)
+    assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
+    opened = type(engine).open
+    stale = [engine.open(tables.LEASE)]
+    delta(engine, tables.LEASE).alter.set_table_properties(
+        {"jmxlake.test": "1"}, raise_if_not_exists=False
+    )
+    monkeypatch.setattr(type(engine), "open", lambda *what: stale.pop() if stale else opened(*what))
+    assert engine.swap(LeaseRow("a", until=1), LeaseRow("a", until=2))
+    assert not engine.swap(LeaseRow("a", until=1), LeaseRow("b", until=3))
+
+
+def test_a_table_that_changed_meanwhile_is_a_lost_lease(
+    engine: LocalEngine, monkeypatch: Any
+) -> None:
+    engine.create(tables.TOPICS)
+    engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
+    stale = engine.open(tables.TOPICS)
+    units = where.of_units(Units((CLUSTER,), (BASE,)))
+    engine.write(tables.TOPICS, engine.relation(topic_rows(0, observed=2)), units)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(engine), "open", lambda *_: stale)
+        with pytest.raises(LeaseLostError, match="meanwhile"):
+            engine.write(tables.TOPICS, engine.relation(topic_rows(0, observed=3)), units)
+    assert topics(engine) == [(0, 2)]
+
+
+def test_tidying_keeps_rows_and_sets_properties(engine: LocalEngine) -> None:
+    engine.create(tables.TOPICS)
+    for hour in range(4):
+        engine.write(tables.TOPICS, engine.relation(topic_rows(hour)))
+    delta(engine, tables.TOPICS).alter.set_table_properties({"delta.checkpointInterval": "7"})
+    engine.tidy(tables.TOPICS)
+    assert topics(engine) == [(hour, 1) for hour in range(4)]
+    tidied = delta(engine, tables.TOPICS)
+    assert len(tidied.file_uris()) == 1
+    assert tidied.metadata().configuration == tables.TOPICS.properties
+    version = tidied.version()
+    engine.tidy(tables.TOPICS)
+    assert all(one["operation"] != "OPTIMIZE" for one in delta(engine, tables.TOPICS).history(
+        delta(engine, tables.TOPICS).version() - version
+    ))  # fmt: skip
+
+
+class KilledEngine(LocalEngine):
+    """An engine whose process dies before its n-th commit: a fake of kill -9."""
+
+    left = 0
+
+    def write(self, table: Table, rows: Any, where: str | None = None) -> None:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        super().write(table, rows, where)
+
+
+@pytest.mark.parametrize("left", range(4))
+def test_a_rollup_killed_between_commits_writes_the_same_again(
+    engine: LocalEngine, left: int
+) -> None:
+    for table in commit.FILLED:
+        engine.create(table)
+    units = Units((CLUSTER,), (BASE, BASE + HOUR))
+    chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.BROKERS)
+
+    def staged(engine: LocalEngine) -> Staged:
+        made = topic_rows(0, 1)
+        broker = made.rename_columns(
+            ["source" if name == "topic" else name for name in made.column_names]
+        ).select(tables.BROKERS.column_names)
+        return Staged(
+            {table.name: 2 for table in chosen},
+            {
+                table.name: engine.relation(broker if table is tables.BROKERS else made)
+                for table in chosen
+            },
+        )
+
+    killed = KilledEngine(engine.lake)
+    killed.left = left
+    commits = 0
+    try:
+        commit.commit(killed, units, staged(killed), None, lambda: None, lambda _: None)  # type: ignore[arg-type]
+    except KeyboardInterrupt:
+        commits = sum(bool(rows(engine, table)) for table in chosen)
+        assert commits <= left
+    for _ in range(2):
+        commit.commit(engine, units, staged(engine), None, lambda: None, lambda _: None)  # type: ignore[arg-type]
+    assert [len(rows(engine, table)) for table in chosen] == [2, 2, 2]
+
+
+def test_no_spark_is_imported() -> None:
+    modules = "lakehouse.rollup.local_engine, lakehouse.rollup.upgrade, lakehouse.rollup.verify"
+    code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_catalog_is_for_spark(tmp_path: Path) -> None:
+    with pytest.raises(LakeNotFoundError, match="--engine spark"):
+        LocalEngine(lakes.Lake(str(tmp_path), gold="main.gold"))
+    with pytest.raises(LakeNotFoundError, match="--engine spark"):
+        LocalEngine(lakes.Lake("main.bronze", "main.gold", "main.bronze"))
+
+
+def test_what_is_wrong_with_a_table_is_one_line(engine: LocalEngine) -> None:
+    with pytest.raises(TableNotFoundError, match="run jmxlake rollup first"):
+        engine.rows(tables.TOPICS)
+    with pytest.raises(EngineError, match=r"DuckDB: .*nothing") as caught:
+        engine.collect(engine.query("SELECT r.nothing FROM {r} r", r=engine.rows(tables.RUNS)))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(EngineError, match="--engine spark"):
+        LocalEngine(lakes.Lake("dbfs:/lake")).schema(tables.RUNS)
+
+
+def test_deletion_vectors_are_refused_not_overlooked(engine: LocalEngine) -> None:
+    log = lake_path(engine) / tables.RUNS.path / "_delta_log"
+    (log / f"{4:020}.json").write_text(
+        '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,'
+        '"readerFeatures":["deletionVectors"],"writerFeatures":["deletionVectors"]}}\n'
+    )
+    with pytest.raises(TableSchemaError, match="deletionVectors"):
+        engine.rows(tables.RUNS)
+
+
+def test_a_lake_may_lie_in_an_odd_folder(tmp_path: Path) -> None:
+    root = tmp_path / "cluster=it's {odd} é"
+    batch = lake_builder.Batch()
+    batch.run(METRIC, 0, 10, 1.0)
+    batch.commit(root)
+    engine = LocalEngine(lakes.Lake(str(root)))
+    (row,) = rows(engine, tables.RUNS, between=Span(BASE, BASE + HOUR))
+    assert row["cluster"] == CLUSTER
+    assert len(engine.collect(engine.inserts(tables.RUNS, 1, 1))) == 1
+
+
+def test_what_is_written_another_reader_of_delta_reads(engine: LocalEngine) -> None:
+    engine.create(tables.TOPICS)
+    engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
+    found = QueryBuilder().register("t", delta(engine, tables.TOPICS)).execute("SELECT * FROM t")
+    (row,) = pa.table(found.read_all()).to_pylist()
+    assert (row["window"], row["date"]) == (BASE, BASE.date())
+
+
+# What the kernel is given
+
+
+def given(
+    engine: LocalEngine, monkeypatch: Any, *calls: Call, at: Versions = VERSIONS
+) -> list[tuple[pa.Table, pa.Table, pa.Table | None, list[tuple[pa.Table, pa.Table]]]]:
+    """What the kernel gets for some calls, by a kernel that only looks at it."""
+    seen = []
+
+    def look(
+        _: Any, units: pa.Table, scrapes: pa.Table, described: Any, parts: Iterable[Any]
+    ) -> dict[str, pa.Table]:
+        seen.append((units, scrapes, described, list(parts)))
+        return {}
+
+    monkeypatch.setattr(local_calls.worker, "roll_up", look)
+    pairs = tuple(pair for call in calls for pair in call.units)
+    units = Units(
+        tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
+    )
+    program: Any = type("Program", (), {"describing": (METRIC,)})
+    batch = Batch(units, calls, 6, at, 300)
+    assert engine.compute(batch, program).counts == {}
+    return seen
+
+
+def test_hours_are_numbered_as_the_call_has_them(engine: LocalEngine, monkeypatch: Any) -> None:
+    call = Call((Pair(CLUSTER, BASE + 2 * HOUR), Pair("other", BASE), Pair(CLUSTER, BASE)))
+    ((units, scrapes, described, ((runs, sets),)),) = given(engine, monkeypatch, call)
+    assert units.to_pydict()["hour_us"] == [micros(one.hour) for one in call.units]
+    assert described is None
+    assert sorted((row["u"], row["batch"]) for row in runs.to_pylist()) == [
+        (0, 2), (0, 2), (2, 0), (2, 0)
+    ]  # fmt: skip
+    assert sorted(row["u"] for row in scrapes.to_pylist()) == [0, 2]
+    assert sorted((row["u"], row["partitions"]) for row in sets.to_pylist()) == [
+        (0, [0, 3]), (2, [0, 1])
+    ]  # fmt: skip
+    assert [str(field.type) for field in runs.schema if field.name in {"u", "flags"}] == [
+        "int32", "int32"
+    ]  # fmt: skip
+
+
+def test_parts_of_an_hour_are_the_hour(tmp_path: Path, monkeypatch: Any) -> None:
+    batch = lake_builder.Batch()
+    for window in range(12):
+        for topic in "abc":
+            batch.run(METRIC, window * 300, window * 300 + 10, 1.0, topic=topic, flags=("gap",))
+    batch.commit(tmp_path)
+    engine = LocalEngine(lakes.Lake(str(tmp_path)))
+    hour = (Pair(CLUSTER, BASE),)
+    for call, number in ((Call(hour, 5), 3), (Call(hour, 1, 2), 24), (Call(hour), 1)):
+        ((_, _, described, parts),) = given(engine, monkeypatch, call, at=Versions(1, 0, 0))
+        assert len(parts) == number
+        found = [row for runs, _ in parts for row in runs.to_pylist()]
+        assert len({(row["topic"], row["start_us"]) for row in found}) == len(found) == 36
+        assert {row["flags"] for row in found} == {2}
+        assert (36 if call.windows_per_part else None) == (described and described.num_rows)
