@@ -19,6 +19,7 @@ from lakehouse.commands.objectives import objectives as objectives_group
 from lakehouse.commands.register import register
 from lakehouse.commands.report import report
 from lakehouse.commands.rollup import rollup, verify
+from lakehouse.commands.sample import sample
 from lakehouse.commands.send import send
 from lakehouse.commands.sla import sla
 from lakehouse.commands.summary import summary
@@ -51,7 +52,7 @@ def main() -> None:
 
 for _command in (
     rollup, verify, register, sla, report, summary, send, explain, objectives_group, export, doctor,
-    maintain, unit, completion,
+    maintain, unit, sample, completion,
 ):  # fmt: skip
     main.add_command(_command)
 

@@ -1,0 +1,1 @@
+"""Bronze of a cluster that is made up, for a first look without Kafka."""

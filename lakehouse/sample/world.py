@@ -1,0 +1,236 @@
+"""The cluster of a sample: what exists, how agents read it, and what happens."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECOND_US: Final = 1_000_000
+MINUTE_US: Final = 60 * SECOND_US
+HOUR_US: Final = 60 * MINUTE_US
+DAY_US: Final = 24 * HOUR_US
+MARGIN_US: Final = 10 * MINUTE_US
+"""Nothing happens for so long where the sample begins and where it ends."""
+
+NAME: Final = "sample"
+KAFKA_VERSION: Final = "4.3.1"
+BROKERS: Final = (1, 2, 3)
+CONTROLLER: Final = 4
+SOURCES: Final = {**{one: f"broker-{one}" for one in BROKERS}, CONTROLLER: "controller-4"}
+
+
+class Subject(NamedTuple):
+    """One series of a source, named as the columns of bronze/runs are."""
+
+    metric: str
+    topic: str | None = None
+    partition: int | None = None
+    user: str | None = None
+    client_id: str | None = None
+    group: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+class Topic(NamedTuple):
+    """A topic; its partitions go round the brokers, from ``first`` on."""
+
+    partitions: int
+    first: int
+    replicas: int = 3
+    min_isr: int = 2
+    tiered: bool = False
+
+    @property
+    def described(self) -> tuple[int, ...]:
+        """What the metrics of ``TOPOLOGY`` say of it."""
+        return self.partitions, self.replicas, self.min_isr, int(self.tiered)
+
+    def brokers(self, partition: int) -> tuple[int, ...]:
+        """Who holds a partition; the first of them that lives leads it."""
+        places = range(self.first + partition - 1, self.first + partition - 1 + self.replicas)
+        return tuple(1 + place % len(BROKERS) for place in places)
+
+
+TOPICS: Final = {
+    "audit": Topic(6, 1),
+    "clicks": Topic(24, 2, tiered=True),
+    "inventory": Topic(12, 3),
+    "invoices": Topic(6, 1),
+    "orders": Topic(12, 2),
+    "payments": Topic(6, 3, replicas=2),  # one broker fewer, and no producer is served
+    "scratch": Topic(6, 1, replicas=1, min_isr=1),
+    "sessions": Topic(12, 2, tiered=True),
+}
+GROUPS: Final = {"audit-archive": "audit", "warehouse": "inventory"}
+"""Which topic each consumer group reads."""
+
+
+class Client(NamedTuple):
+    """A client under a quota; ``share`` is what it uses of it at a busy hour, 0: nothing."""
+
+    user: str
+    client_id: str
+    kind: str = "produce"
+    broker: int = 1
+    share: float = 0.0
+
+
+CLIENTS: Final = (
+    Client("shop", "checkout", broker=1, share=0.6),
+    Client("shop", "cart", broker=2, share=0.4),
+    Client("web", "clickstream", broker=3, share=0.7),
+    Client("billing", "invoicing", broker=2, share=0.9),
+    Client("warehouse", "stock-sync", "fetch", broker=3, share=0.5),
+    Client("reporting", "nightly", "fetch", broker=1, share=0.8),
+    Client("audit", "archive", "fetch"),
+    Client("search", "indexer", "fetch"),
+    Client("fraud", "scoring", "fetch"),
+    Client("mobile", "push"),
+    Client("partner", "feed"),
+    Client("tools", "mirror"),
+)
+QUOTA: Final = 10_000_000.0
+"""Bytes per second that a user may produce or fetch by default."""
+
+
+class Family(NamedTuple):
+    """Metrics that are read together; beans or the like in one answer."""
+
+    seconds: int
+    beans: int
+    via_jmx: bool = True
+
+
+FAMILIES: Final = {
+    "client_rates": Family(30, 24),
+    "controller": Family(10, 4),
+    "leaders": Family(10, 84, via_jmx=False),
+    "min_isr": Family(10, 84),
+    "offsets": Family(30, 18, via_jmx=False),
+    "quota_limits": Family(60, 2, via_jmx=False),
+    "quotas": Family(10, 36),
+    "remote_reads": Family(30, 1),
+    "tiered": Family(10, 10),
+    "topology": Family(60, 8, via_jmx=False),
+}
+
+
+class Metric(NamedTuple):
+    """How a metric of the catalogue is read."""
+
+    family: str
+    flags: tuple[str, ...] = ()
+    is_counter: bool = False
+    memory_us: int = 0
+
+
+_SPREAD: Final = (FLAG_DISTRIBUTION,)
+_WRONG: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
+_THROTTLE: Final = Metric("quotas", _SPREAD, memory_us=MINUTE_US)
+
+UNDER: Final = "kafka.partition.under_min_isr"
+LEADERLESS: Final = "kafka.partition.leaderless"
+COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
+DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+REMOTE_READS: Final = "kafka.broker.remote_log_reader.fetches"
+REMOTE: Final = {
+    "kafka.topic.remote_fetch.bytes": 16_777_216.0,
+    "kafka.topic.remote_fetch.requests": 16.0,
+    REMOTE_READS: 16.0,
+}
+"""What is counted of each bout of remote reads."""
+
+FENCED: Final = "kafka.cluster.node.fenced"
+LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
+THROTTLES: Final = tuple(
+    f"kafka.client.{one}.throttle_time" for one in ("fetch", "produce", "request")
+)
+RATES: Final = tuple(f"kafka.client.{one}.byte_rate" for one in ("fetch", "produce"))
+QUOTAS: Final = tuple(f"kafka.quota.{one}.byte_rate" for one in ("fetch", "produce"))
+TOPOLOGY: Final = tuple(
+    f"kafka.topic.{one}"
+    for one in (
+        "partitions", "replication_factor", "min_insync_replicas", "remote_storage_enabled",
+    )
+)  # fmt: skip
+CONTROLLERS: Final = tuple(
+    f"kafka.controller.{one}"
+    for one in ("offline_partitions", "active", "fenced_brokers", "active_brokers")
+)
+
+METRICS: Final = {
+    UNDER: Metric("min_isr"),
+    LEADERLESS: Metric("leaders"),
+    COPY_LAG: Metric("tiered", _WRONG),
+    DELETE_LAG: Metric("tiered", _WRONG),
+    **dict.fromkeys(REMOTE, Metric("tiered", is_counter=True)),
+    REMOTE_READS: Metric("remote_reads", is_counter=True),
+    FENCED: Metric("topology"),
+    **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
+    **dict.fromkeys(THROTTLES, _THROTTLE),
+    **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
+    **dict.fromkeys(QUOTAS, Metric("quota_limits")),
+    **dict.fromkeys(TOPOLOGY, Metric("topology")),
+    **dict.fromkeys(CONTROLLERS, Metric("controller")),
+}
+
+
+class Incident(NamedTuple):
+    """What goes wrong, or on, for a while.
+
+    Attributes:
+        kind: A broker is killed or restarted; followers of some partitions of a topic are slow; a
+            client wants more than its quota; uploads of a topic fall behind; a group reads too
+            late; old records of a topic are read.
+        name: Of the broker, topic, client or group.
+    """
+
+    kind: Literal["killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"]
+    name: str
+    from_us: int
+    to_us: int
+
+    @property
+    def broker(self) -> int:
+        """Whom it is about, where it is about a broker."""
+        return next(number for number, name in SOURCES.items() if name == self.name)
+
+
+def usual(seed: int, start_us: int, until_us: int) -> tuple[Incident, ...]:
+    """What happens in these weeks: each has incidents of all kinds, at times of its own."""
+    found: list[Incident] = []
+    for day_us in range(start_us // DAY_US * DAY_US, until_us, DAY_US):
+        dice = random.Random(f"{seed} {day_us}")  # noqa: S311 - no secret
+        weekday = (day_us // DAY_US + 3) % 7
+        for minute, one, minutes in _of_day(weekday, dice):
+            from_us = day_us + round(minute * 60) * SECOND_US
+            found.append(
+                one._replace(from_us=from_us, to_us=from_us + round(minutes * 60) * SECOND_US)
+            )
+    low, high = start_us + MARGIN_US, until_us - MARGIN_US
+    return tuple(one for one in found if low <= one.from_us and one.to_us <= high)
+
+
+def _of_day(weekday: int, dice: random.Random) -> Iterator[tuple[float, Incident, float]]:
+    """Minute of the day at which each incident begins, and how many minutes it takes."""
+    each = dice.uniform
+    yield 60 + each(0, 20), Incident("remote", "clicks", 0, 0), each(30, 50)
+    yield 660 + each(0, 60), Incident("throttled", "invoicing", 0, 0), each(20, 50)
+    if weekday == 1:
+        for number, broker in enumerate(BROKERS):
+            yield 300 + 6 * number, Incident("restarted", SOURCES[broker], 0, 0), each(1, 1.5)
+    elif weekday == 2:
+        yield 120 + each(0, 60), Incident("stuck", "audit-archive", 0, 0), each(60, 180)
+        yield 800 + each(0, 99), Incident("slow", "orders", 0, 0), each(8, 20)
+    elif weekday == 3:
+        broker = dice.choice(BROKERS)
+        yield 860 + each(0, 99), Incident("killed", SOURCES[broker], 0, 0), each(4, 9)
+    elif weekday == 4:
+        yield 960 + each(0, 60), Incident("behind", "sessions", 0, 0), each(50, 75)
+    elif weekday == 5:
+        yield 600 + each(0, 60), Incident("throttled", "nightly", 0, 0), each(5, 15)
