@@ -8,15 +8,16 @@ from deltalake import DeltaTable
 
 from bench.rollup_fleet import connect
 from bench.rollup_world import AT, HOUR_US, LAG, UNDER, micros
-from lakehouse import tables
 
 if TYPE_CHECKING:
     import datetime as dt
     from pathlib import Path
 
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
 _KEYS: Final = {
-    "partitions": ("grain", "w", "metric", "topic", "partition"),
-    "topics": ("grain", "w", "metric", "topic"),
+    "partitions": ("length", "w", "metric", "topic", "partition"),
+    "topics": ("length", "w", "metric", "topic"),
 }
 _FIGURES: Final = {
     "partitions": ("fine_observed_us", "positive_us", "value_seconds", "highest"),
@@ -50,7 +51,7 @@ class Agreement(NamedTuple):
 
 
 def compare(lake: Path, out: Path, cluster: str, start: dt.datetime, hours: int) -> Agreement:
-    """Compare windows of 5 minutes and hours; coarser ones are sums of these."""
+    """Compare windows of 5 minutes and hours."""
     rows = missing = equal = 0
     worst = 0.0
     for table, figures in _FIGURES.items():
@@ -65,21 +66,19 @@ def compare(lake: Path, out: Path, cluster: str, start: dt.datetime, hours: int)
 def _compare(lake: Path, out: Path, table: str, part: tuple[str, int, int]) -> tuple[float, ...]:
     cluster, first_us, hours = part
     keys, figures = _KEYS[table], _FIGURES[table]
-    declared = tables.PARTITIONS if table == "partitions" else tables.TOPICS
-    files = [
-        one.removeprefix("file://") for one in DeltaTable(str(lake / declared.path)).file_uris()
-    ]
     theirs = out / f"{table}.parquet"
     db = connect()
-    # Coarser rows of a partition leave out the windows in which it was zero all the time.
-    fine = "CASE WHEN grain = '5m' THEN observed_us ELSE 0 END AS fine_observed_us"
-    gold = db.read_parquet(files, hive_partitioning=True)
-    ours = gold.select(f'*, epoch_us("window") AS w, "max" AS highest, {fine}').filter(
-        f"cluster = '{cluster}' AND metric IN ('{UNDER}', '{AT}', '{LAG}')"
+    # Hours of a partition leave out the windows in which it was zero all the time.
+    fine = "CASE WHEN length = 'windows' THEN observed_us ELSE 0 END AS fine_observed_us"
+    of_hours, of_windows = (_gold(db, lake, one) for one in (table, f"{table}_windows"))
+    ours = (
+        of_hours.union(of_windows)
+        .select(f"*, {fine}")
+        .filter(f"cluster = '{cluster}' AND metric IN ('{UNDER}', '{AT}', '{LAG}')")
     )
     answers = str(theirs / "*.parquet") if theirs.is_dir() else str(theirs)
     peer = db.read_parquet(answers).select(f"*, {fine}")
-    chosen = f"grain IN ('5m', '1h') AND w >= {first_us} AND w < {first_us + hours * HOUR_US}"
+    chosen = f"w >= {first_us} AND w < {first_us + hours * HOUR_US}"
     positive = "positive_us > 0" if table == "partitions" else "TRUE"
     names = ", ".join((*keys, "observed_us", *figures))
     ours.filter(f"{chosen} AND {positive}").select(names).create("ours")
@@ -97,3 +96,11 @@ def _compare(lake: Path, out: Path, table: str, part: tuple[str, int, int]) -> t
     db.close()
     assert found is not None
     return tuple(one or 0 for one in found)
+
+
+def _gold(db: DuckDBPyConnection, lake: Path, name: str) -> DuckDBPyRelation:
+    """A table of gold, with how long its windows are."""
+    files = DeltaTable(str(lake / "gold" / name)).file_uris()
+    read = db.read_parquet([one.removeprefix("file://") for one in files], hive_partitioning=True)
+    length = "windows" if name.endswith("_windows") else "hours"
+    return read.select(f'\'{length}\' AS length, *, epoch_us("window") AS w, "max" AS highest')

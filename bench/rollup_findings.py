@@ -151,7 +151,7 @@ def show(findings: Findings, teller: Teller) -> None:
 
 def _rollups(findings: Findings) -> Table:
     table = new_table(
-        f"First rollups, all grains; {findings.share:.1%} of the lags change at every scrape",
+        f"First rollups, all tables; {findings.share:.1%} of the lags change at every scrape",
         "runs", "samples", "seconds", "with start", "CPU s", "peak GiB", "s per million runs",
     )  # fmt: skip
     found = sorted([*findings.sizes, *([findings.day] if findings.day else [])])

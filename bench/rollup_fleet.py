@@ -98,7 +98,8 @@ def write(
 def _rows_an_hour(fleet: Fleet) -> int:
     changing = fleet.clusters * fleet.topics * fleet.partitions * fleet.share * _READINGS
     folded = fleet.clusters * fleet.topics * min(fleet.brokers, fleet.partitions) * 3 * 12
-    return int(changing + folded) + 1
+    rates = fleet.clients // 2 * 2 * 120
+    return int(changing + folded + rates) + 1
 
 
 def _append(db: DuckDBPyConnection, deltas: dict[str, DeltaTable]) -> None:
@@ -170,6 +171,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         ("topics", "topics of each cluster"),
         ("partitions", "partitions of each topic"),
         ("share", "share of the partitions whose lag changes at every scrape"),
+        ("clients", "clients of the first cluster"),
         ("seed", "another one is another fleet"),
     ):
         default = getattr(Fleet, name)

@@ -14,15 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench.rollup_polars import frames
-from bench.rollup_questions import (
-    GRAINS,
-    INTERVAL_US,
-    KEYS,
-    LONGEST_US,
-    MONDAY_US,
-    SOURCES,
-    WINDOW_US,
-)
+from bench.rollup_questions import INTERVAL_US, KEYS, LENGTHS, LONGEST_US, SOURCES, WINDOW_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,19 +76,17 @@ def _keep(engine: SparkSession, out: Path, name: str, sql: str) -> None:
 
 
 def coarser(table: str, source: str) -> str:
-    """All grains of a table from its finest one."""
+    """Windows and hours of a table, from its windows."""
     keys = KEYS if table == "partitions" else KEYS[:2]
     sums = ["observed_us", "positive_us", "value_seconds"]
     sums += ["any_us"] if table == "topics" else []
     largest = ["highest"] if table == "partitions" else ["max_concurrent"]
     parts = []
-    for grain, seconds in GRAINS.items():
-        size = seconds * 1_000_000
-        shift = MONDAY_US if grain == "1w" else 0
-        window = f"w - (w - {shift}) % {size}"
+    for length, seconds in LENGTHS.items():
+        window = f"w - w % {seconds * 1_000_000}"
         figures = [f"sum({name}) AS {name}" for name in sums]
         figures += [f"max({name}) AS {name}" for name in largest]
-        chosen = ", ".join([f"'{grain}' AS grain", f"{window} AS w", *keys, *figures])
+        chosen = ", ".join([f"'{length}' AS length", f"{window} AS w", *keys, *figures])
         by = ", ".join([window, *keys])
         parts.append(" ".join(["SELECT", chosen, "FROM", source, "GROUP BY", by]))
     return " UNION ALL ".join(parts)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bench import rollup_clients
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
 def make(db: DuckDBPyConnection) -> None:
     """Make the tables ``busy``, ``attempts`` and ``pieces`` of the windows that are unfolded."""
-    for step in (_BUSY, _STATES, _PIECES):
+    for step in (_BUSY, _ATTEMPTS, rollup_clients.BUSY, _STATES, _PIECES):
         db.execute(step)
 
 
@@ -36,8 +38,7 @@ FROM wanted JOIN partitions USING (cluster, topic, partition) JOIN metrics USING
      LEFT JOIN claims USING (w, cluster, topic, partition);
 """
 
-# A series that its source does not lead has no value. One stands for all that are quiet.
-_STATES: Final = """
+_ATTEMPTS: Final = """
 CREATE OR REPLACE TABLE bad_ticks AS
 SELECT DISTINCT cluster, topic, partition, metric,
        unnest(range(from_us, to_us, 10000000)) AS tick
@@ -48,7 +49,10 @@ SELECT row_number() OVER () AS attempt, *,
        lag(ok) OVER each AS was_ok, lag(asked) OVER each AS asked_before,
        CASE WHEN ok THEN answered ELSE asked END AS told_us
 FROM ticks WINDOW each AS (PARTITION BY cluster, broker, family, w ORDER BY i);
+"""
 
+# A series that its source does not lead has no value. One stands for all that are quiet.
+_STATES: Final = """
 CREATE OR REPLACE TABLE states AS
 WITH busy_samples AS (
     SELECT id, attempt, i, tick, busy.cluster, topic, partition, metric, hot, step,
@@ -60,6 +64,7 @@ WITH busy_samples AS (
                     ELSE (bad.tick IS NOT NULL)::BIGINT END END AS value
     FROM busy_samples AS s LEFT JOIN bad_ticks AS bad
          USING (cluster, topic, partition, metric, tick)
+    UNION ALL FROM client_samples
     UNION ALL
     SELECT -min(attempt) OVER (PARTITION BY cluster, broker, family, w), attempt, i,
            CASE WHEN ok THEN 0 END

@@ -5,15 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from bench.rollup_questions import (
-    GRAINS,
-    INTERVAL_US,
-    KEYS,
-    LONGEST_US,
-    MONDAY_US,
-    SOURCES,
-    WINDOW_US,
-)
+from bench.rollup_questions import INTERVAL_US, KEYS, LENGTHS, LONGEST_US, SOURCES, WINDOW_US
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +24,8 @@ def frames(samples: Path, out: Path) -> float:
     fine = partitions(pl.scan_parquet(samples / "*.parquet")).collect(engine="streaming")
     found = {"partitions": fine.drop("starts", "ends"), "topics": _topics(fine)}
     for table in SOURCES:
-        grains = [_coarser(table, found[table], grain) for grain in GRAINS]
-        pl.concat(grains).write_parquet(out / f"{table}.parquet")
+        every = [_coarser(table, found[table], length) for length in LENGTHS]
+        pl.concat(every).write_parquet(out / f"{table}.parquet")
     return time.monotonic() - began
 
 
@@ -99,12 +91,11 @@ def _topics(fine: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _coarser(table: str, rows: pl.DataFrame, grain: str) -> pl.DataFrame:
+def _coarser(table: str, rows: pl.DataFrame, length: str) -> pl.DataFrame:
     import polars as pl  # noqa: PLC0415
 
     keys = KEYS if table == "partitions" else KEYS[:2]
-    shift = MONDAY_US if grain == "1w" else 0
-    window = pl.col("w") - (pl.col("w") - shift) % (GRAINS[grain] * 1_000_000)
+    window = pl.col("w") - pl.col("w") % (LENGTHS[length] * 1_000_000)
     largest = "highest" if table == "partitions" else "max_concurrent"
     sums = ["observed_us", "positive_us", "value_seconds"]
     sums += ["any_us"] if table == "topics" else []
@@ -112,5 +103,5 @@ def _coarser(table: str, rows: pl.DataFrame, grain: str) -> pl.DataFrame:
         rows.with_columns(w=window)
         .group_by("w", *keys)
         .agg(pl.col(sums).sum(), pl.col(largest).max())
-        .select(pl.lit(grain).alias("grain"), "w", *keys, *sums, largest)
+        .select(pl.lit(length).alias("length"), "w", *keys, *sums, largest)
     )

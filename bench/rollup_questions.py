@@ -1,6 +1,6 @@
 """The questions put to the plain samples, for every engine the same.
 
-Per metric, topic and partition, and per topic, in windows of 5 minutes, an hour, a day and a week:
+Per metric, topic and partition, and per topic, in windows of 5 minutes and in hours:
 how long it was observed, how long it was above zero, value times time; of topics also for how long
 at least one partition was above zero, and how many at most at once. That is a part of what a rollup
 tells: no bounds, no derived metrics, no objectives, no sources.
@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import Final
 
 SOURCES: Final = {"partitions": "fine", "topics": "topics"}
-"""Answers, and the table of each at its finest grain."""
+"""Answers, and the table of each in windows of 5 minutes."""
 
-GRAINS: Final = {"5m": 300, "1h": 3600, "1d": 86_400, "1w": 604_800}
+LENGTHS: Final = {"windows": 300, "hours": 3600}
 KEYS: Final = ("metric", "topic", "partition")
 INTERVAL_US: Final = 10_000_000
 LONGEST_US: Final = INTERVAL_US * 3 // 2
 WINDOW_US: Final = 300_000_000
-MONDAY_US: Final = 4 * 86_400_000_000  # 1970 began on a Thursday

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bench import rollup_pieces
+from bench import rollup_clients, rollup_pieces
 from lakehouse import tables
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def make(db: DuckDBPyConnection) -> None:
     """Make the tables ``runs`` and ``accounts`` of the windows that are unfolded."""
     rollup_pieces.make(db)
-    for step in (_FOLDED, _RUNS, _ACCOUNTS):
+    for step in (_FOLDED, _RUNS, rollup_clients.ROWS, _ACCOUNTS):
         db.execute(step)
 
 
 def runs(db: DuckDBPyConnection) -> DuckDBPyRelation:
     """Rows of bronze/runs, in its columns, in the order of commits that were put together."""
-    narrow = db.table("runs").order("w, agent, metric, topic NULLS FIRST, partition NULLS FIRST, s")
+    narrow = db.table("runs").order(_RUNS_ORDER)
     return narrow.select(_RUNS_COLUMNS).select(*tables.RUNS.column_names)
 
 
@@ -39,6 +39,10 @@ def scrapes(db: DuckDBPyConnection) -> DuckDBPyRelation:
     narrow = db.table("accounts").order("w, agent, family, s")
     return narrow.select(_SCRAPES_COLUMNS).select(*tables.SCRAPES.column_names)
 
+
+_RUNS_ORDER: Final = (
+    'w, agent, metric, topic NULLS FIRST, partition NULLS FIRST, "user" NULLS FIRST, s'
+)
 
 _FOLDED: Final = """
 CREATE OR REPLACE TABLE exceptions AS
@@ -92,28 +96,32 @@ WITH found AS (
 )
 SELECT sha256('["partitions","' || topic::VARCHAR || '",[' || array_to_string(found, ',')
               || '],null]')[:32] AS set,
-       cluster, topic, 'partitions' AS kind, found AS partitions, agent, w
+       cluster, topic, 'partitions' AS kind, found AS partitions,
+       NULL::STRUCT("user" VARCHAR, client_id VARCHAR)[] AS clients, agent, w
 FROM told;
 
 CREATE OR REPLACE TABLE runs AS
-SELECT w, pieces.cluster, pieces.broker, agent, metric, topic, partition, s, e, lead_us, tail_us,
+SELECT w, pieces.cluster, pieces.broker, agent, metric, topic, partition,
+       NULL::VARCHAR AS "user", NULL::VARCHAR AS client_id, s, e, lead_us, tail_us,
        value, scrapes, 1 AS series, NULL AS members, NULL::source_name AS node, went_on, goes_on
 FROM pieces JOIN (SELECT id, metric, topic, partition FROM busy) AS busy USING (id)
      JOIN brokers USING (cluster, broker)
 WHERE value <> 0
 UNION ALL
 SELECT folded.w, folded.cluster, broker, folded.agent, metric, folded.topic,
-       CASE WHEN len(found) = 1 THEN found[1] END, s, e, lead_us, tail_us, 0, scrapes,
+       CASE WHEN len(found) = 1 THEN found[1] END, NULL, NULL, s, e, lead_us, tail_us, 0, scrapes,
        len(found), set, NULL, FALSE, FALSE
 FROM folded LEFT JOIN sets ON sets.agent = folded.agent AND sets.topic = folded.topic
      AND sets.partitions = found
 UNION ALL
-SELECT w, cluster, broker, agent, metric, topic, NULL, s, e, lead_us, tail_us, described.value,
+SELECT w, cluster, broker, agent, metric, topic, NULL, NULL, NULL, s, e, lead_us, tail_us,
+       described.value,
        scrapes, 1, NULL, NULL, FALSE, FALSE
 FROM pieces JOIN brokers USING (cluster, broker) JOIN partitions USING (cluster), described
 WHERE id < 0 AND family = 'topology' AND leader = broker AND partition = 0
 UNION ALL
-SELECT w, cluster, broker, agent, 'kafka.cluster.node.fenced'::metric_name, NULL, NULL, s, e,
+SELECT w, cluster, broker, agent, 'kafka.cluster.node.fenced'::metric_name, NULL, NULL, NULL,
+       NULL, s, e,
        lead_us, tail_us, 0, scrapes, 1, NULL, node.source, FALSE, FALSE
 FROM pieces JOIN brokers USING (cluster, broker)
      JOIN (SELECT cluster, source FROM brokers) AS node USING (cluster)
@@ -123,7 +131,7 @@ WHERE id < 0 AND family = 'topology' AND broker <= 2;
 _RUNS_COLUMNS: Final = """
 make_timestamptz(s)::DATE AS date, cluster::VARCHAR AS cluster, 'broker-' || broker AS source,
 metric::VARCHAR AS metric, topic::VARCHAR AS topic, partition::INT AS partition,
-NULL::VARCHAR AS "user", NULL::VARCHAR AS client_id, NULL::VARCHAR AS "group",
+"user", client_id, NULL::VARCHAR AS "group",
 CASE WHEN node IS NOT NULL THEN MAP {'node': node::VARCHAR} END AS labels,
 make_timestamptz(s) AS start, make_timestamptz(e) AS "end", lead_us, tail_us,
 value::DOUBLE AS value, scrapes, series::INT AS series, members,
@@ -134,7 +142,7 @@ agent::VARCHAR AS agent, w // v('window_us') AS batch
 
 _MEMBERS_COLUMNS: Final = """
 "set", cluster::VARCHAR AS cluster, kind, topic::VARCHAR AS topic, partitions,
-NULL::STRUCT("user" VARCHAR, client_id VARCHAR)[] AS clients, agent::VARCHAR AS agent,
+clients, agent::VARCHAR AS agent,
 w // v('window_us') AS batch
 """
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+from bench import rollup_clients
 from lakehouse import tables
 from lakehouse.tables import MAX_GAP_INTERVALS
 
@@ -49,6 +50,8 @@ class Fleet:
         incidents: Incidents per cluster and hour; 20 s to 15 min each.
         moved: Share of the partitions that another broker leads for a part of each hour.
         outages: Brokers of each cluster that nobody can read for an hour a day, from about 9:00 on.
+        clients: Clients with quotas of the first cluster (``bench.rollup_clients``).
+        throttles: How many of them are throttled for a part of each hour.
         seed: Another one is another fleet.
     """
 
@@ -61,6 +64,8 @@ class Fleet:
     incidents: int = 2
     moved: float = 0.001
     outages: int = 1
+    clients: int = 0
+    throttles: int = 20
     seed: int = 164
 
     @property
@@ -81,10 +86,12 @@ def prepare(db: DuckDBPyConnection, fleet: Fleet) -> None:
         **asdict(fleet), "window_us": WINDOW_US, "hour_us": HOUR_US, "under_isr": UNDER,
         "at_isr": AT, "lag": LAG, "gap": MAX_GAP_INTERVALS, "error": ERROR,
         "catalogue": CATALOGUE, "kafka_version": KAFKA_VERSION,
+        "memory_us": rollup_clients.MEMORY_US,
     }  # fmt: skip
     for name, value in constants.items():
         db.execute(f"SET VARIABLE {name} = {value!r}")
     db.execute(_STANDING)
+    db.execute(rollup_clients.STANDING)
 
 
 def unfold(db: DuckDBPyConnection, first_us: int, until_us: int) -> None:
@@ -92,11 +99,17 @@ def unfold(db: DuckDBPyConnection, first_us: int, until_us: int) -> None:
     db.execute(f"SET VARIABLE first_us = {first_us}")
     db.execute(f"SET VARIABLE until_us = {until_us}")
     db.execute(_PASSING)
+    db.execute(rollup_clients.PASSING)
 
 
 _STANDING: Final = """
 CREATE OR REPLACE MACRO v(name) AS getvariable(name);
 CREATE OR REPLACE MACRO dice(what, a, b, c, d) AS hash(v('seed'), what, a, b, c, d);
+CREATE OR REPLACE MACRO asked_at(cluster, broker, family, tick) AS
+    (tick + 1000 + dice('asked', cluster, broker, family, tick) % 40000)::BIGINT;
+CREATE OR REPLACE MACRO answered_at(cluster, broker, family, tick) AS
+    asked_at(cluster, broker, family, tick)
+    + (3000 + dice('took', cluster, broker, family, tick) % 20000)::BIGINT;
 CREATE OR REPLACE MACRO chance(what, a, b, c, d) AS dice(what, a, b, c, d) % 1000000 / 1e6;
 
 -- Names as numbers with a text: they are sorted and joined by the million.
@@ -110,11 +123,15 @@ CREATE OR REPLACE TYPE agent_name AS ENUM (
 CREATE OR REPLACE TYPE topic_name AS ENUM (
     SELECT printf('topic-%03d', t) FROM range(v('topics')) AS _(t) ORDER BY t);
 CREATE OR REPLACE TYPE metric_name AS ENUM (
+    'kafka.client.fetch.byte_rate', 'kafka.client.fetch.throttle_time',
+    'kafka.client.produce.byte_rate', 'kafka.client.produce.throttle_time',
+    'kafka.client.request.throttle_time',
     'kafka.cluster.node.fenced', 'kafka.partition.at_min_isr', 'kafka.partition.under_min_isr',
     'kafka.partition.upload_tier_lag', 'kafka.topic.compacted', 'kafka.topic.min_insync_replicas',
     'kafka.topic.partitions', 'kafka.topic.remote_storage_enabled',
     'kafka.topic.replication_factor', 'kafka.topic.retention_bytes', 'kafka.topic.retention_time');
-CREATE OR REPLACE TYPE family_name AS ENUM ('min_isr', 'tiered', 'topology');
+CREATE OR REPLACE TYPE family_name AS ENUM (
+    'min_isr', 'tiered', 'topology', 'client_rates', 'quotas');
 
 CREATE OR REPLACE TABLE brokers AS
 SELECT ('cluster-' || c)::cluster_name AS cluster, b::INT AS broker,
@@ -125,7 +142,8 @@ CREATE OR REPLACE TABLE families AS
 SELECT family::family_name AS family, interval_us::BIGINT AS interval_us, beans::BIGINT AS beans
 FROM (VALUES ('min_isr', 10000000, 2 * v('topics') * v('partitions') // v('brokers')),
              ('tiered', 10000000, v('topics') * v('partitions') // v('brokers')),
-             ('topology', 60000000, v('topics') * v('partitions'))
+             ('topology', 60000000, v('topics') * v('partitions')),
+             ('client_rates', 30000000, 2 * v('clients')), ('quotas', 10000000, 3 * v('clients'))
      ) AS _(family, interval_us, beans);
 
 CREATE OR REPLACE TABLE metrics AS
@@ -213,15 +231,15 @@ WITH due AS (
            v('window_us') // interval_us AS n, w + i * interval_us AS tick, i
     FROM brokers, families, windows,
          LATERAL (SELECT unnest(range(-1, v('window_us') // interval_us + 1)) AS i)
+    WHERE family NOT IN ('client_rates', 'quotas') OR (v('clients') > 0 AND cluster = 'cluster-1')
 ), asked AS (
     SELECT due.*, from_us IS NULL AS ok,
-           (tick + 1000 + dice('asked', due.cluster, due.broker, family, tick) % 40000)::BIGINT
-               AS asked
+           asked_at(due.cluster, due.broker, family, tick) AS asked
     FROM due LEFT JOIN outages ON outages.cluster = due.cluster AND outages.broker = due.broker
         AND family <> 'topology' AND tick >= from_us AND tick < from_us + v('hour_us')
 )
-SELECT *, asked + CASE WHEN ok THEN (3000 + dice('took', cluster, broker, family, tick) % 20000)
-              ELSE 2000000 END::BIGINT AS answered
+SELECT *, CASE WHEN ok THEN answered_at(cluster, broker, family, tick)
+               ELSE asked + 2000000 END AS answered
 FROM asked;
 
 -- Both that lead a partition in turn, or the one that does at home's place all the time.

@@ -83,9 +83,10 @@ def report(
     """Roll a lake up, and the facts of each cluster's report; what is told already stays."""
     from lakehouse import rollup  # noqa: PLC0415 - Spark only now
     from lakehouse.report.facts import facts  # noqa: PLC0415
+    from lakehouse.rollup.spark_engine import SparkEngine  # noqa: PLC0415
 
     place, wanted = lakes.at(str(folder / "lake")), objectives()
-    rollup.rollup(spark, place, wanted)
+    rollup.rollup(SparkEngine(spark, place), wanted)
     say(f"{len(seeds)} reports")
 
     def of(seed: int) -> dict[str, Any]:

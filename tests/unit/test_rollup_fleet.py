@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from bench import rollup_fleet, rollup_rows, rollup_samples, rollup_world
+from bench.rollup_clients import MEMORY_US, RATES, THROTTLES
 from bench.rollup_world import ERROR, HOUR_US, WINDOW_US, Fleet
 from collector.batches import Batch, Origin, batch_of
 from collector.runs import Encoder
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 # So small that nearly every series is touched by an incident, a move or an outage, and so that some
 # sets have one member or none; and from before the outage until after it.
 FLEET = Fleet(
-    clusters=1, brokers=3, topics=2, partitions=12, share=0.2, hit=0.3, incidents=6, moved=0.5
-)
+    clusters=1, brokers=3, topics=2, partitions=12, share=0.2, hit=0.3, incidents=6, moved=0.5,
+    clients=9, throttles=40,
+)  # fmt: skip
 CLUSTER = "cluster-1"
 START = dt.datetime(2026, 11, 9, 8, 50, tzinfo=dt.UTC)
 WINDOWS = 24
@@ -51,7 +53,7 @@ def encoded() -> dict[str, Batch]:
     readings = _readings(db)
     found = {}
     for broker in range(1, FLEET.brokers + 1):
-        encoder = Encoder(WINDOW_US)
+        encoder = Encoder(WINDOW_US, dict.fromkeys(THROTTLES, MEMORY_US))
         for scrape in _scrapes(db, broker, readings):
             assert encoder.accepts(scrape)
             encoder.record(scrape)
@@ -117,6 +119,13 @@ def test_what_the_fleet_is_made_for_happens(generated: dict[str, list[Row]]) -> 
     assert any(len(one) > 1 for one in sources.values())  # a move
     outcome = tables.SCRAPES.positions["outcome"]
     assert {row[outcome] for row in generated["scrapes"]} == {"ok", "timeout"}
+    throttled = [row for row in runs if row[at["metric"]] in THROTTLES and row[at["value"]]]
+    assert {row[at["metric"]] for row in throttled} == {*THROTTLES}
+    assert any(row[at["tail_us"]] > MEMORY_US for row in throttled)
+    assert any(row[at["end"]] % WINDOW_US == 0 and row[at["tail_us"]] for row in throttled)
+    idle = [row for row in runs if row[at["metric"]] in RATES and row[at["members"]]]
+    assert idle
+    assert {row[at["value"]] for row in idle} == {None}
 
 
 def test_the_time_before_and_after_is_no_part_of_it(generated: dict[str, list[Row]]) -> None:
@@ -145,40 +154,75 @@ def test_a_lake_is_continued_without_telling_a_set_twice(tmp_path: Path) -> None
 
 
 def _scrapes(
-    db: DuckDBPyConnection, broker: int, readings: dict[Row, dict[Series, float]]
+    db: DuckDBPyConnection, broker: int, readings: dict[Row, dict[Series, float | None]]
 ) -> Iterator[Scrape]:
     rows = db.execute(
         "SELECT family, tick, asked, answered, interval_us, ok, beans FROM ticks"
         " WHERE broker = ? AND i >= 0 AND i < n ORDER BY asked",
         [broker],
     ).fetchall()
+    clients = _Clients(db, broker)
     identity = Identity(CLUSTER, str(broker), rollup_world.KAFKA_VERSION, 1)
     for family, tick, asked, answered, interval_us, ok, beans in rows:
         instants = family, tick, asked, answered, interval_us
         if not ok:
             yield Scrape(*instants, "timeout", error=ERROR)
             continue
-        values = _topology(broker) if family == "topology" else readings[broker, family, answered]
+        if family == "topology":
+            values = _topology(broker)
+        elif family in ("quotas", "client_rates"):
+            values = clients.values(family, tick)
+        else:
+            values = readings[broker, family, answered]
         yield Scrape(*instants, "ok", identity, Answer(_as_readings(values), beans))
 
 
-def _as_readings(values: dict[Series, float]) -> tuple[Reading, ...]:
+class _Clients:
+    """What a broker says of clients."""
+
+    def __init__(self, db: DuckDBPyConnection, broker: int) -> None:
+        self._broker = broker
+        rows = db.execute('SELECT client, "user", client_id, home, step FROM clients').fetchall()
+        self._clients = {client: rest for client, *rest in rows}
+        self._throttles = db.execute(
+            "SELECT metric, client, from_us, to_us FROM throttles WHERE broker = ?", [broker]
+        ).fetchall()
+
+    def values(self, family: str, tick: int) -> dict[Series, float | None]:
+        rates, metrics = family == "client_rates", RATES if family == "client_rates" else THROTTLES
+        throttled = {
+            (metric, client) for metric, client, since, until in self._throttles
+            if since <= tick < until
+        }  # fmt: skip
+        found: dict[Series, float | None] = {}
+        for metric in metrics:
+            for client, (user, client_id, home, step) in self._clients.items():
+                value = None
+                if rates and home == self._broker:
+                    value = 1000.0 + tick // 10_000_000 * step % 7919
+                elif (metric, client) in throttled:
+                    value = 1.0 + step % 900
+                found[Series(metric, user=user, client_id=client_id)] = value
+        return found
+
+
+def _as_readings(values: dict[Series, float | None]) -> tuple[Reading, ...]:
     zeros: defaultdict[str, set[Series]] = defaultdict(set)
     others: defaultdict[str, dict[Series, float | None]] = defaultdict(dict)
     for series, value in values.items():
-        if value:
-            others[series.metric][series] = value
-        else:
+        if value == 0:
             zeros[series.metric].add(series)
+        else:
+            others[series.metric][series] = value
     metrics = sorted({series.metric for series in values})
     return tuple(
         Reading(metric, "gauge", frozenset(zeros[metric]), others[metric]) for metric in metrics
     )
 
 
-def _readings(db: DuckDBPyConnection) -> dict[Row, dict[Series, float]]:
+def _readings(db: DuckDBPyConnection) -> dict[Row, dict[Series, float | None]]:
     """What each source answered, by family and instant: from the very samples the peers get."""
-    found: defaultdict[Row, dict[Series, float]] = defaultdict(dict)
+    found: defaultdict[Row, dict[Series, float | None]] = defaultdict(dict)
     families = {rollup_world.LAG: "tiered"}
     rows = rollup_samples.samples(db, CLUSTER)
     told = rows.select("epoch_us(ts), source, metric, topic, partition, value").fetchall()
@@ -189,10 +233,10 @@ def _readings(db: DuckDBPyConnection) -> dict[Row, dict[Series, float]]:
     return found
 
 
-def _topology(broker: int) -> dict[Series, float]:
+def _topology(broker: int) -> dict[Series, float | None]:
     """Of the topics whose partition 0 it leads; and of all nodes by the two with the lowest ids."""
     led = [t for t in range(FLEET.topics) if 1 + 7 * t % FLEET.brokers == broker]
-    found = {
+    found: dict[Series, float | None] = {
         Series(metric, f"topic-{t:03d}"): value for t in led for metric, value in TOPOLOGY.items()
     }
     if broker <= 2:
@@ -226,8 +270,8 @@ def _expression(column: tables.Column) -> str:
 
 
 def _hashable(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
+    if isinstance(value, list):  # of structs as the encoder has them: tuples
+        return tuple(tuple(one.values()) if isinstance(one, dict) else one for one in value)
     return tuple(sorted(value.items())) if isinstance(value, dict) else value
 
 
