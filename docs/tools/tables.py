@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from docs.tools.layout import code, page, prose, table
-from lakehouse.tables import BRONZE, CONDENSED, GOLD, ROLLUP_STATE
+from lakehouse.tables import BRONZE, GOLD, ROLLUP_STATE, WINDOWS
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
 
-ALL: Final = (*BRONZE, *GOLD, *ROLLUP_STATE, CONDENSED)
+ALL: Final = (*BRONZE, *GOLD, *ROLLUP_STATE)
 """Every table of a lake."""
 
 _INTRODUCTION: Final = """\
@@ -20,9 +20,10 @@ spells them. Durations are whole microseconds (`_us`), instants are UTC. NULL is
 idle, or not known, as the column says. The same comments stand in the tables themselves
 (`DESCRIBE TABLE EXTENDED`).
 
-Gold's rows are of several *grains* at once, the finest (5 minutes by default), `1h`, `1d` and `1w`:
-choose one, or the same time is counted four times. A row `_low_us` or `_high_us` is a bound of what
-is without it."""
+A table of gold has a row an hour. The one beside it, named with `_windows`, has the agents' windows
+(5 minutes by default) of the last 100 days: the same time again, so add up one of the two. A day or
+a week is a sum of hours; *over time* says how each column combines. `_low_us` and `_high_us` are
+bounds of what is without them."""
 
 _LAYERS: Final = {
     "bronze": "## Bronze\n\nWhat agents saw, as runs. Frozen: another version is another table.",
@@ -33,8 +34,9 @@ _LAYERS: Final = {
 def text() -> str:
     """The page."""
     parts = []
+    listed = [one for one in ALL if one not in WINDOWS.values()]
     for layer, head in _LAYERS.items():
-        parts += [head, *(_table(one) for one in ALL if one.layer == layer)]
+        parts += [head, *(_table(one) for one in listed if one.layer == layer)]
     return page("Tables", _INTRODUCTION, *parts)
 
 
@@ -42,8 +44,14 @@ def _table(one: Table) -> str:
     lines = [f"### {one.path}", f"{prose(one.comment)}."]
     if one.partition_by:
         lines.append(f"Partitioned by {', '.join(map(code, one.partition_by))}.")
+    if one.name in WINDOWS:
+        lines.append(f"{code(WINDOWS[one.name].path)} has the same columns.")
     rows = [
         (code(each.name), code(each.type), "" if each.nullable else "never", prose(each.comment))
         for each in one.columns
     ]
-    return "\n\n".join([*lines, table(("Column", "Type", "NULL", "Meaning"), rows)])
+    head = ("Column", "Type", "NULL", "Meaning")
+    if not one.measures:
+        return "\n\n".join([*lines, table(head, rows)])
+    over = [(*row, each.over) for row, each in zip(rows, one.columns, strict=True)]
+    return "\n\n".join([*lines, table((*head, "Over time"), over)])
