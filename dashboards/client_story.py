@@ -25,7 +25,7 @@ displayHTML(
     SELECT `window` AS hour, metric, any_us / 6e7 AS minutes_above_0, mean, `max`,
            observed_us / 6e7 AS minutes_observed
     FROM IDENTIFIER(:clients)
-    WHERE grain = '1h' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
       AND :client IN (`user`, client_id, 'user:' || `user`, 'client:' || client_id,
                       `user` || '/' || client_id)
     ORDER BY `window`, metric

@@ -22,11 +22,12 @@ displayHTML(notebook.question("lost"))
 
 displayHTML(
     notebook.sql("""
-    SELECT `group`, topic, `partition`, date(`window`) AS day,
-           offsets_low AS at_least, offsets_high AS at_most,
-           observed_us / 3.6e9 AS hours_observed, unknown_us / 3.6e9 AS hours_unknown
+    SELECT `group`, topic, `partition`, date AS day,
+           sum(offsets_low) AS at_least, sum(offsets_high) AS at_most,
+           sum(observed_us) / 3.6e9 AS hours_observed, sum(unknown_us) / 3.6e9 AS hours_unknown
     FROM IDENTIFIER(:non_consumed)
-    WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
-    ORDER BY offsets_high DESC, unknown_us DESC, `group`, topic, `partition`
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
+    GROUP BY `group`, topic, `partition`, day
+    ORDER BY at_most DESC, hours_unknown DESC, `group`, topic, `partition`
 """)
 )

@@ -21,13 +21,14 @@ displayHTML(notebook.question("min-isr"))
 
 displayHTML(
     notebook.sql("""
-    SELECT topic, date(`window`) AS day, metric,
-           any_us / 6e7 AS minutes, any_low_us / 6e7 AS at_least, any_high_us / 6e7 AS at_most,
-           max_concurrent AS partitions_at_once
+    SELECT topic, date AS day, metric, sum(any_us) / 6e7 AS minutes,
+           sum(any_low_us) / 6e7 AS at_least, sum(any_high_us) / 6e7 AS at_most,
+           max(max_concurrent) AS partitions_at_once
     FROM IDENTIFIER(:topics)
-    WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
       AND metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless')
       AND any_high_us > 0
-    ORDER BY any_high_us DESC, topic, day
+    GROUP BY topic, day, metric
+    ORDER BY at_most DESC, topic, day
 """)
 )

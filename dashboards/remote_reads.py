@@ -21,12 +21,12 @@ displayHTML(notebook.question("remote-reads"))
 
 displayHTML(
     notebook.sql("""
-    SELECT topic, date(`window`) AS day,
-           max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests,
-           max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') AS bytes,
-           max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors
+    SELECT topic, date AS day,
+           sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests,
+           sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') AS bytes,
+           sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors
     FROM IDENTIFIER(:topics)
-    WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
       AND metric LIKE 'kafka.topic.remote_fetch.%'
     GROUP BY topic, day
     ORDER BY bytes DESC NULLS FIRST, topic, day

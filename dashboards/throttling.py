@@ -25,7 +25,7 @@ displayHTML(
            any_us / 6e7 AS minutes, any_low_us / 6e7 AS at_least, any_high_us / 6e7 AS at_most,
            `max` AS worst_ms
     FROM IDENTIFIER(:clients)
-    WHERE grain = '1h' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
       AND metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
     ORDER BY any_high_us DESC, `user`, client_id, hour
 """)

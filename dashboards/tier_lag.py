@@ -21,12 +21,13 @@ displayHTML(notebook.question("tier-lag"))
 
 displayHTML(
     notebook.sql("""
-    SELECT topic, date(`window`) AS day, metric,
-           any_us / 3.6e9 AS hours_behind, max_total / 1048576 AS most_mib,
-           known_wrong AS reported_wrongly_by_this_kafka
+    SELECT topic, date AS day, metric,
+           sum(any_us) / 3.6e9 AS hours_behind, max(max_total) / 1048576 AS most_mib,
+           bool_or(known_wrong) AS reported_wrongly_by_this_kafka
     FROM IDENTIFIER(:topics)
-    WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
       AND metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.bytes')
-    ORDER BY max_total DESC NULLS FIRST, topic, day
+    GROUP BY topic, day, metric
+    ORDER BY most_mib DESC NULLS FIRST, topic, day
 """)
 )

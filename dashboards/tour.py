@@ -24,7 +24,7 @@ displayHTML(
     notebook.sql("""
     SELECT source, family, outcome, sum(duration_us) / 3.6e9 AS hours, sum(scrapes) AS readings
     FROM IDENTIFIER(:coverage)
-    WHERE grain = '1d' AND cluster = :cluster AND `window` >= :start AND `window` < :end
+    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
     GROUP BY source, family, outcome
     ORDER BY outcome = 'ok', hours DESC, source, family, outcome
 """)

@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, partition_count, tables
-from lakehouse import lake as lakes
+from lakehouse import partition_count, tables
 from lakehouse.asked import SUBJECT, Named
-from lakehouse.lake import Lake
+from lakehouse.gold_rows import GoldRows, before_window
 from lakehouse.left_out import Begun, rest, rest_and_begun
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period
@@ -31,8 +29,6 @@ from lakehouse.tallied import Times
 from lakehouse.weighted import partitions
 
 if TYPE_CHECKING:
-    import datetime as dt
-
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.existence import Subject
@@ -100,9 +96,7 @@ class EachPartition:
         left_out: Whose windows are left out of what is said but for maintenance.
     """
 
-    spark: SparkSession
-    lake: Lake
-    window_us: int
+    gold: GoldRows
     left_out: Sequence[Maintenance] = ()
 
     def of(self, stated: Sequence[Statement]) -> list[Statement]:
@@ -136,9 +130,9 @@ class EachPartition:
     def _told(
         self, own: Sequence[Statement], period: Period, left_out: Sequence[Maintenance]
     ) -> _Told:
-        asked = _Asked(self, own, period, left_out)
+        asked = _Asked(self.gold, own, period, left_out)
         found = _Told()
-        with compiled(self.spark, len(own) * period.microseconds // self.window_us):
+        with compiled(self.gold.spark, len(own) * period.microseconds // self.gold.window_us):
             bad, seen = asked.bad().collect(), asked.seen().collect()
             spilled = asked.spilled().collect()
         for cluster, metric, topic, partition, *times in bad:
@@ -155,16 +149,16 @@ class EachPartition:
 class _Asked:
     """Rows of gold of the topics of some statements in a period."""
 
-    gold: EachPartition
+    gold: GoldRows
     own: Sequence[Statement]
     period: Period
     left_out: Sequence[Maintenance]
 
     def bad(self) -> DataFrame:
         """Bad time of partitions that were bad. A counter's rows tell of none."""
-        hourly = not (self.left_out or any(end.minute or end.second for end in self._ends))
-        rows = self._within(tables.PARTITIONS, grains.HOUR if hourly else self._finest)
-        high = Begun(before_window(), "positive_high_us", ("positive_us", "positive_low_us"))
+        rows_of = self.gold.windows if self.left_out else self.gold.whole
+        rows = self._of_them(rows_of(tables.PARTITIONS, self.period))
+        high = Begun(_before(), "positive_high_us", ("positive_us", "positive_low_us"))
         rows = rest_and_begun(rows, *self._but_for, high, ("topic",))
         rows = rows.where(F.col("window") >= F.lit(self.period.start))  # not what began before it
         rows = rows.where(F.col("metric").isin(*self._metrics) & F.col("positive_us").isNotNull())
@@ -179,49 +173,30 @@ class _Asked:
 
     def spilled(self) -> DataFrame:
         """Of what was bad in the window after the period, what may lie before it, at most."""
-        rows = self._of_them(tables.PARTITIONS, self._finest)
-        rows = rows.where(
-            (F.col("window") == F.lit(self.period.end)) & F.col("metric").isin(*self._metrics)
-        )
-        return rows.select(*_OF_PARTITION, before_window().alias("us")).where("us > 0")
+        rows = self._of_them(self.gold.after(tables.PARTITIONS, self.period))
+        rows = rows.where(F.col("metric").isin(*self._metrics))
+        return rows.select(*_OF_PARTITION, _before().alias("us")).where("us > 0")
 
     @property
     def _metrics(self) -> list[str]:
         return sorted({one.objective.metric for one in self.own})
 
-    @property
-    def _ends(self) -> tuple[dt.datetime, dt.datetime]:
-        return (self.period.start, self.period.end)
-
-    @property
-    def _finest(self) -> str:
-        return grains.name(self.gold.window_us // 1_000_000)
-
     def _rows(self, table: Table, names: Sequence[str] = ("topic",)) -> DataFrame:
-        return rest(self._within(table, self._finest), *self._but_for, names)
+        rows = self._of_them(self.gold.windows(table, self.period))
+        return rest(rows, *self._but_for, names)
 
     @property
     def _but_for(self) -> tuple[Sequence[Maintenance], list[Subject], int]:
         return (self.left_out, [one.subject for one in self.own], self.gold.window_us)
 
-    def _within(self, table: Table, grain: str) -> DataFrame:
-        return self._of_them(table, grain).where(
-            (F.col("window") >= F.lit(self.period.start))
-            & (F.col("window") < F.lit(self.period.end))
-        )
-
-    def _of_them(self, table: Table, grain: str) -> DataFrame:
-        rows = lakes.read(self.gold.spark, self.gold.lake, table).where(
-            (F.col("grain") == grain)
-            & F.col("cluster").isin(*{one.subject.cluster for one in self.own})
-        )
+    def _of_them(self, rows: DataFrame) -> DataFrame:
+        rows = rows.where(F.col("cluster").isin(*{one.subject.cluster for one in self.own}))
         topics = {one.subject.topic for one in self.own}
         return rows.where(F.col("topic").isin(*topics)) if len(topics) <= _FEW else rows
 
 
-def before_window() -> Column:
-    """What of the upper bound of a row of gold/partitions may lie before its window, at most."""
-    return F.greatest(F.lit(0), F.col("positive_high_us") - F.col("positive_us"))
+def _before() -> Column:
+    return before_window("spill_sum_us", "positive_high_us", "positive_us")
 
 
 def _topic(one: Statement) -> _Topic:

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse.asked import SUBJECT
 from lakehouse.existence import Subject
+from lakehouse.gold_rows import quoted
 from lakehouse.maintenance import Maintenance, matches
 from lakehouse.periods import instant
-from lakehouse.pieces import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +35,7 @@ def rest(
         rows: With cluster, window, and the columns of a subject that they have.
         left_out: The maintenance.
         subjects: All that rows are of.
-        window_us: Finest grain of gold.
+        window_us: Length of gold's finest windows.
         names: Which columns of a subject the rows have.
     """
     holes = _Holes(left_out, subjects, window_us, names)
@@ -59,7 +59,7 @@ def rest_and_begun(
         rows: As above.
         left_out: The maintenance.
         subjects: All that rows are of.
-        window_us: Finest grain of gold.
+        window_us: Length of gold's finest windows.
         begun: Where rows say what may have begun before their window.
         names: Which columns of a subject the rows have.
     """

@@ -14,16 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables
-from lakehouse import lake as lakes
+from lakehouse import tables
 from lakehouse.asked import SUBJECT, Living
-from lakehouse.lake import Lake
+from lakehouse.gold_rows import GoldRows
 from lakehouse.left_out import rest
 from lakehouse.maintenance import Maintenance
-from lakehouse.periods import instant
+from lakehouse.periods import Period
 from lakehouse.tallied import Counts
 
 if TYPE_CHECKING:
@@ -40,10 +38,8 @@ _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 class Counting:
     """Where events are counted, and of whom."""
 
-    spark: SparkSession
-    lake: Lake
+    gold: GoldRows
     living: Sequence[Living]
-    window_us: int
     left_out: Sequence[Maintenance] = ()
 
     def counts(self, objective: Objective, events: Events, span: Span) -> dict[Named, Counts]:
@@ -56,7 +52,7 @@ class Counting:
         found: dict[Named, Counts] = {}
         for row in rows.collect():
             key = tuple(row["subject"] if name == objective.level else None for name in SUBJECT)
-            seen = row["observed"] * self.window_us // row["best"] if row["best"] else 0
+            seen = row["observed"] * self.gold.window_us // row["best"] if row["best"] else 0
             told = Counts(row["counted"], row["total"], seen, events.are_good)
             found[row["cluster"], objective.name, key] = told
         return found
@@ -79,7 +75,7 @@ class Counting:
             *(F.sum(name).alias(name) for name in ("counted", "total", "observed"))
         )
         of_it = "least(counted, total)" if events.are_good else "total - least(counted, total)"
-        seen = f"CAST(floor(observed * {self.window_us}D / nullif(best, 0L)) AS BIGINT)"
+        seen = f"CAST(floor(observed * {self.gold.window_us}D / nullif(best, 0L)) AS BIGINT)"
         good = f"CAST(round(seen * ({of_it}) / nullif(total, 0D)) AS BIGINT)"
         times = slots.join(best, ["cluster", "subject"]).where("best > 0")
         times = times.withColumn("seen", F.expr(seen))
@@ -98,14 +94,11 @@ class Counting:
     def _windows(self, objective: Objective, events: Events, span: Span) -> DataFrame:
         """cluster, subject, window; what was counted in it, and how long that was observed."""
         known = [each.subject for each in self.living]
-        rows = lakes.read(self.spark, self.lake, _TABLES[objective.level]).where(
+        rows = self.gold.windows(_TABLES[objective.level], Period.of(span)).where(
             F.col("metric").isin(events.counted, events.total)
-            & (F.col("grain") == grains.name(self.window_us // 1_000_000))
             & F.col("cluster").isin(*sorted({one.cluster for one in known}))
-            & (F.col("window") >= F.lit(instant(span[0])))
-            & (F.col("window") < F.lit(instant(span[1])))
         )
-        rows = rest(rows, self.left_out, known, self.window_us, (objective.level,))
+        rows = rest(rows, self.left_out, known, self.gold.window_us, (objective.level,))
 
         def of(metric: str, column: str) -> Column:
             summed = F.sum(F.when(F.col("metric") == metric, F.col(column)))

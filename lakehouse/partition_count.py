@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains
 from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 
 if TYPE_CHECKING:
@@ -22,28 +21,21 @@ _COUNTED_AS: Final = (UNDER_MIN_ISR, UNAVAILABLE)
 """Whoever is told to have no leader is in the second, and not in the first."""
 
 
-def by_count(
-    sli: DataFrame, topics: DataFrame, metrics: Collection[str], grain: str | None = None
-) -> DataFrame:
+def by_count(sli: DataFrame, topics: DataFrame, metrics: Collection[str]) -> DataFrame:
     """How long topics were wholly seen, by how many partitions they had then.
 
     Args:
         sli: Rows of gold/sli.
-        topics: Rows of gold/topics, of one grain.
+        topics: Rows of gold/topics of the same windows; of an hour the count is the greatest in it.
         metrics: Those of partitions that are asked for.
-        grain: That of the rows of topics; by default the same as that of gold/sli. Of a coarser
-            one the count is the greatest within.
 
     Returns:
         cluster, objective, topic, count (0 where it is not told), us.
     """
     # Rows that an older version rolled up do not say it: there no bad time counts as seen.
-    told = F.coalesce("seen_us", "good_us") if "seen_us" in sli.columns else F.col("good_us")
+    told = F.coalesce("seen_us", "good_us").alias("us")
     keys = ["cluster", "topic", "window"]
-    times = sli.select("objective", *keys, told.alias("us")).where("us > 0")
-    if grain is not None:
-        times = times.withColumn("window", grains.start(F.col("window"), grain))
-        times = times.groupBy("objective", *keys).agg(F.sum("us").alias("us"))
+    times = sli.select("objective", *keys, told).where("us > 0")
     rows = topics.where(F.col("metric").isin(*_COUNTED_AS, *metrics))
     counted = rows.groupBy(*keys).agg(F.max("series").alias("count"))
     joined = times.join(counted, keys, "left")

@@ -11,14 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, partition_count, tables
-from lakehouse import lake as lakes
-from lakehouse.each_partition import before_window
-from lakehouse.grains import HOUR
-from lakehouse.lake import Lake
+from lakehouse import partition_count, tables
+from lakehouse.gold_rows import GoldRows, before_window
 from lakehouse.periods import Period
 from lakehouse.session import compiled
 from lakehouse.statement import Statement
@@ -28,7 +24,6 @@ from lakehouse.weighted import Weighted, partitions
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-    from lakehouse.tables import Table
 
 OF_PARTITIONS: Final = "kafka.partition."
 _TIMES: Final = ("observed_us", "positive_us", "positive_low_us", "positive_high_us")
@@ -37,16 +32,12 @@ _Topic = tuple[str, str, str | None]
 """Cluster, metric or objective, and topic."""
 
 
-def by_topic(
-    spark: SparkSession, lake: Lake, stated: Sequence[Statement], window_us: int
-) -> list[Weighted]:
+def by_topic(gold: GoldRows, stated: Sequence[Statement]) -> list[Weighted]:
     """What of the statements is of partitions, by partition-time.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        gold: Where gold is.
         stated: Statements; those in slices, of counters, and of no partitions are left out.
-        window_us: Finest grain of gold.
     """
     chosen = [
         one
@@ -58,7 +49,7 @@ def by_topic(
     found: list[Weighted] = []
     for period in {one.period for one in chosen if one.period}:
         own = [one for one in chosen if one.period == period]
-        found += _Gold(spark, lake, own, period, window_us).weighted()
+        found += _Gold(gold, own, period).weighted()
     return found
 
 
@@ -66,11 +57,9 @@ def by_topic(
 class _Gold:
     """What gold tells of the topics of some statements in a period."""
 
-    spark: SparkSession
-    lake: Lake
+    gold: GoldRows
     own: Sequence[Statement]
     period: Period
-    window_us: int
 
     def weighted(self) -> list[Weighted]:
         """Partition-time of each."""
@@ -95,7 +84,7 @@ class _Gold:
 
         A counter's rows tell of no time: None.
         """
-        rows = self._within(tables.TOPICS, self._grain).where(self._is_asked)
+        rows = self._of_them(self.gold.whole(tables.TOPICS, self.period)).where(self._is_asked)
         of_each = rows.groupBy("cluster", "metric", "topic")
         sums = (F.sum(name).alias(name) for name in _TIMES)
         return {
@@ -106,11 +95,14 @@ class _Gold:
     def seen(self) -> dict[_Topic, dict[int, int]]:
         """How long topics were wholly seen, by objective and how many partitions they had."""
         names = {one.objective.name for one in self.own}
-        sli = self._within(tables.SLI, self._finest).where(F.col("objective").isin(*sorted(names)))
-        topics = self._within(tables.TOPICS, self._grain)
+        sli, topics = (
+            self._of_them(self.gold.whole(table, self.period))
+            for table in (tables.SLI, tables.TOPICS)
+        )
+        sli = sli.where(F.col("objective").isin(*sorted(names)))
         found: defaultdict[_Topic, dict[int, int]] = defaultdict(dict)
-        rows = partition_count.by_count(sli, topics, self._metrics, self._grain)
-        with compiled(self.spark, len(self.own) * self.period.microseconds // self.window_us):
+        rows = partition_count.by_count(sli, topics, self._metrics)
+        with compiled(self.gold.spark, len(self.own) * self.gold.number(self.period)):
             told = rows.collect()
         for cluster, objective, topic, count, us in told:
             found[cluster, objective, topic][count] = us
@@ -118,21 +110,13 @@ class _Gold:
 
     def spilled(self) -> dict[_Topic, int]:
         """What may have begun in the period of what was first seen just after it, at most."""
-        rows = self._of_them(tables.PARTITIONS, self._finest).where(self._is_asked)
-        rows = rows.where(F.col("window") == F.lit(self.period.end))
-        rows = rows.groupBy("cluster", "metric", "topic").agg(F.sum(before_window()).alias("us"))
-        return {tuple(row)[:3]: row["us"] for row in rows.where("us > 0").collect()}
+        rows = self._of_them(self.gold.after(tables.TOPICS, self.period)).where(self._is_asked)
+        before = before_window("spill_sum_us", "positive_high_us", "positive_us")
+        rows = rows.select("cluster", "metric", "topic", before.alias("us")).where("us > 0")
+        return {tuple(row)[:3]: row["us"] for row in rows.collect()}
 
-    def _within(self, table: Table, grain: str) -> DataFrame:
-        return self._of_them(table, grain).where(
-            (F.col("window") >= F.lit(self.period.start))
-            & (F.col("window") < F.lit(self.period.end))
-        )
-
-    def _of_them(self, table: Table, grain: str) -> DataFrame:
-        rows = lakes.read(self.spark, self.lake, table)
-        clusters = sorted({one.subject.cluster for one in self.own})
-        return rows.where((F.col("grain") == grain) & F.col("cluster").isin(*clusters))
+    def _of_them(self, rows: DataFrame) -> DataFrame:
+        return rows.where(F.col("cluster").isin(*sorted({one.subject.cluster for one in self.own})))
 
     @property
     def _metrics(self) -> list[str]:
@@ -141,16 +125,6 @@ class _Gold:
     @property
     def _is_asked(self) -> Column:
         return F.col("metric").isin(*self._metrics)
-
-    @property
-    def _finest(self) -> str:
-        return grains.name(self.window_us // 1_000_000)
-
-    @property
-    def _grain(self) -> str:
-        ends = (self.period.start, self.period.end)
-        hourly = not any(end.minute or end.second or end.microsecond for end in ends)
-        return HOUR if hourly else self._finest
 
 
 def _times(row: Row) -> Times | None:

@@ -10,6 +10,9 @@ from typing import Final
 from lakehouse import zones
 from lakehouse.errors import PeriodError
 
+WEEK: Final = "1w"
+"""The grain of an ISO week of UTC."""
+
 _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 
@@ -20,6 +23,11 @@ class Period:
     start: dt.datetime
     end: dt.datetime
     grain: str = "span"
+
+    @classmethod
+    def of(cls, span: tuple[int, int]) -> Period:
+        """The period between two instants, microseconds."""
+        return cls(instant(span[0]), instant(span[1]))
 
     @property
     def microseconds(self) -> int:
@@ -96,7 +104,7 @@ def last_ended(
 def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
     start, end = (zones.midnight(monday + dt.timedelta(days=n), zone) for n in (0, 7))
     of_utc = start.time() == end.time() == dt.time()
-    return Period(start, end, "1w" if of_utc else "span")
+    return Period(start, end, WEEK if of_utc else "span")
 
 
 def week_name(period: Period, zone: dt.tzinfo = dt.UTC) -> str | None:

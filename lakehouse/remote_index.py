@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse.sweep import EXACT
+from lakehouse.gold_rows import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -127,7 +127,7 @@ def counted(rows: DataFrame) -> DataFrame:
     """What each source counted.
 
     Args:
-        rows: Of gold/brokers, of one cluster and grain: all windows of a period.
+        rows: Of gold/brokers, of one cluster: all hours, or windows, of a period.
 
     Returns:
         One row per source that told anything, with the columns of ``Counted``.

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
-from lakehouse import progress, tables
+from lakehouse import tables
 from lakehouse.asked import WHOLE, Asked
 from lakehouse.existence import Subject, subject
+from lakehouse.gold_rows import GoldRows, reached
 from lakehouse.periods import micros
 from lakehouse.sla_published import publish
 from lakehouse.sla_reading import Manner, Reading, living_until
@@ -26,7 +27,7 @@ from lakehouse.tallied import Times
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from lakehouse.asked import Named
     from lakehouse.lake import Lake
@@ -39,7 +40,6 @@ __all__ = [
     "Manner",
     "Statement",
     "Times",
-    "in_period",
     "now_us",
     "of_sums",
     "of_time",
@@ -73,13 +73,15 @@ def read(
 
     Raises:
         ObjectiveError: An objective's slices do not fit gold's windows.
+        PeriodError: It takes finest windows of gold that are kept no more.
     """
     known = subjects(spark, lake) if known is None else known
     if not known:
         return []
-    window_us = 1_000_000 * (manner.window_seconds or _window_seconds(spark, lake))
+    seconds = manner.window_seconds or reached(spark, lake).window_seconds
     until = min(now_us, micros(period.end))
-    return Reading(spark, lake, period, until, window_us, manner).statements(objectives, known)
+    gold = GoldRows(spark, lake, seconds * 1_000_000)
+    return Reading(gold, period, until, manner).statements(objectives, known)
 
 
 def of_sums(
@@ -121,11 +123,6 @@ def of_time(
     return told, [replace(one, level=one.kind, slices=None, match={}) for one in asked]
 
 
-def _window_seconds(spark: SparkSession, lake: Lake) -> int:
-    row = progress.last(spark, lake).row
-    return row.window_seconds if row else tables.DEFAULT_WINDOW_SECONDS
-
-
 def subjects(spark: SparkSession, lake: Lake) -> list[Subject]:
     """All of gold/subjects, in the order of their names, however the table lies in files."""
     instants = ("first_seen", "last_seen", "seen_whole_until", "attributes_at")
@@ -133,13 +130,6 @@ def subjects(spark: SparkSession, lake: Lake) -> list[Subject]:
     rows = rows.withColumns({name: F.unix_micros(name) for name in instants})
     found = [subject(row.asDict()) for row in rows.collect()]
     return sorted(found, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
-
-
-def in_period(rows: DataFrame, period: Period) -> DataFrame:
-    """Rows of a table of grains whose window starts in the period."""
-    return rows.where(
-        (F.col("window") >= F.lit(period.start)) & (F.col("window") < F.lit(period.end))
-    )
 
 
 def now_us() -> int:

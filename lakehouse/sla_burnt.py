@@ -14,12 +14,10 @@ from lakehouse.statements import key_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
-
     from lakehouse.asked import Asked, Living
     from lakehouse.burn import Pair
     from lakehouse.burnt import Bad
-    from lakehouse.lake import Lake
+    from lakehouse.gold_rows import GoldRows
     from lakehouse.slices import Span
     from lakehouse.statement import Statement
 
@@ -28,35 +26,32 @@ _LOOKED_AT: Final = 20
 
 
 def with_burnt(
-    spark: SparkSession,
-    lake: Lake,
+    gold: GoldRows,
     stated: Sequence[Statement],
     asked: Sequence[Asked],
     living: Sequence[Living],
-    window_us: int,
 ) -> list[Statement]:
     """The same statements; whose budget could have burnt is looked at window by window.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        gold: Where gold is.
         stated: Statements with alerts.
         asked: What was asked.
         living: All of whom, and when they existed.
-        window_us: Finest grain of gold.
     """
     found = {key_of(one): one for one in stated}
     for one in asked:
-        ranges = one.ranges(window_us)
+        ranges = one.ranges(gold.window_us)
         pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= ranges.keys()]
         worst = _worst(stated, one, pairs)
-        if not worst:
+        # Of a window that is longer than gold keeps its finest rows, nothing is told of it.
+        if not worst or not gold.are_kept(one.period.start.date()):
             continue
         keys = [key_of(own) for own in worst]
-        bad = tally.bad(spark, lake, one, living, window_us, keys)
+        bad = tally.bad(gold, one, living, keys)
         for key, own in zip(keys, worst, strict=True):
             looked_at = bad.get(key, [])
-            found[key] = _burnt(own, pairs, looked_at, one.size_us(window_us), ranges[WHOLE])
+            found[key] = _burnt(own, pairs, looked_at, one.size_us(gold.window_us), ranges[WHOLE])
     return list(found.values())
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables, upkeep
 from lakehouse import lake as lakes
+from lakehouse import periods, tables
 from lakehouse.asked import SUBJECT
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ def publish(
 
 def _published(spark: SparkSession, lake: Lake, periods: set[Period]) -> dict[Any, tuple[int, Any]]:
     """The last statement's number and figures by period, cluster, objective and subject."""
-    if upkeep.is_outdated(spark, lake, tables.SLA):
-        upkeep.prepare(spark, lake, tables.SLA)
     rows = lakes.read(spark, lake, tables.SLA)
     last: dict[Any, tuple[int, Any]] = {}
     wanted = tables.SLA.column_names
@@ -83,7 +81,7 @@ def _names(one: Statement) -> tuple[str | int | None, ...]:
 
 
 def _row(one: Statement, figures: dict[str, Any], period: Period, number: int) -> dict[str, Any]:
-    year = period.start.isocalendar().year if period.grain == grains.WEEK else period.start.year
+    year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
         "grain": period.grain,
         "period": str(year),

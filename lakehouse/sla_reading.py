@@ -6,16 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import burn, slices, tables, tally
-from lakehouse import lake as lakes
 from lakehouse.asked import WHOLE, Asked, Key, Living, Named
 from lakehouse.each_partition import EachPartition
 from lakehouse.errors import ObjectiveError
 from lakehouse.existence import with_ends
-from lakehouse.lake import Lake
+from lakehouse.gold_rows import GoldRows
 from lakehouse.maintenance import Maintenance, without
 from lakehouse.occurrences import Counting
 from lakehouse.periods import Period, instant, micros
@@ -42,7 +40,7 @@ class Manner:
             (see ``TimeWindow.of``), and not over the period.
         burns: Whether burn rates are.
         maintenance: What was planned.
-        window_seconds: Finest grain of gold; by default what gold/progress says.
+        window_seconds: Length of gold's finest windows; by default what gold/progress says.
         only: Kind and key of whom alone is stated; by default everybody. The others still tell
             whether it has come to its end.
     """
@@ -62,12 +60,15 @@ class Manner:
 class Reading:
     """Gold, asked in one manner; nothing is expected after ``until_us``."""
 
-    spark: SparkSession
-    lake: Lake
+    gold: GoldRows
     period: Period
     until_us: int
-    window_us: int
     manner: Manner
+
+    @property
+    def window_us(self) -> int:
+        """Length of gold's finest windows."""
+        return self.gold.window_us
 
     def statements(
         self, objectives: Sequence[Objective], known: Sequence[Subject]
@@ -91,10 +92,9 @@ class Reading:
             for one in stated
         ]
         if self.manner.burns:
-            stated = with_burnt(self.spark, self.lake, stated, asked, living, self.window_us)
+            stated = with_burnt(self.gold, stated, asked, living)
         stated = self._with_maintenance(stated, asked, living)
-        planned = self.manner.maintenance
-        each = EachPartition(self.spark, self.lake, self.window_us, planned)
+        each = EachPartition(self.gold, self.manner.maintenance)
         return clusters_as_one(each.of(stated))
 
     def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
@@ -142,20 +142,18 @@ class Reading:
         return max(0, micros(one.objective.window.of(self._begun).end) - self.until_us)
 
     def _reached_us(self) -> int:
-        """End of the last window until the period's end that tells of anything."""
-        rows = lakes.read(self.spark, self.lake, tables.SLI)
-        rows = rows.where(F.col("window") < F.lit(self.period.end))
+        """End of the last window of the period that tells of anything."""
+        rows = self.gold.windows(tables.COVERAGE, self.period)
         last = rows.agg(F.max(F.unix_micros("window"))).collect()[0][0]
-        end = micros(self.period.end)
-        return end if last is None else min(end, last + self.window_us)
+        return micros(self.period.end) if last is None else int(last) + self.window_us
 
     def _found(
         self, asked: Sequence[Asked], living: Sequence[Living], left_out: Sequence[Maintenance]
     ) -> tuple[Summed, dict[Named, Counts]]:
         """Times of all, those of events too, and the events."""
         timed = [one for one in asked if one.slices or one.objectives[0].events is None]
-        found = tally.summed(self.spark, self.lake, timed, living, self.window_us, left_out)
-        counting = Counting(self.spark, self.lake, living, self.window_us, left_out)
+        found = tally.summed(self.gold, timed, living, left_out)
+        counting = Counting(self.gold, living, left_out)
         spans = {(one.subject.cluster, one.subject.key): one.spans for one in living}
         counts: dict[Named, Counts] = {}
         for one in asked:

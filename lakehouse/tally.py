@@ -1,36 +1,34 @@
-"""Sums of gold/sli per objective and subject: over a period, and over lengths before an instant."""
+"""Sums of gold/sli per objective and subject: over a period, and over lengths before an instant.
+
+What is made of whole hours is summed from hours, all else from the finest windows.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import lake as lakes
 from lakehouse import slices, tables
-from lakehouse.asked import SUBJECT, Living, Named
+from lakehouse.asked import SUBJECT, Asked, Living, Named
 from lakehouse.burnt import Bad
-from lakehouse.lake import Lake
+from lakehouse.gold_rows import HOUR_US, GoldRows, before_window, is_hourly, quoted
 from lakehouse.left_out import Begun, rest_and_begun
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
-from lakehouse.periods import instant, micros
-from lakehouse.pieces import quoted
+from lakehouse.periods import Period, instant, micros
 from lakehouse.session import compiled
+from lakehouse.slices import Span
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pyspark.sql import Column, DataFrame
-
-    from lakehouse.asked import Asked
-    from lakehouse.slices import Span
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Summed = dict[Named, dict[str, Times]]
 """Times by cluster, objective and subject, and by the name of a range."""
@@ -44,69 +42,60 @@ _AT: Final = "unix_micros(`window`)"
 
 
 def summed(
-    spark: SparkSession,
-    lake: Lake,
+    gold: GoldRows,
     asked: Sequence[Asked],
     living: Sequence[Living],
-    window_us: int,
     left_out: Sequence[Maintenance] = (),
 ) -> Summed:
     """Times of all that gold tells of.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        gold: Where gold is.
         asked: What is asked, each objective once; of events those in slices.
         living: Of which subjects.
-        window_us: Finest grain of gold.
         left_out: Whose windows are left out of account.
     """
     if not asked or not living:
         return {}
-    gold = _Gold(spark, lake, living, window_us, left_out)
-    parts = (_ranged(gold.judged(one), one, window_us) for one in asked)
-    every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    sli = _Sli(gold, living, left_out)
+    parts = [part for one in asked for part in sli.parts(one)]
+    ranged = (_ranged(sli.judged(part), part.ranges) for part in parts)
+    every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), ranged)
     found: Summed = {}
-    with compiled(spark, gold.most(asked)):
+    with compiled(gold.spark, sli.most(parts)):
         rows = every.collect()
     for row in rows:
         told = row.asDict()
         key = tuple(told[name] for name in SUBJECT)
-        found[told["cluster"], told["objective"], key] = {
-            name.removesuffix(_SUMS): Times(*value[:-1])
+        found.setdefault((told["cluster"], told["objective"], key), {}).update(
+            (name.removesuffix(_SUMS), Times(*value[:-1]))
             for name, value in told.items()
             if name.endswith(_SUMS) and value is not None and value[_ROWS]
-        }
+        )
     return found
 
 
 def bad(
-    spark: SparkSession,
-    lake: Lake,
-    asked: Asked,
-    living: Sequence[Living],
-    window_us: int,
-    whom: Collection[Named],
+    gold: GoldRows, asked: Asked, living: Sequence[Living], whom: Collection[Named]
 ) -> dict[Named, list[Bad]]:
     """Windows or slices of some that were surely bad for some time, in order.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        gold: Where gold is.
         asked: What is asked.
         living: All of whom, and when they existed.
-        window_us: Finest grain of gold.
         whom: Of whom; few, for each brings as many rows as it was bad in.
     """
     names = ", ".join(f"{name} string" for name in quoted(_KEYS))
     wanted = [(cluster, name, *key) for cluster, name, key in whom]
-    few = spark.createDataFrame(wanted, names).alias("few")
-    gold = _Gold(spark, lake, living, window_us, ())
-    rows = gold.judged(asked).where("bad_low_us > 0")
+    few = gold.spark.createDataFrame(wanted, names).alias("few")
+    sli = _Sli(gold, living, ())
+    part = _Part(asked, asked.ranges(gold.window_us), gold.window_us)
+    rows = sli.judged(part).where("bad_low_us > 0")
     same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"few.{name}")) for name in _KEYS]
     rows = rows.alias("rows").join(few, same, "left_semi").orderBy("at")
     found: dict[Named, list[Bad]] = {}
-    with compiled(spark, gold.most([asked])):
+    with compiled(gold.spark, sli.most([part])):
         told = rows.select(*quoted(_KEYS), "at", "bad_low_us").collect()
     for row in told:
         cluster, name, *key = tuple(row)[:-2]
@@ -114,76 +103,94 @@ def bad(
     return found
 
 
+class _Part(NamedTuple):
+    """Ranges of what is asked that are summed from the same rows, and the length of these."""
+
+    asked: Asked
+    ranges: Mapping[str, Span]
+    size_us: int
+
+    @property
+    def span(self) -> Span:
+        """All that these ranges hold."""
+        starts, ends = zip(*self.ranges.values(), strict=True)
+        return min(starts), max(ends)
+
+
 @dataclass(frozen=True, slots=True)
-class _Gold:
-    spark: SparkSession
-    lake: Lake
+class _Sli:
+    """Rows of gold/sli of some subjects."""
+
+    gold: GoldRows
     living: Sequence[Living]
-    window_us: int
     left_out: Sequence[Maintenance]
 
-    def most(self, asked: Sequence[Asked]) -> int:
+    def parts(self, asked: Asked) -> list[_Part]:
+        """What is asked, by the rows of which it is made."""
+        hourly, others = dict[str, Span](), dict[str, Span]()
+        cut = asked.slices is not None or bool(self.left_out)
+        for name, span in asked.ranges(self.gold.window_us).items():
+            by_hour = not cut and is_hourly(Period.of(span))
+            (hourly if by_hour else others)[name] = span
+        both = (_Part(asked, hourly, HOUR_US), _Part(asked, others, self.gold.window_us))
+        return [part for part in both if part.ranges]
+
+    def most(self, parts: Sequence[_Part]) -> int:
         """How many rows of gold are read: one for each objective and window at most."""
-        lived = sum(
-            max(0, min(last, end) - max(first, start)) * kinds[each.subject.kind]
-            for kinds, (start, end) in (
-                (Counter[str](o.kind for o in one.objectives), self._span(one)) for one in asked
-            )
+        return sum(
+            max(0, min(last, part.span[1]) - max(first, part.span[0]))
+            * kinds[each.subject.kind]
+            // part.size_us
+            for part in parts
+            for kinds in (Counter[str](one.kind for one in part.asked.objectives),)
             for each in self.living
             for first, last in each.spans
         )
-        return lived // self.window_us
 
-    def _span(self, asked: Asked) -> Span:
-        spans = asked.ranges(self.window_us).values()
-        return (min(start for start, _ in spans), max(end for _, end in spans))
+    def judged(self, part: _Part) -> DataFrame:
+        """Times of rows of gold, or of slices: ``at``, microseconds, and the columns of ``Times``.
 
-    def judged(self, asked: Asked) -> DataFrame:
-        """Times of windows, or of slices: ``at``, microseconds, and the columns of ``Times``.
-
-        Of windows also what of each may have been before it, and the one after the last.
+        Of rows of gold also what of each may have been before it, and the one after the last.
         """
-        span = self._span(asked)
+        asked, (start, end) = part.asked, part.span
         if asked.slices is None:
-            rows = self._indicators(asked, (span[0], span[1] + self.window_us))
-            at, spill = F.expr(_AT).alias("at"), spilled(rows).alias(_SPILL)
-            return rows.select(*quoted(_KEYS), at, *Times._fields, spill)
-        size = asked.size_us(self.window_us)
+            rows = self._indicators(part, (start, end + part.size_us))
+            at = F.expr(_AT).alias("at")
+            return rows.select(*quoted(_KEYS), at, *Times._fields, spilled().alias(_SPILL))
+        size = asked.size_us(self.gold.window_us)
         slot = f"{_AT} - pmod({_AT} - {micros(asked.period.start)}L, {size}L)"
-        joined = self._with_expected(self._slots(asked, span, slot), asked, size)
-        judged = slices.judged(asked.slices, self.window_us)._asdict().items()
+        joined = self._with_expected(self._slots(part, slot), asked, size)
+        judged = slices.judged(asked.slices, self.gold.window_us)._asdict().items()
         return joined.select(*quoted(_KEYS), "at", *(F.expr(sql).alias(n) for n, sql in judged))
 
-    def _slots(self, asked: Asked, span: Span, slot: str) -> DataFrame:
+    def _slots(self, part: _Part, slot: str) -> DataFrame:
         """Sums over slices, or over windows that hold several."""
-        (first, *_) = asked.objectives
+        (first, *_) = part.asked.objectives
         if first.events is not None:
-            counting = Counting(self.spark, self.lake, self.living, self.window_us, self.left_out)
-            return counting.by_slot(first, first.events, span, slot)
+            counting = Counting(self.gold, self.living, self.left_out)
+            return counting.by_slot(first, first.events, part.span, slot)
         sums = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
-        rows = self._indicators(asked, span)
+        rows = self._indicators(part, part.span)
         return rows.groupBy(*quoted(_KEYS), F.expr(slot).alias("at")).agg(
             *(F.sum(column).cast("bigint").alias(name) for name, column in sums)
         )
 
-    def _indicators(self, asked: Asked, span: Span) -> DataFrame:
+    def _indicators(self, part: _Part, span: Span) -> DataFrame:
         known = [one.subject for one in self.living]
-        rows = lakes.read(self.spark, self.lake, tables.SLI).where(
+        rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
+        rows = rows_of(tables.SLI, Period.of(span)).where(
             F.col("cluster").isin(*sorted({one.cluster for one in known}))
-            & F.col("objective").isin(*(one.name for one in asked.objectives))
-            & (F.col("window") >= F.lit(instant(span[0])))
-            & (F.col("window") < F.lit(instant(span[1])))
+            & F.col("objective").isin(*(one.name for one in part.asked.objectives))
         )
-        others = [name for name in _OF_NOTHING if name in rows.columns]
-        begun = Begun(spilled(rows), "bad_high_us", others)
-        rows = rest_and_begun(rows, self.left_out, known, self.window_us, begun)
+        begun = Begun(spilled(), "bad_high_us", _OF_NOTHING)
+        rows = rest_and_begun(rows, self.left_out, known, self.gold.window_us, begun)
         # What may have begun before the span is not asked for.
         return rows.where(F.col("window") >= F.lit(instant(span[0]))) if self.left_out else rows
 
     def _with_expected(self, slots: DataFrame, asked: Asked, size: int) -> DataFrame:
         """Slices with how much of them the subject existed."""
         levels = {one.kind for one in asked.objectives}
-        known = _spans(self.spark, [one for one in self.living if one.subject.kind in levels])
+        known = _spans(self.gold.spark, [one for one in self.living if one.subject.kind in levels])
         lived = (
             "aggregate(spans, 0L, (total, one) -> total + "
             f"greatest(0L, least(one.e, `at` + {size}L) - greatest(one.s, `at`)))"
@@ -201,18 +208,16 @@ def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def spilled(rows: DataFrame) -> Column:
-    """What of a window's upper bound may lie before it, of rows of gold/sli.
+def spilled() -> Column:
+    """What of the upper bound may lie before its first window, of rows of gold/sli.
 
-    Rows that an older version rolled up do not say; there it is the most that it may be.
     Nothing is first seen of what groups lost, or of attempts that failed: that has no edges.
     """
-    edges = F.col("group").isNull() & F.col("source").isNull()
-    most = F.when(edges, F.greatest(F.lit(0), F.col("bad_high_us") - F.col("bad_us"))).otherwise(0)
-    return F.coalesce(_SPILL, most) if _SPILL in rows.columns else most
+    has_edges = F.col("group").isNull() & F.col("source").isNull()
+    return F.when(has_edges, before_window(_SPILL, "bad_high_us", "bad_us")).otherwise(0)
 
 
-def _ranged(rows: DataFrame, asked: Asked, window_us: int) -> DataFrame:
+def _ranged(rows: DataFrame, ranges: Mapping[str, Span]) -> DataFrame:
     """Sums over each range, in a column of its own, and how many rows it has.
 
     What was first seen just after a range may have begun in it.
@@ -231,6 +236,5 @@ def _ranged(rows: DataFrame, asked: Asked, window_us: int) -> DataFrame:
         # A union by name goes by the names of fields, too.
         return F.struct(*(one.cast("bigint").alias(n) for n, one in sums.items()))
 
-    ranges = asked.ranges(window_us)
     columns = (of(span).alias(f"{name}{_SUMS}") for name, span in ranges.items())
     return rows.groupBy(*quoted(_KEYS)).agg(*columns)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from lakehouse import tables
+
 if TYPE_CHECKING:
+    import datetime as dt
     from pathlib import Path
 
     from lakehouse.tables import Table
@@ -21,17 +24,22 @@ _TYPES = {
     "bigint": pa.int64(),
     "double": pa.float64(),
     "boolean": pa.bool_(),
+    "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
     "array<int>": pa.list_(pa.int32()),
     "array<string>": pa.list_(pa.string()),
     "map<string,double>": pa.map_(pa.string(), pa.float64()),
+    "map<string,timestamp>": pa.map_(pa.string(), pa.timestamp("us", "UTC")),
 }
 
 
 def put(
     lake: Path | str, table: Table, *rows: dict[str, Any], options: dict[str, str] | None = None
 ) -> DeltaTable:
-    """Append rows to a table of gold; it is made where it is missing. What a row lacks is null."""
+    """Append rows to a table of gold; it is made where it is missing.
+
+    What a row lacks is null; a date follows from the window.
+    """
     schema = pa.schema(
         [pa.field(one.name, _TYPES[one.type], one.nullable) for one in table.columns]
     )
@@ -41,6 +49,18 @@ def put(
         storage_options=options,
     )  # fmt: skip
     if rows:
-        whole = [{one: row.get(one) for one in table.column_names} for row in rows]
+        dated = [_dated(row) if "date" in table.column_names else row for row in rows]
+        whole = [{one: row.get(one) for one in table.column_names} for row in dated]
         write_deltalake(delta, pa.Table.from_pylist(whole, schema), mode="append")
     return delta
+
+
+def progress(lake: Path | str, at: dt.datetime) -> DeltaTable:
+    """A row of gold/progress, as a first rollup leaves it."""
+    versions = dict.fromkeys(("runs_version", "scrapes_version", "members_version", "hours"), 0)
+    row = {**versions, "at": at, "committed": at, "window_seconds": 300, "how": "whole"}
+    return put(lake, tables.PROGRESS, {**row, "runs_id": "x"})
+
+
+def _dated(row: dict[str, Any]) -> dict[str, Any]:
+    return {"date": row["window"].date(), **row}

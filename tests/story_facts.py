@@ -6,11 +6,10 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import lake as lakes
-from lakehouse import slo, tables
+from lakehouse import slo
 from lakehouse.business_hours import Calendar
-from lakehouse.grains import WEEK
 from lakehouse.maintenance import Maintenance
-from lakehouse.periods import Period
+from lakehouse.periods import WEEK, Period
 from lakehouse.report import facts as reports
 from tests import rollups
 from tests.lake_builder import BASE, micros
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from tests.story_lake import Story
 
-_ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 _WEEK_HOURS = 7 * 24
 
 
@@ -35,7 +33,7 @@ def facts_of(spark: SparkSession, root: Path, story: Story) -> dict[str, Any]:
         story: What happened.
     """
     story.tell().commit(root)
-    rollups.quick(spark, root, of=_ALL)
+    rollups.local(root)
     start = BASE + dt.timedelta(seconds=story.first)
     grain = WEEK if story.hours == _WEEK_HOURS else "span"
     period = Period(start, start + dt.timedelta(hours=story.hours), grain)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakehouse.maintain.place import Place
     from lakehouse.periods import Period
 
-_USUAL_GRAIN: Final = "5m"  # as often as Prometheus looks back for a sample
+_HOUR: Final = 3600
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 
@@ -34,10 +34,6 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
 @click.option("--from", "start", metavar="INSTANT", help="Windows from then on, ISO 8601, UTC.")
 @click.option("--to", "end", metavar="INSTANT", help="Windows that start before then.")
 @click.option(
-    "--grain", metavar="LENGTH",
-    help="Rows of one grain, such as 5m, 1h, 1d or 1w; by default all, of openmetrics 5m.",
-)  # fmt: skip
-@click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
     help="Rows of this metric; may be given several times.",
 )  # fmt: skip
@@ -48,10 +44,12 @@ _TABLES: Final = {table.name: table for table in tables.GOLD}
 @OPTIONS_FILE
 @click.option("--gold", metavar="PATH", help="Folder or URL of gold, if not LAKE/gold.")
 def export(  # noqa: PLR0913, PLR0917 - a click command
-    lake: str, table: str, form: str, start: str | None, end: str | None, grain: str | None,
+    lake: str, table: str, form: str, start: str | None, end: str | None,
     metrics: Sequence[str], out: Path | None, options_file: Path | None, gold: str | None,
 ) -> None:  # fmt: skip
     """Write TABLE of LAKE's gold to a file that other tools read; needs no Spark.
+
+    A table has a row an hour; the one named with _windows has the agents' windows.
 
     Ends with 1 where it failed, or where there are no such rows: then nothing is written.
     """
@@ -63,9 +61,8 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         from lakehouse.maintain import place
 
         wanted = _TABLES[table]
-        _check(wanted, form, grain, metrics, dated=start is not None or end is not None)
-        length = grain or (_USUAL_GRAIN if form == "openmetrics" else None)
-        chosen = Selection(wanted, _period(start, end), length, tuple(metrics))
+        _check(wanted, form, metrics, dated=start is not None or end is not None)
+        chosen = Selection(wanted, _period(start, end), tuple(metrics))
         count, noun = _write(form, place.at(lake, options_file, gold), chosen, out)
     except ModuleNotFoundError as error:
         raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
@@ -73,9 +70,7 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
         tell(f"{count:,} {noun} in {out}")
 
 
-def _check(
-    table: tables.Table, form: str, grain: str | None, metrics: Sequence[str], *, dated: bool
-) -> None:
+def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: bool) -> None:
     """What was asked for makes sense of that table.
 
     Raises:
@@ -90,13 +85,10 @@ def _check(
         )
     for option, given, column in (
         ("--from and --to", dated, "window"),
-        ("--grain", grain is not None, "grain"),
         ("--metric", bool(metrics), "metric"),
     ):
         if given and column not in table.column_names:
             raise click.UsageError(f"{table.name} has no column {column}: leave out {option}")
-    if grain is not None:
-        openmetrics.seconds(grain)
     for one in metrics:
         if not re.fullmatch(tables.METRIC_NAME, one):
             raise click.UsageError(f"--metric {one!r} is no name of a metric")
@@ -141,4 +133,21 @@ def _lines(form: str, place: Place, chosen: Selection) -> Iterator[str]:
             return iter(())
         return query.rows(delta, chosen.sql(columns, present=figure), where)
 
-    yield from openmetrics.lines(chosen.table, chosen.grain or _USUAL_GRAIN, read)
+    yield from openmetrics.lines(chosen.table, _seconds(place, chosen.table), read)
+
+
+def _seconds(place: Place, table: tables.Table) -> int:
+    """Length of a table's windows: an hour, or what the newest rollup says.
+
+    Raises:
+        LakehouseError: Nothing was rolled up.
+    """
+    from lakehouse import query
+
+    if table not in tables.WINDOWS.values():
+        return _HOUR
+    where = place.url(tables.PROGRESS)
+    sql = f"SELECT window_seconds FROM {query.TABLE} ORDER BY at DESC LIMIT 1"  # noqa: S608 - no outside text
+    for row in query.rows(place.open(tables.PROGRESS), sql, where):
+        return int(row["window_seconds"])
+    raise LakehouseError(f"{where}: nothing is rolled up there; run jmxlake rollup first")

@@ -51,6 +51,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     from lakehouse import maintenance as planned
     from lakehouse import partition_time, slo, weighted
     from lakehouse import sla as slas
+    from lakehouse.gold_rows import GoldRows
     from lakehouse.report.facts import window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
@@ -66,7 +67,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     if as_json:
         together = [
             *weighted.by_cluster(found),
-            *partition_time.by_topic(spark, place, found, seconds * 1_000_000),
+            *partition_time.by_topic(GoldRows(spark, place, seconds * 1_000_000), found),
         ]
         told = {
             "statements": [_statement(one) for one in found],

@@ -155,9 +155,12 @@ class _Examination:
             return
         self._tell(*rolled_up.behind(reached, asked.now))
         self._tell(*rolled_up.late(reached.progress, asked.days))
-        for table in tables.GOLD:
-            with self._careful(table):
-                self._gold_table(table)
+        if self._is_old():
+            self._tell(_OLD)
+        else:
+            for table in tables.GOLD:
+                with self._careful(table):
+                    self._gold_table(table)
         with self._careful(tables.REJECTED):
             where = self._place.url(tables.REJECTED)
             unused = rolled_up.rejected(self._open(tables.REJECTED), asked.since, where)
@@ -167,6 +170,12 @@ class _Examination:
             known = rolled_up.sources(self._open(tables.SUBJECTS), where)
             within = dt.timedelta(days=asked.days)
             self._tell(*sources.unwatched(known, told, asked.now, within))
+
+    def _is_old(self) -> bool:
+        """Whether a version made it that had hours, days and windows in one table."""
+        with self._careful(tables.COVERAGE):
+            return "grain" in {one.name for one in self._open(tables.COVERAGE).schema().fields}
+        return False
 
     def _gold_table(self, table: Table) -> None:
         delta = self._open(table)
@@ -188,6 +197,10 @@ def _nobody(days: int) -> Finding:
     )  # fmt: skip
 
 
+_OLD: Final = Finding(
+    "warning", "schema", "gold", "an older version made it: its tables have a column grain",
+    "run jmxlake rollup of this version: it changes them in place",
+)  # fmt: skip
 _NOT_LOOKED_AT: Final = Finding(
     "info", "unknown", "gold", "gold was not looked at (--gold none)",
     "look where its tables are: gold/progress says how far the rollup is",

@@ -168,7 +168,7 @@ def _times(
     rows = gold.finest(tables.SLI)
     for name in ("topic", "user", "client_id", "group", "source"):
         rows = rows.where(F.col(f"`{name}`").eqNullSafe(getattr(asked.subject, name)))
-    seen = F.coalesce("seen_us", "good_us") if "seen_us" in rows.columns else F.col("good_us")
+    seen = F.coalesce("seen_us", "good_us")
     at = F.unix_micros("window").alias("at")
     found: dict[str, dict[int, Times]] = {}
     wholly: dict[str, dict[int, int]] = {}

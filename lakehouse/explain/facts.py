@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import lake as lakes
-from lakehouse import progress, sla, tables
-from lakehouse.errors import PeriodError, SubjectError
+from lakehouse import sla
+from lakehouse.errors import SubjectError
 from lakehouse.existence import with_ends
 from lakehouse.explain.evidence import gather
 from lakehouse.explain.story import Setting, clipped, story
 from lakehouse.explain.subject import find
 from lakehouse.explain.watched import watched
+from lakehouse.gold_rows import reached
 from lakehouse.report import words
 from lakehouse.report.gather import Gold
 
@@ -55,17 +55,12 @@ def explain(
         PeriodError: Nothing is rolled up yet.
         SubjectError: There is no such subject, or more than one.
     """
-    lakes.read(spark, lake, tables.PROGRESS)  # where there is none, it says so
-    reached = progress.last(spark, lake).row
-    if reached is None:
-        raise PeriodError(f"{lake.root}: nothing is rolled up there; run jmxlake rollup first")
+    window_seconds, committed = reached(spark, lake)
     known = _known(sla.subjects(spark, lake), lake, cluster)
     asked = find(subject, known, lake.root)
     of_cluster = [one for one in known if one.cluster == asked.subject.cluster]
-    period = period.aligned(reached.window_seconds)
-    gold = Gold(
-        spark, lake, asked.subject.cluster, period, reached.window_seconds, reached.committed
-    )
+    period = period.aligned(window_seconds)
+    gold = Gold(spark, lake, asked.subject.cluster, period, window_seconds, committed)
     looked_for = watched(asked.kind, objectives)
     evidence = gather(gold, asked, looked_for)
     now = sla.now_us() if now_us is None else now_us
@@ -74,7 +69,7 @@ def explain(
         Setting(
             asked,
             period,
-            reached.window_seconds * 1_000_000,
+            window_seconds * 1_000_000,
             now,
             looked_for,
             lives.get(_identity(asked.subject)),

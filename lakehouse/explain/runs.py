@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import tables
-from lakehouse.metrics import flagged, is_counter
+from lakehouse.bronze_rows import flagged, is_counter
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from lakehouse.claims import told_as
 from lakehouse.explain import picture
 from lakehouse.explain.wording import length, lines, listed, span
+from lakehouse.metrics import told_as
 from lakehouse.report import figures, words
 
 if TYPE_CHECKING:

@@ -28,11 +28,17 @@ def _cell(value: Any) -> str:
             return str(value).lower()
         case int() | float():
             return repr(value)
-        case dt.datetime():
-            return f"{value.astimezone(dt.UTC).replace(tzinfo=None).isoformat()}Z"
+        case dt.date():
+            return _when(value)
         case str():
             return _text(value)
-    return _text(json.dumps(dict(value), ensure_ascii=False))
+    return _text(json.dumps(dict(value), ensure_ascii=False, default=_when))
+
+
+def _when(value: dt.date) -> str:
+    if isinstance(value, dt.datetime):
+        return f"{value.astimezone(dt.UTC).replace(tzinfo=None).isoformat()}Z"
+    return value.isoformat()
 
 
 def _text(value: str) -> str:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _LAST: Final = "# EOF\n"
 
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_GRAIN: Final = re.compile(r"([1-9][0-9]*)([smhdw])")
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
@@ -58,7 +56,7 @@ class Form:
 
 
 _SUBJECT: Final = ("objective", "topic", "user", "client_id", "group", "source")
-FORMS: Final = {
+_FORMS: Final = {
     tables.TOPICS.name: Form("topic", ("topic",)),
     tables.PARTITIONS.name: Form("partition", ("topic", "partition")),
     tables.CLIENTS.name: Form("client", ("user", "client_id"), optional=True),
@@ -70,22 +68,23 @@ FORMS: Final = {
         "group", ("group", "topic", "partition"), "kafka_group_non_consumed", optional=True
     ),
 }
+FORMS: Final = _FORMS | {tables.WINDOWS[name].name: form for name, form in _FORMS.items()}
 """The tables that can be told; of others no sample of a number at an instant can be made."""
 
 
-def lines(table: Table, grain: str, read: Read) -> Iterator[str]:
+def lines(table: Table, seconds: int, read: Read) -> Iterator[str]:
     """A table as OpenMetrics, line by line; nothing at all where there are no samples.
 
     Args:
         table: One of ``FORMS``.
-        grain: Of all rows.
+        seconds: Length of its windows.
         read: Asked once for each figure, for a family's samples must stand together.
 
     Raises:
         LakehouseError: Two metrics would have one name.
     """
     any_told = False
-    for line in _families(table, FORMS[table.name], seconds(grain) * 1_000_000, read):
+    for line in _families(table, FORMS[table.name], seconds * 1_000_000, read):
         any_told = True
         yield line
     if any_told:
@@ -117,18 +116,6 @@ def _families(table: Table, form: Form, length_us: int, read: Read) -> Iterator[
 def figures(table: Table) -> list[tables.Column]:
     """The columns of a table that hold a number."""
     return [one for one in table.columns if one.type in _FIGURES]
-
-
-def seconds(grain: str) -> int:
-    """Length of a grain's windows.
-
-    Raises:
-        LakehouseError: It is no grain.
-    """
-    match = _GRAIN.fullmatch(grain)
-    if match is None:
-        raise LakehouseError(f"--grain {grain!r}: write 5m, 1h, 1d or 1w")
-    return int(match[1]) * _SECONDS[match[2]]
 
 
 def _head(family: str, text: str) -> Iterator[str]:

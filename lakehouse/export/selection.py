@@ -23,13 +23,11 @@ class Selection:
     Attributes:
         table: Which table.
         period: Windows that start in it; None: all.
-        grain: Of one grain; None: of all.
         metrics: Of these metrics; empty: of all.
     """
 
     table: Table
     period: Period | None = None
-    grain: str | None = None
     metrics: tuple[str, ...] = ()
 
     def sql(self, columns: Sequence[str], *, present: str | None = None) -> str:
@@ -55,8 +53,6 @@ class Selection:
 
     def _conditions(self) -> list[str]:
         found = []
-        if self.grain is not None:
-            found.append(f"grain = {query.quoted(self.grain)}")
         if self.metrics:
             found.append(f"metric IN ({', '.join(map(query.quoted, self.metrics))})")
         if self.period is not None:

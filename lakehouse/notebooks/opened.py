@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse import lake as lakes
-from lakehouse import periods, progress, sla, slo, tables
+from lakehouse import periods, sla, slo
 from lakehouse.errors import PeriodError
 from lakehouse.existence import Subject
+from lakehouse.gold_rows import reached
 from lakehouse.report import words
 from lakehouse.report.facts import last_week
 from lakehouse.report.gather import Gold
@@ -51,14 +51,11 @@ def opened(spark: SparkSession, asked: Asked) -> Opened:
             there are several clusters and none is named.
     """
     lake = asked.lake
-    lakes.read(spark, lake, tables.PROGRESS)  # where there is none, it says so
-    reached = progress.last(spark, lake).row
-    if reached is None:
-        raise PeriodError(f"{lake.gold}: nothing is rolled up there; run jmxlake rollup first")
+    window_seconds, committed = reached(spark, lake)
     known, now_us = sla.subjects(spark, lake), sla.now_us()
     cluster = _cluster(str(lake.gold), asked.cluster, {one.cluster for one in known})
     period = periods.week(asked.week) if asked.week else last_week(spark, lake, now_us)
-    gold = Gold(spark, lake, cluster, period, reached.window_seconds, reached.committed)
+    gold = Gold(spark, lake, cluster, period, window_seconds, committed)
     return Opened(gold, tuple(one for one in known if one.cluster == cluster), now_us)
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
-from lakehouse import progress, sla, tables
+from lakehouse import sla, tables
 from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
 from lakehouse.floor import floor_us
-from lakehouse.grains import WEEK
-from lakehouse.periods import Period, instant, iso, last_ended, micros, week_name, week_of
+from lakehouse.gold_rows import reached
+from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.begun import begun
 from lakehouse.report.from_bronze import racks
@@ -37,29 +37,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
-    from lakehouse.progress import Progress
     from lakehouse.slo import Objective
 
 _WATCHED: Final = "min_isr"
 
 
 def window_of(spark: SparkSession, lake: Lake) -> int:
-    """Finest grain of gold, seconds.
+    """Length of gold's finest windows, seconds.
 
     Raises:
         TableNotFoundError: There is no gold yet.
         PeriodError: Nothing has been rolled up yet.
     """
-    return _reached(spark, lake).window_seconds
-
-
-def _reached(spark: SparkSession, lake: Lake) -> Progress:
-    """How far gold is."""
-    lakes.read(spark, lake, tables.PROGRESS)  # where there is none, it says so
-    row = progress.last(spark, lake).row
-    if row is None:
-        raise PeriodError(f"{lake.root}: nothing is rolled up there; run jmxlake rollup first")
-    return row
+    return reached(spark, lake).window_seconds
 
 
 def last_week(spark: SparkSession, lake: Lake, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
@@ -127,8 +117,7 @@ def facts(
         TableNotFoundError: There is no gold yet.
         PeriodError: Nothing was rolled up, or which cluster is meant is not clear.
     """
-    reached = _reached(spark, lake)
-    window_seconds = reached.window_seconds
+    window_seconds, committed = reached(spark, lake)
     period = period.aligned(window_seconds)
     generated = now or dt.datetime.now(dt.UTC)
     subjects = sla.subjects(spark, lake)
@@ -141,7 +130,7 @@ def facts(
     promised = sla.read(spark, lake, objectives, *asked, manner)
     stated, others = sla.of_time(promised, objectives, period)
     stated += sla.read(spark, lake, others, *asked, plain)
-    gold = Gold(spark, lake, cluster, period, window_seconds, reached.committed)
+    gold = Gold(spark, lake, cluster, period, window_seconds, committed)
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
     bounds = begun(gold)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, tables
+from lakehouse import tables
 from lakehouse.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR, family
 from lakehouse.periods import Period, instant, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
@@ -51,9 +51,7 @@ def bad_runs(gold: Gold) -> list[Row]:
 
 def _bad_hours(gold: Gold) -> list[dt.datetime]:
     """Hours in which a partition may have been bad, in order."""
-    rows = gold.finest(tables.PARTITIONS)
-    if gold.whole_grain != grains.name(gold.window_seconds):  # the period is made of whole hours
-        rows = gold.at(tables.PARTITIONS, grains.HOUR)
+    rows = gold.whole(tables.PARTITIONS)
     rows = rows.where(F.col("metric").isin(UNDER_MIN_ISR, LEADERLESS))
     rows = rows.where(F.col("positive_high_us") > 0)
     found = rows.select(F.unix_micros(_hour("window")).alias("at")).distinct().collect()

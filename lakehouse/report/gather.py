@@ -5,20 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, judgement, sla, tables
+from lakehouse import bronze_rows, tables
 from lakehouse import lake as lakes
-from lakehouse.aside import BEYOND
-from lakehouse.changes import is_misdated
 from lakehouse.errors import TableNotFoundError
+from lakehouse.gold_rows import HOUR_US, GoldRows, summed
 from lakehouse.lake import Lake
 from lakehouse.periods import Period, micros
-from lakehouse.pieces import quoted
-from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,20 +30,24 @@ Row = dict[str, Any]
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 HEADROOM: Final = "kafka.group.retention_headroom.low"
-_LARGEST: Final = ("max", "max_concurrent", "max_total", "series", "interval_us", "seconds_max")
 _MOST_POINTS: Final = 500
 _MOST_EVENTS: Final = 10_000
 _MOST_ELECTIONS: Final = 1_000
 _ELECTION: Final = "leader_change"
+_DRAWN: Final = (300, 3600, 86_400)
+"""What a point of a chart may stand for beside a finest window, seconds."""
+
+_UNDATED: Final = ("it lies in the future", "no calendar has its start")
+"""Reasons of rows that a report of any period tells: else none would."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Gold:
     """One cluster's rows of gold in a period.
 
     Attributes:
         period: Whole windows.
-        window_seconds: Finest grain.
+        window_seconds: Length of the finest windows.
         committed: When the newest commit of bronze was made that is rolled up, as far as known.
     """
 
@@ -56,6 +58,11 @@ class Gold:
     window_seconds: int
     committed: dt.datetime | None = None
     _told: dict[tuple[str, ...], list[Row]] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def rows(self) -> GoldRows:
+        """Rows of every cluster and period."""
+        return GoldRows(self.spark, self.lake, self.window_seconds * 1_000_000)
 
     def sums(self, table: Table, keys: Sequence[str], metrics: Sequence[str] = ()) -> list[Row]:
         """A metric table summed over the period, per keys; asked of Spark once.
@@ -68,61 +75,49 @@ class Gold:
         asked = (table.name, *keys, *metrics)
         if asked not in self._told:
             rows = _of(self.whole(table), metrics)
-            self._told[asked] = _rows(_summed(rows, table, keys))
+            self._told[asked] = _rows(summed(rows, table, keys))
         return list(self._told[asked])
 
     def by_window(
-        self, table: Table, keys: Sequence[str], grain: str, metrics: Sequence[str] = ()
+        self, table: Table, keys: Sequence[str], seconds: int, metrics: Sequence[str] = ()
     ) -> list[Row]:
-        """A metric table summed per window of a grain and keys; ``window`` in microseconds."""
-        rows = _of(self.at(table, grain), metrics)
-        rows = rows.withColumn("window", F.unix_micros("window"))
-        return _rows(_summed(rows, table, ("window", *keys)))
+        """A metric table summed per window of a length and keys; ``window`` in microseconds."""
+        of = self.rows.hours if seconds * 1_000_000 >= HOUR_US else self.rows.windows
+        rows = _of(self._mine(of(table, self.period)), metrics)
+        at = f"unix_micros(`window`) - pmod(unix_micros(`window`), {seconds * 1_000_000}L)"
+        return _rows(summed(rows.withColumn("window", F.expr(at)), table, ("window", *keys)))
 
     def whole(self, table: Table) -> DataFrame:
-        """Rows of a table at the coarsest grain of whose windows the period is made."""
-        return self.at(table, self.whole_grain)
+        """Rows of the hours that the period is made of, else of its finest windows."""
+        return self._mine(self.rows.whole(table, self.period))
 
     def finest(self, table: Table) -> DataFrame:
-        """Rows of a table at the finest grain."""
-        return self.at(table, grains.name(self.window_seconds))
+        """Rows of the finest windows."""
+        return self._mine(self.rows.windows(table, self.period))
 
-    def at(self, table: Table, grain: str) -> DataFrame:
-        """Rows of a table at a grain."""
-        rows = lakes.read(self.spark, self.lake, table)
-        rows = sla.in_period(rows, self.period)
-        return rows.where((F.col("cluster") == self.cluster) & (F.col("grain") == grain))
+    def after(self, table: Table) -> DataFrame:
+        """Rows that begin as the period ends."""
+        return self._mine(self.rows.after(table, self.period))
 
-    @property
-    def whole_grain(self) -> str:
-        """The coarsest grain of whose windows the period is made: every grain has the same sums."""
-        ends = (self.period.start, self.period.end)
-        if all(end.time() == dt.time() for end in ends):
-            return grains.DAY if any(end.weekday() for end in ends) else grains.WEEK
-        if any(end.minute or end.second or end.microsecond for end in ends):
-            return grains.name(self.window_seconds)
-        return grains.HOUR
+    def _mine(self, rows: DataFrame) -> DataFrame:
+        return rows.where(F.col("cluster") == self.cluster)
 
     @property
-    def chart_grain(self) -> str:
-        """The finest grain of whole windows that gives no more points than a chart can show.
+    def chart_seconds(self) -> int:
+        """The shortest of a chart's windows that make no more points than it can show.
 
         A period of months in another time zone than UTC is not made of days, and gets more.
         """
-        fitting = [
-            name
-            for name in grains.within_hour(self.window_seconds)
-            if all(
-                micros(end) % (grains.parse_window(name) * 1_000_000) == 0
-                for end in (self.period.start, self.period.end)
-            )
-        ]
-        for name in fitting:
-            if self.period.microseconds / 1e6 / grains.parse_window(name) <= _MOST_POINTS:
-                return name
+        ends = [micros(end) for end in (self.period.start, self.period.end)]
         # Windows that reach over an end of the period would be drawn as not known there.
-        whole_days = all(end.time() == dt.time() for end in (self.period.start, self.period.end))
-        return grains.DAY if whole_days else fitting[-1]
+        fitting = [
+            seconds
+            for seconds in (self.window_seconds, *_DRAWN)
+            if seconds % self.window_seconds == 0
+            and not any(end % (seconds * 1_000_000) for end in ends)
+        ]
+        length = self.period.microseconds / 1e6
+        return next((one for one in fitting if length / one <= _MOST_POINTS), fitting[-1])
 
     def headroom(self) -> list[Row]:
         """Per group and topic for how long, at least, retention left what it had not read.
@@ -130,8 +125,7 @@ class Gold:
         ``last`` is that of the last window that tells, in seconds, None where there was no danger;
         ``window`` its start in microseconds. Who is not among them: it is not known.
         """
-        rows = self.at(tables.GROUPS, grains.name(self.window_seconds))
-        last = _of(rows, (HEADROOM,)).groupBy("group", "topic")
+        last = _of(self.finest(tables.GROUPS), (HEADROOM,)).groupBy("group", "topic")
         return _rows(
             last.agg(
                 F.max_by("min", "window").alias("last"),
@@ -170,59 +164,19 @@ class Gold:
         undated = F.col("reason").isin(*_UNDATED)
         every = lakes.read(self.spark, self.lake, tables.REJECTED)
         every = every.where((F.col("cluster") == self.cluster) & undated)
-        within = self.finest(tables.REJECTED).where(~undated)
+        within = self._mine(self.rows.hours(tables.REJECTED, self.period)).where(~undated)
         rows = every.select("rows").unionByName(within.select("rows"))
         return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
 
     def bronze(self, table: Table, within: Period | None = None) -> DataFrame:
-        """Usable rows of a table of bronze that begin in the period, with ``window``."""
-        window = grains.start(F.col("start"), grains.name(self.window_seconds))
-        rows = lakes.read(self.spark, self.lake, table).withColumn("window", window)
+        """Usable rows of a table of bronze that begin in the period."""
+        rows = self._mine(lakes.read(self.spark, self.lake, table))
         period = within or self.period
-        first, last = period.start, period.end
-        committed = min(last, self.committed or last)
-        faults = [judgement.misplaced(committed, self.window_seconds)]
-        if table is tables.RUNS:
-            faults += [judgement.of_value((), ()), judgement.of_fold()]
-        return rows.where(
-            F.col("date").between(F.lit(first.date()), F.lit(last.date()))
-            & (F.col("cluster") == self.cluster)
-            & (F.col("start") >= F.lit(first))
-            & (F.col("start") < F.lit(last))
-            & ~is_misdated()
-            & F.coalesce(*faults).isNull()
-        )
-
-
-_UNDATED: Final = (judgement.IN_THE_FUTURE, BEYOND)
+        return bronze_rows.usable(rows, table, period, self.rows.window_us, self.committed)
 
 
 def _of(rows: DataFrame, metrics: Sequence[str]) -> DataFrame:
     return rows.where(F.col("metric").isin(*metrics)) if metrics else rows
-
-
-def _summed(rows: DataFrame, table: Table, keys: Sequence[str]) -> DataFrame:
-    names = {column.name: column.type for column in table.columns}
-    chosen = [name for name in names if name in _LARGEST or _is_sum(name, names[name])]
-    combined = []
-    for name in chosen:
-        if name in _LARGEST:
-            combined.append(F.max(name).alias(name))
-        elif names[name] == "double":
-            combined.append(F.sum(F.col(name).cast(EXACT)).cast("double").alias(name))
-        else:
-            combined.append(F.sum(name).alias(name))
-    if "known_wrong" in names:
-        combined.append(F.max("known_wrong").alias("known_wrong"))
-    return rows.groupBy(*quoted(keys)).agg(*combined)
-
-
-def _is_sum(name: str, type_: str) -> bool:
-    return (
-        name.endswith("_us")
-        or name == "scrapes"
-        or (type_ == "double" and name not in ("mean", "min", "target"))
-    )
 
 
 def _rows(rows: DataFrame) -> list[Row]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import tables
+from lakehouse.gold_rows import EXACT
 from lakehouse.report.from_bronze import last_lags
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.sums import bounded, of_topics, unknown_of
-from lakehouse.sweep import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.subjects import DEFAULT_ENTITY
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakehouse.existence import Subject
+
+DEFAULT_ENTITY: Final = "<default>"
+"""How Kafka spells the default user or client id of a quota."""
 
 Entity = tuple[str | None, str | None]
 """User and client id of a quota; ``<default>`` stands for everybody who has none of his own."""

@@ -62,11 +62,11 @@ class Read:
         return found
 
 
-def read_of(gold: Gold, subjects: Sequence[Subject], now_us: int, grain: str, size: int) -> Read:
-    """What gold tells of reading, per window of ``grain``, which is ``size`` microseconds."""
+def read_of(gold: Gold, subjects: Sequence[Subject], now_us: int, seconds: int) -> Read:
+    """What gold tells of reading, per window of so many seconds."""
     families: defaultdict[str, set[str]] = defaultdict(set)
     ok = {}
-    for row in gold.by_window(tables.COVERAGE, ("source", "family", "outcome"), grain):
+    for row in gold.by_window(tables.COVERAGE, ("source", "family", "outcome"), seconds):
         families[row["source"]].add(row["family"])
         if row["outcome"] == "ok":
             ok[row["window"], row["source"], row["family"]] = row["duration_us"]
@@ -75,5 +75,6 @@ def read_of(gold: Gold, subjects: Sequence[Subject], now_us: int, grain: str, si
         for one, end in with_ends(subjects)
         if one.kind == "source" and one.source is not None
     }
+    size = seconds * 1_000_000
     start, last = micros(gold.period.start), min(micros(gold.period.end), now_us)
     return Read(range(start // size * size, last, size), size, lives, families, ok)

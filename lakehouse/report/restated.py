@@ -95,8 +95,6 @@ def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]
     if not of_them:
         return []
     wanted = rows.where(reduce(or_, of_them) & (F.col("stated_at") >= F.col("window_end")))
-    if "partition" not in wanted.columns:  # an older version made the table
-        wanted = wanted.withColumn("partition", F.lit(None).cast("int"))
     names = ("objective", *SUBJECT, "statement", *instants, *FIGURES)
     found = [row.asDict() for row in wanted.select(*(f"`{name}`" for name in names)).collect()]
     return [{**row, "from": iso(row["window"]), "to": iso(row["window_end"])} for row in found]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import fsum
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse import grains, tables
+from lakehouse import tables
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import iso
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Point = tuple[float | None, float | None, float | None]
 Points = dict[int, Point]
 
-_DAY_SECONDS: Final = 86_400
 _REMOTE_BYTES: Final = "kafka.topic.remote_fetch.bytes"
 _OF_TOPICS: Final = (UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG, _REMOTE_BYTES)
 
@@ -41,12 +41,12 @@ _FAMILIES: Final = {
 
 def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]:
     """All timelines that have a value above zero somewhere, and coverage."""
-    grain = gold.chart_grain
-    size = (_DAY_SECONDS if grain == grains.DAY else grains.parse_window(grain)) * 1_000_000
-    topics = gold.by_window(tables.TOPICS, ("metric", "topic"), grain, _OF_TOPICS)
-    clients = gold.by_window(tables.CLIENTS, ("metric", "user", "client_id"), grain)
-    lost = gold.by_window(tables.NON_CONSUMED, ("group",), grain)
-    read = read_of(gold, subjects, now_us, grain, size)
+    seconds = gold.chart_seconds
+    size = seconds * 1_000_000
+    topics = gold.by_window(tables.TOPICS, ("metric", "topic"), seconds, _OF_TOPICS)
+    clients = gold.by_window(tables.CLIENTS, ("metric", "user", "client_id"), seconds)
+    lost = gold.by_window(tables.NON_CONSUMED, ("group",), seconds)
+    read = read_of(gold, subjects, now_us, seconds)
     seen = _coverage(read)
     looked = {name: read.looked(families) for name, families in _FAMILIES.items()}
     positive = _bounds("positive", size)
@@ -79,13 +79,15 @@ def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]
 def _of(
     name: str, unit: str, rows: list[Row], subject: str | None, point: Callable[[Row], Point]
 ) -> tuple[str, str, str | None, Points]:
-    """A timeline: the points of its rows, summed per window."""
-    sums: defaultdict[int, Point] = defaultdict(lambda: (0.0, 0.0, 0.0))
+    """A timeline: the points of its rows, summed per window in whatever order they come."""
+    found: defaultdict[int, list[Point]] = defaultdict(list)
     for row in rows:
-        added = zip(sums[row["window"]], point(row), strict=True)
-        first, second, third = ((a or 0.0) + (b or 0.0) for a, b in added)
-        sums[row["window"]] = (first, second, third)
-    return name, unit, subject, dict(sums)
+        found[row["window"]].append(point(row))
+    sums: Points = {}
+    for window, points in found.items():
+        first, second, third = (fsum(n or 0.0 for n in one) for one in zip(*points, strict=True))
+        sums[window] = (first, second, third)
+    return name, unit, subject, sums
 
 
 def _each(name: str, rows: list[Row]) -> list[tuple[str, str, str | None, Points]]:

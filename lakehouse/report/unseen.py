@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import grains, partition_count, tables
+from lakehouse import partition_count, tables
 from lakehouse.metrics import UNAVAILABLE
 from lakehouse.session import compiled
 
@@ -67,8 +67,7 @@ def unseen(gold: Gold, stated: Sequence[Statement]) -> Mapping[str, Unseen]:
     """By topic; of a topic that is not there, nobody knows."""
     found: defaultdict[str, Unseen] = defaultdict(Unseen)
     asked = [one for one in stated if one.objective.metric == UNAVAILABLE]
-    windows = gold.period.microseconds // (gold.window_seconds * 1_000_000)
-    with compiled(gold.spark, len(asked) * windows):
+    with compiled(gold.spark, len(asked) * gold.rows.number(gold.period)):
         seen = _wholly_seen(gold, {one.objective.name for one in asked}) if asked else {}
     for one in asked:
         topic, whole = str(one.subject.topic), one.whole_us
@@ -82,10 +81,8 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
 
     Of several objectives it is by the one that tells of most.
     """
-    sli = gold.finest(tables.SLI).where(F.col("objective").isin(*sorted(objectives)))
-    finest = grains.name(gold.window_seconds)
-    grain = finest if gold.whole_grain == finest else grains.HOUR
-    rows = partition_count.by_count(sli, gold.at(tables.TOPICS, grain), (), grain)
+    sli = gold.whole(tables.SLI).where(F.col("objective").isin(*sorted(objectives)))
+    rows = partition_count.by_count(sli, gold.whole(tables.TOPICS), ())
     told: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
     for row in rows.where("topic IS NOT NULL").collect():
         told[row["objective"], row["topic"]][row["count"]] = row["us"]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from lakehouse import grains, tables
+from lakehouse import tables
 from lakehouse.periods import Period, micros
 from lakehouse.report.from_bronze import last_lags
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
@@ -34,6 +34,7 @@ _MOST_FORECASTS: Final = 100
 """The worst subjects: each takes some hundredths of a second."""
 
 _SEEN: Final = 0.95
+_HOUR_SECONDS: Final = 3600
 
 
 def trends(
@@ -48,7 +49,7 @@ def trends(
         now_us: Nothing is expected later than this.
     """
     end = gold.period.end
-    found = weeks_.read(gold.spark, gold.lake, objectives, end, now_us, known)
+    found = weeks_.read(gold.rows, objectives, end, now_us, known)
     return {**told(found, objectives, end), "drains": drains(gold)}
 
 
@@ -105,7 +106,7 @@ def drains(gold: Gold) -> list[Row]:
     recent = replace(gold, period=Period(end - dt.timedelta(hours=HOURS), end), _told={})
     hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
     keys, metrics = ("metric", "topic"), tuple(_KINDS)
-    for row in recent.by_window(tables.TOPICS, keys, grains.HOUR, metrics):
+    for row in recent.by_window(tables.TOPICS, keys, _HOUR_SECONDS, metrics):
         point = _hour(row, micros(end))
         if point is not None:
             hours[row["metric"], row["topic"]].append(point)
@@ -116,9 +117,9 @@ def drains(gold: Gold) -> list[Row]:
 def _hour(row: Row, end_us: int) -> Point | None:
     """What waited in an hour on the mean; None where not enough of it was seen."""
     series, seen_us = row["series"] or 0, row["observed_us"] or 0
-    if not series or seen_us < _SEEN * series * grains.HOUR_SECONDS * 1_000_000:
+    if not series or seen_us < _SEEN * series * _HOUR_SECONDS * 1_000_000:
         return None
-    hours = (row["window"] - end_us) / (grains.HOUR_SECONDS * 1e6)
+    hours = (row["window"] - end_us) / (_HOUR_SECONDS * 1e6)
     return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
 
 

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import lake as lakes
 from lakehouse import sla, tables, tally
 from lakehouse.existence import Subject
-from lakehouse.periods import Period, instant, micros, week_of
+from lakehouse.gold_rows import HOUR_US
+from lakehouse.periods import WEEK, Period, instant, micros, week_of
 from lakehouse.session import compiled
 from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column
 
-    from lakehouse.lake import Lake
+    from lakehouse.gold_rows import GoldRows
     from lakehouse.sla import Statement
 
 WEEKS: Final = 13
@@ -119,12 +119,11 @@ def weeks_until(end: dt.datetime) -> list[Period]:
     """The weeks that are looked at, oldest first; the last one holds the instant before ``end``."""
     last = week_of(end - dt.timedelta(microseconds=1))
     starts = (last.start - back * _WEEK for back in reversed(range(WEEKS)))
-    return [Period(start, start + _WEEK, "1w") for start in starts]
+    return [Period(start, start + _WEEK, WEEK) for start in starts]
 
 
 def read(
-    spark: SparkSession,
-    lake: Lake,
+    gold: GoldRows,
     objectives: Sequence[Objective],
     end: dt.datetime,
     now_us: int,
@@ -133,8 +132,7 @@ def read(
     """The trends of every subject.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where gold is.
+        gold: Where gold is.
         objectives: What is asked for.
         end: The last week is that of the instant before.
         now_us: Nothing is expected later than this.
@@ -145,13 +143,11 @@ def read(
         return []
     whole = Period(periods[0].start, periods[-1].end)
     clusters = sorted({one.cluster for one in known})
-    rows = lakes.read(spark, lake, tables.SLI).where(
-        F.col("cluster").isin(*clusters)
-        & (F.col("window") >= F.lit(whole.start))
-        & (F.col("window") <= F.lit(whole.end))
-    )
+    # The hour after the last week tells what may have begun in it.
+    hours = gold.hours(tables.SLI, Period(whole.start, whole.end + dt.timedelta(hours=1)))
+    rows = hours.where(F.col("cluster").isin(*clusters))
     keys = ("cluster", "objective", *(f"`{name}`" for name in _SUBJECT))
-    placed = rows.select(*keys, F.explode(_of_weeks(rows)).alias("part"))
+    placed = rows.select(*keys, F.explode(_of_weeks()).alias("part"))
     sums = (
         placed.select(*keys, "part.*")
         .groupBy("week", *keys)
@@ -159,7 +155,7 @@ def read(
     )
     times: defaultdict[int, dict[tuple[str, str, tuple[str | None, ...]], sla.Times]]
     times = defaultdict(dict)
-    with compiled(spark, _most(objectives, known, whole)):
+    with compiled(gold.spark, _most(objectives, known, whole)):
         told = sums.collect()
     for row in told:
         key = (row["cluster"], row["objective"], tuple(row)[3:8])
@@ -171,18 +167,18 @@ def read(
 
 
 def _most(objectives: Sequence[Objective], known: Sequence[Subject], whole: Period) -> int:
-    """How many rows of gold there are: one for each window in which a subject was seen, at most."""
+    """How many rows of gold there are: one for each hour in which a subject was seen, at most."""
     start, end = micros(whole.start), micros(whole.end)
     kinds = Counter[str](one.kind for one in objectives)
     seen = sum(
         max(0, min(one.last_us, end) - max(one.first_us, start)) * kinds[one.kind] for one in known
     )
-    return seen // (tables.DEFAULT_WINDOW_SECONDS * 1_000_000)
+    return seen // HOUR_US
 
 
-def _of_weeks(rows: DataFrame) -> Column:
-    """Times in the week of a window; what was first seen as it began, in the one before as well."""
-    week, spill = F.date_trunc("week", "window"), tally.spilled(rows)
+def _of_weeks() -> Column:
+    """Times in the week of an hour; what was first seen as it began, in the one before as well."""
+    week, spill = F.date_trunc("week", "window"), tally.spilled()
     start, nothing = F.unix_micros(week), F.lit(0).cast("bigint")
     times = sla.Times._fields
     own = F.struct(start.alias("week"), *times)

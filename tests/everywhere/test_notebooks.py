@@ -155,10 +155,7 @@ def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path)
     every = [shown(name, spark, values) for name in NAMES]
     assert all("nothing is rolled up" in trouble(page) for pages in every for page in pages)
 
-    at = periods.instant(0)
-    progress: dict[str, Any] = dict.fromkeys(tables.PROGRESS.column_names, 0)
-    progress |= {"at": at, "committed": at, "window_seconds": 300, "how": "whole", "runs_id": "x"}
-    gold_builder.put(tmp_path, tables.PROGRESS, progress)
+    gold_builder.progress(tmp_path, periods.instant(0))
     every = [shown(name, spark, values) for name in NAMES]
     assert all("nothing was seen there yet" in trouble(page) for pages in every for page in pages)
 

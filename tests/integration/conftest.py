@@ -8,6 +8,10 @@ from demo.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from lakehouse.rollup.engine import Engine
+    from tests.rollups import Engines
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +19,27 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """One controller and three brokers for all modules; who kills a node brings it back."""
     with Cluster.start(tmp_path_factory.mktemp("kafka") / "cluster") as running:
         yield running
+
+
+@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+def engines(request: pytest.FixtureRequest) -> Engines:
+    """Either engine of a rollup."""
+    if request.param == "local":
+        return request.getfixturevalue("local")  # type: ignore[no-any-return]
+    from lakehouse import lake as lakes  # noqa: PLC0415 - what Spark needs, for those who ask
+    from lakehouse.rollup.spark_engine import SparkEngine  # noqa: PLC0415
+
+    spark = request.getfixturevalue("spark")
+    return lambda root: SparkEngine(spark, lakes.at(str(root)))
+
+
+@pytest.fixture
+def local() -> Engines:
+    """The engine of a rollup without Spark."""
+    from lakehouse import lake as lakes  # noqa: PLC0415 - DuckDB, for those who ask
+    from lakehouse.rollup.local_engine import LocalEngine  # noqa: PLC0415
+
+    def engine(root: Path) -> Engine:
+        return LocalEngine(lakes.at(str(root)))
+
+    return engine

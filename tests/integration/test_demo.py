@@ -22,7 +22,7 @@ from demo.agents import INTERVALS, WINDOW
 from lakehouse import slo
 from lakehouse.grains import parse_window
 from tests.notebooks import cells, registered
-from tests.oracle import decoded, duck, gold
+from tests.oracle import decoded, gold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -258,22 +258,10 @@ def by_python(demo: Path) -> dict[str, Rows]:
     return gold.wanted(decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US), slo.load())
 
 
-@pytest.fixture(scope="module")
-def by_duckdb(demo: Path) -> dict[str, Rows]:
-    """The same by DuckDB."""
-    return duck.wanted(demo / "lake", time.time_ns() // 1000, _WINDOW_US)
-
-
 @pytest.mark.parametrize("name", gold.KEYS)
 def test_gold_equals_plain_python(demo: Path, by_python: dict[str, Rows], name: str) -> None:
     found = gold.told(demo / "lake", name)
     assert gold.differences(name, found, by_python[name], _MILLIONTHS) == []
-
-
-@pytest.mark.parametrize("name", duck.ANSWERED)
-def test_gold_equals_duckdb(demo: Path, by_duckdb: dict[str, Rows], name: str) -> None:
-    found = gold.told(demo / "lake", name)
-    assert gold.differences(name, found, by_duckdb[name], _MILLIONTHS) == []
 
 
 def test_nothing_was_rejected(report: Any) -> None:

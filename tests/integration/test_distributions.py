@@ -95,7 +95,7 @@ PLAIN_SQL = """
 WITH sums AS (
   SELECT metric, sign, bucket, sum(duration_us) AS us
   FROM {distributions}
-  WHERE grain = '1h' AND metric = 'custom.source.temperature'
+  WHERE metric = 'custom.source.temperature'
   GROUP BY metric, sign, bucket
 ), ordered AS (
   SELECT *, sum(us) OVER (PARTITION BY metric ORDER BY sign, sign * bucket) AS so_far,
@@ -107,15 +107,14 @@ SELECT metric,
 FROM ordered WHERE so_far >= 0.99 * total
 GROUP BY metric
 """
-"""As docs/rollup.md shows it to those who have nothing but SQL."""
+"""For those who have nothing but SQL."""
 
 
 @pytest.fixture(scope="module")
-def gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> lakes.Lake:
+def gold(tmp_path_factory: pytest.TempPathFactory) -> lakes.Lake:
     root: Path = tmp_path_factory.mktemp("distributions")
     batch().commit(root)
-    told = (tables.DISTRIBUTIONS, tables.NON_CONSUMED, tables.GROUPS, *rollups.QUICK)
-    rollups.quick(spark, root, of=told)
+    rollups.local(root)
     return lakes.at(str(root))
 
 
@@ -138,10 +137,10 @@ def expected(*timed: tuple[float, float]) -> dict[tuple[int, int], int]:
     return dict(summed)
 
 
-def test_a_window_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lakes.Lake):
+def test_an_hour_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lakes.Lake):
     for hour in HOURS:
         where = (
-            f"grain = '5m' AND metric = '{TEMPERATURE}' AND source = 'broker-1' AND window = "
+            f"metric = '{TEMPERATURE}' AND source = 'broker-1' AND window = "
             f"TIMESTAMP '2026-11-16 10:00:00Z' + INTERVAL '{hour}' HOUR"
         )
         found = rows(spark, gold, tables.DISTRIBUTIONS, where)
@@ -152,32 +151,9 @@ def test_a_window_is_in_the_buckets_of_its_values(spark: SparkSession, gold: lak
         assert sum(row.value_seconds for row in found) == pytest.approx(seconds, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("grain", "hours"),
-    [
-        ("1h", [(-20,), (0,), (5,), (30,)]),
-        ("1d", [(-20,), (0, 5), (30,)]),
-        ("1w", [(-20,), (0, 5, 30)]),
-    ],
-)
-def test_grains_are_sums_of_their_windows(
-    spark: SparkSession, gold: lakes.Lake, grain: str, hours: list[tuple[int, ...]]
-):
-    where = f"grain = '{grain}' AND metric = '{TEMPERATURE}'"
-    by_window: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in rows(spark, gold, tables.DISTRIBUTIONS, where):
-        by_window[row.window].append(row)
-    told = [buckets(by_window[window]) for window in sorted(by_window)]
-    assert told == [
-        expected(*((value, us / SECOND) for hour in some for value, us in amounts(hour)))
-        for some in hours
-    ]
-
-
 def test_percentiles_of_any_span_are_those_of_all_its_time(spark: SparkSession, gold: lakes.Lake):
     """By the Column function and by the text for plain SQL, summed per bucket or not."""
-    finest = lakes.read(spark, gold, tables.DISTRIBUTIONS).where("grain = '5m'")
-    of_it = finest.where(F.col("metric") == TEMPERATURE)
+    of_it = lakes.read(spark, gold, tables.DISTRIBUTIONS).where(F.col("metric") == TEMPERATURE)
     all_time = [pair for hour in HOURS for pair in amounts(hour)]
     wanted = [pytest.approx(percentile(all_time, q), rel=1e-12) for q in SHARES]
     columns = [histograms.percentile(q).alias(f"p{at}") for at, q in enumerate(SHARES)]
@@ -187,7 +163,7 @@ def test_percentiles_of_any_span_are_those_of_all_its_time(spark: SparkSession, 
     assert of_it.where("metric IS NULL").agg(*columns).collect()[0].p0 is None
     text = ", ".join(histograms.percentile_sql(q) for q in SHARES)
     table = gold.name(tables.DISTRIBUTIONS)
-    where = f"grain = '5m' AND metric = '{TEMPERATURE}'"
+    where = f"metric = '{TEMPERATURE}'"
     found = spark.sql(f"SELECT {text} FROM {table} WHERE {where}").collect()  # noqa: S608
     assert list(found[0]) == wanted
     ((metric, p99),) = spark.sql(PLAIN_SQL.format(distributions=table)).collect()
@@ -224,16 +200,16 @@ def test_generated_distributions_have_the_same_percentiles_in_spark(spark: Spark
 def test_a_topic_has_the_total_of_its_brokers_and_a_client_the_time_of_each(
     spark: SparkSession, gold: lakes.Lake
 ):
-    lag = rows(spark, gold, tables.DISTRIBUTIONS, f"grain = '1h' AND metric = '{LAG}'")
+    lag = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{LAG}'")
     assert buckets(lag) == expected((1000.0, 100), (500.0, 200))
     assert {(row.topic, row.source) for row in lag} == {("t", None)}, "what is over the cap is out"
-    throttle = rows(spark, gold, tables.DISTRIBUTIONS, f"grain = '1h' AND metric = '{THROTTLE}'")
+    throttle = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{THROTTLE}'")
     assert buckets(throttle) == expected((100.0, 60), (300.0, 60))
     assert {(row.user, row.client_id) for row in throttle} == {("u", None)}, "idle is no value"
 
 
 def test_partitions_count_each_and_a_contested_one_once(spark: SparkSession, gold: lakes.Lake):
-    depth = rows(spark, gold, tables.DISTRIBUTIONS, f"grain = '1h' AND metric = '{DEPTH}'")
+    depth = rows(spark, gold, tables.DISTRIBUTIONS, f"metric = '{DEPTH}'")
     assert buckets(depth) == expected((0.0, 900), (7.0, 300))
 
 
@@ -245,7 +221,7 @@ def test_only_what_was_asked_for_has_a_distribution(spark: SparkSession, gold: l
 def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
     spark: SparkSession, gold: lakes.Lake
 ):
-    found = rows(spark, gold, tables.NON_CONSUMED, "grain = '1h'")
+    found = rows(spark, gold, tables.NON_CONSUMED, "true")
     told = {
         (row.group, row.partition): (row.offsets_low, row.offsets_high, row.unknown_us)
         for row in found
@@ -253,17 +229,18 @@ def test_lost_offsets_are_summed_and_healthy_groups_are_left_out(
     assert told == {("late", 0): (5.0, 15.0, 0), ("late", 2): (0.0, 0.0, 300 * SECOND)}
 
 
-def test_the_least_headroom_of_a_group_is_in_every_grain(spark: SparkSession, gold: lakes.Lake):
+def test_the_least_headroom_of_a_group_is_in_windows_and_hours(
+    spark: SparkSession, gold: lakes.Lake
+):
     where = f"metric = '{HEADROOM}.low' AND topic = 't'"
-    least = {
-        (row.grain, row.group, row.window.minute): row["min"]
-        for row in rows(spark, gold, tables.GROUPS, where)
+
+    def least(table: tables.Table) -> dict[tuple[str, int], float | None]:
+        found = rows(spark, gold, table, where)
+        return {(row.group, row.window.minute): row["min"] for row in found}
+
+    assert least(tables.WINDOWS["groups"]) == {
+        ("late", 0): 1800.0,
+        ("late", 5): 0.0,
+        ("fine", 0): None,
     }
-    assert least == {
-        ("5m", "late", 0): 1800.0,
-        ("5m", "late", 5): 0.0,
-        ("1h", "late", 0): 0.0,
-        ("1d", "late", 0): 0.0,
-        ("1w", "late", 0): 0.0,
-        **{(grain, "fine", 0): None for grain in ("5m", "1h", "1d", "1w")},
-    }
+    assert least(tables.GROUPS) == {("late", 0): 0.0, ("fine", 0): None}

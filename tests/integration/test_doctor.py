@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -259,6 +261,16 @@ def test_gold_of_another_version_and_of_another_protocol(lake: Lake, tmp_path: P
     assert "deletionVectors" in found["protocol"]
 
 
+def test_gold_of_the_layout_before_is_one_finding(lake: Lake) -> None:
+    for table in (tables.COVERAGE, tables.TOPICS, tables.WINDOWS["topics"]):
+        shutil.rmtree(lake.root / table.path)
+    grain = tables.Column("grain", "string", "")
+    older = dataclasses.replace(tables.COVERAGE, columns=(grain, *tables.COVERAGE.columns))
+    gold_builder.put(lake.root, older)
+    assert lake.found().keys() == {"schema"}
+    assert lake.found()["schema"].startswith("gold: an older version made it")
+
+
 def test_a_broker_that_no_agent_reads(lake: Lake) -> None:
     lake.subjects("broker-1", "broker-7")
     assert lake.found().keys() == {"unwatched"}
@@ -310,7 +322,7 @@ def test_a_lake_on_s3_is_looked_at_and_exported_and_no_secret_is_told(tmp_path: 
         url, options = server.url("lake"), server.options
         bronze_commits.make(url, options)
         bronze_commits.commit_all(url, options, "a", range(1, 3))
-        row = {"grain": "5m", "period": "2026-11-16", "cluster": "c", "window": BASE}
+        row = {"cluster": "c", "window": BASE}
         row |= {"metric": "a.b", "topic": "t", "mean": 1.0}
         gold_builder.put(url, tables.TOPICS, row, options=options)
         right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"

@@ -34,7 +34,6 @@ pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
 SECOND = 1_000_000
-OF = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
 SECOND_HALF = periods.span("2026-11-16T10:05:00Z", "2026-11-16T10:10:00Z")
@@ -77,10 +76,10 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     root: Path = tmp_path_factory.mktemp("each")
     batch().commit(root)
-    rollups.quick(spark, root, of=OF)
+    rollups.local(root)
     return lakes.at(str(root))
 
 
@@ -146,7 +145,7 @@ def test_what_was_first_seen_just_after_the_period_may_have_begun_in_it(
     spark: SparkSession, lake: Lake
 ):
     found = stated(spark, lake, FIRST_HALF)
-    assert seconds(found[2]) == (180, 0, 0, 8, 120)
+    assert seconds(found[2]) == (180, 0, 0, 5, 120)
     assert seconds(found[3]) == (180, 0, 0, 0, 120)
 
 
@@ -175,11 +174,12 @@ def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(
     """Whoever is asked: a partition, its topic in time, and its topic in slices."""
     rest = stated(spark, lake, WHOLE, *planned(SECOND_HALF))[2].without
     assert rest is not None
-    assert seconds(rest) == (180, 0, 0, 8, 120)
+    assert seconds(rest) == (180, 0, 0, 5, 120)
     # 180 of 300 seconds are good, and 175 if it began before.
     cut = dataclasses.replace(MIN_ISR, name="cut", slices=Slices(300 * SECOND, 0.6))
-    rows = lakes.read(spark, lake, tables.SLI).where("objective = 'min-isr'")
-    lakes.append(lake, tables.SLI, rows.withColumn("objective", F.lit("cut")))
+    for table in (tables.SLI, tables.WINDOWS["sli"]):
+        rows = lakes.read(spark, lake, table).where("objective = 'min-isr'")
+        lakes.append(lake, table, rows.withColumn("objective", F.lit("cut")))
     manner = sla.Manner(maintenance=planned(SECOND_HALF))
     now = periods.micros(LATER)
     found = sla.read(spark, lake, [MIN_ISR, cut], WHOLE, now, manner=manner)
@@ -224,9 +224,6 @@ def test_together_each_weighs_the_same(spark: SparkSession, lake: Lake):
 
 def test_they_are_published_each_and_once(spark: SparkSession, lake: Lake):
     found = list(stated(spark, lake).values())
-    earlier = lakes.read(spark, lake, tables.SLA).drop("partition")
-    writer = earlier.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.saveAsTable(lake.name(tables.SLA))  # as an older version made it
     assert len(sla.publish(spark, lake, found, WHOLE)) == 4
     assert sla.publish(spark, lake, found, WHOLE) == []
     rows = lakes.read(spark, lake, tables.SLA).select("topic", "partition", "bad_us").collect()

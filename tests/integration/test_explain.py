@@ -22,7 +22,7 @@ from lakehouse.explain.watched import watched
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.report.gather import Gold
 from tests.lake_builder import CLUSTER, Batch, micros
-from tests.rollups import QUICK, quick
+from tests.rollups import local
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,11 +108,10 @@ def noticed(root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("explain")
     bronze().commit(root)
-    wanted = (tables.SUBJECTS, tables.TOPICS, tables.PARTITIONS, tables.CLIENTS, tables.SLI)
-    quick(spark, root, of=(*QUICK, *wanted))
+    local(root)
     return root
 
 
@@ -162,7 +161,7 @@ def test_the_sums_are_gold_s(
     spark: SparkSession, with_events: Path, topic: Any, metric: str
 ) -> None:
     rows = lakes.read(spark, lakes.at(str(with_events)), tables.TOPICS)
-    row = rows.where(f"grain = '1w' AND topic = 't' AND metric = '{metric}'").first()
+    row = rows.where(f"topic = 't' AND metric = '{metric}'").first()
     (mine,) = (one for one in topic["sums"] if one["metric"] == metric)
     found = tuple(mine[name] for name in ("lasted_us", "lasted_low_us", "lasted_high_us"))
     assert found == (row.any_us, row.any_low_us, row.any_high_us)
@@ -306,7 +305,7 @@ def test_another_cluster_s_subject_is_not_this_one(spark: SparkSession, with_eve
 
 
 @pytest.fixture(scope="module")
-def with_ended(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four windows; of the topic ``gone`` and of broker-2 the last three tell no more."""
     batch = Batch()
     for start in (0.0, 300.0, 600.0, 900.0):
@@ -321,8 +320,7 @@ def with_ended(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
             batch.zeros(UNDER_MIN_ISR, start, end, topic, [0])
     root = tmp_path_factory.mktemp("ended")
     batch.commit(root)
-    quick(spark, root, of=(*QUICK, tables.SUBJECTS, tables.TOPICS, tables.PARTITIONS,
-                           tables.CLIENTS, tables.SLI))  # fmt: skip
+    local(root)
     return root
 
 

@@ -30,14 +30,17 @@ ODD = 'cli"ent\\\n,\t\r\u2028\u202e=1+1'
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two hours of two metrics, every five minutes, out of order, and a client with an odd name."""
+    """Two hours of two metrics and their windows, out of order; a client with an odd name."""
     root = tmp_path_factory.mktemp("export") / "la ke"
     bronze_commits.make(str(root), {})
-    for grain, step in (("5m", 300), ("1h", 3600)):
+    for topics, clients, step in (
+        (tables.TOPICS, tables.CLIENTS, 3600),
+        (tables.WINDOWS["topics"], tables.WINDOWS["clients"], 300),
+    ):
         rows = []
         for number in reversed(range(7200 // step)):
             at = START + dt.timedelta(seconds=number * step)
-            usual = {"grain": grain, "period": "2026-11-16", "cluster": "c", "window": at}
+            usual = {"cluster": "c", "window": at}
             for metric in (LAG, ISR):
                 known = {"mean": number / 4, "positive_us": number, "known_wrong": False}
                 rows += [
@@ -45,8 +48,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     for topic in ("t2", "t1")
                 ]
             client = {"metric": "kafka.client.produce.throttle_time", "client_id": ODD}
-            gold_builder.put(root, tables.CLIENTS, {**usual, **client, "max": 1.5})
-        gold_builder.put(root, tables.TOPICS, *rows)
+            gold_builder.put(root, clients, {**usual, **client, "max": 1.5})
+        gold_builder.put(root, topics, *rows)
+    gold_builder.progress(root, START)
     subject = {"cluster": "c", "kind": "topic", "topic": "t1", "first_seen": START}
     attributes = [("kafka.topic.partitions", 3.0)]
     gold_builder.put(
@@ -61,9 +65,9 @@ def export(lake: Path, *arguments: Any) -> Result:
 
 def test_parquet_is_read_by_other_tools_and_holds_every_row(lake: Path, tmp_path: Path) -> None:
     file = tmp_path / "top*ics [1]?.parquet"
-    run = export(lake, "topics", "--format", "parquet", "--out", file)
+    run = export(lake, "topics_windows", "--format", "parquet", "--out", file)
     assert run.exit_code == 0, run.output
-    assert f"jmxlake: 104 rows in {file}" in run.stderr
+    assert f"jmxlake: 96 rows in {file}" in run.stderr
     assert run.stdout == ""
     assert list(tmp_path.iterdir()) == [file]
     plain = tmp_path / "plain.parquet"
@@ -72,34 +76,32 @@ def test_parquet_is_read_by_other_tools_and_holds_every_row(lake: Path, tmp_path
     assert tuple(schema.names) == tables.TOPICS.column_names
     assert str(schema.field("window").type) == "timestamp[us, tz=UTC]"
     told = duckdb.read_parquet(str(plain)).aggregate(
-        "grain, metric, count(*), count(mean), sum(mean)", "grain, metric"
+        "date, metric, count(*), count(mean), sum(mean)", "date, metric"
     )
-    assert sorted(told.fetchall()) == [
-        ("1h", ISR, 4, 2, 0.5), ("1h", LAG, 4, 2, 0.5),
-        ("5m", ISR, 48, 46, 138.0), ("5m", LAG, 48, 46, 138.0),
-    ]  # fmt: skip
+    day = START.date()
+    assert sorted(told.fetchall()) == [(day, ISR, 48, 46, 138.0), (day, LAG, 48, 46, 138.0)]
 
 
 def test_csv_goes_to_a_pipe_in_order(lake: Path) -> None:
     span = ("--from", "2026-11-16T10:30:00Z", "--to", "2026-11-16T11:00")
-    run = export(lake, "topics", "--format", "csv", "--grain", "5m", "--metric", ISR, *span)
+    run = export(lake, "topics_windows", "--format", "csv", "--metric", ISR, *span)
     assert run.exit_code == 0, run.output
     header, *lines = run.stdout.splitlines()
     assert header.replace('"', "").split(",") == list(tables.TOPICS.column_names)
     assert len(lines) == 12
     assert lines[0].startswith(
-        f'"5m","2026-11-16","c",2026-11-16T10:30:00Z,"{ISR}","t1",,,1.5,,,6,,,,,false,'
+        f'2026-11-16,"c",2026-11-16T10:30:00Z,"{ISR}","t1",,,1.5,,,6,,,,,false,'
     )
-    assert [line.split(",")[5] for line in lines] == ['"t1"'] * 6 + ['"t2"'] * 6
+    assert [line.split(",")[4] for line in lines] == ['"t1"'] * 6 + ['"t2"'] * 6
 
 
 def test_csv_of_a_map_and_a_table_without_windows(lake: Path) -> None:
     run = export(lake, "subjects", "--format", "csv")
-    assert run.stdout.splitlines()[1].endswith('"{""kafka.topic.partitions"": 3.0}"')
+    assert run.stdout.splitlines()[1].endswith('"{""kafka.topic.partitions"": 3.0}",')
 
 
 def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> None:
-    run = export(lake, "topics", "--format", "openmetrics")
+    run = export(lake, "topics_windows", "--format", "openmetrics")
     assert run.exit_code == 0, run.output
     families = {one.name: one for one in text_string_to_metric_families(run.stdout)}
     stems = {name.split(":")[1] for name in families}
@@ -117,18 +119,18 @@ def test_openmetrics_of_a_table_that_lacks_a_column_of_a_later_version(tmp_path:
     bronze_commits.make(str(tmp_path), {})
     later = ("seen_us", "spill_us")
     columns = tuple(one for one in tables.SLI.columns if one.name not in later)
-    row = {"grain": "5m", "period": "2026-11-16", "cluster": "c", "window": START, "topic": "t"}
+    row = {"cluster": "c", "window": START, "topic": "t"}
     times = dict.fromkeys(("good_us", "bad_us", "bad_low_us", "bad_high_us"), 1_000_000)
     older = dataclasses.replace(tables.SLI, columns=columns)
     gold_builder.put(tmp_path, older, {**row, "objective": "min-isr", **times})
-    run = export(tmp_path, "sli", "--format", "openmetrics", "--grain", "5m")
+    run = export(tmp_path, "sli", "--format", "openmetrics")
     assert run.exit_code == 0, run.output
     families = {one.name.split(":")[2] for one in text_string_to_metric_families(run.stdout)}
     assert families == {name.replace("_us", "_seconds") for name in times}
 
 
 def test_openmetrics_keeps_odd_names(lake: Path) -> None:
-    run = export(lake, "clients", "--format", "openmetrics", "--grain", "1h")
+    run = export(lake, "clients", "--format", "openmetrics")
     (family,) = text_string_to_metric_families(run.stdout)
     assert [one.labels for one in family.samples] == [
         {"cluster": "c", "client_id": ODD, "subject": "client_id"}
@@ -138,7 +140,7 @@ def test_openmetrics_keeps_odd_names(lake: Path) -> None:
 
 def test_gold_may_lie_elsewhere(lake: Path, tmp_path: Path) -> None:
     run = export(lake, "topics", "--format", "csv", "--gold", lake / "gold")
-    assert len(run.stdout.splitlines()) == 105
+    assert len(run.stdout.splitlines()) == 9
     nowhere = export(lake, "topics", "--format", "csv", "--gold", tmp_path)
     assert nowhere.exit_code == 1
     assert "no such table; run jmxlake rollup first" in nowhere.stderr
@@ -159,7 +161,7 @@ def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, fo
         (("topics", "--format", "parquet"), "needs --out FILE"),
         (("topics", "--format", "csv", "--from", "2026-11-16"), "go together"),
         (("sla", "--format", "openmetrics"), "sla has no form in OpenMetrics"),
-        (("subjects", "--format", "csv", "--grain", "1h"), "has no column grain"),
+        (("subjects", "--format", "csv", "--from", "x", "--to", "y"), "has no column window"),
         (("coverage", "--format", "csv", "--metric", "a.b"), "has no column metric"),
         (("topics", "--format", "csv", "--metric", "a'b"), "is no name of a metric"),
         (("runs", "--format", "csv"), "'runs' is not one of"),
@@ -174,7 +176,7 @@ def test_what_makes_no_sense_is_refused(lake: Path, arguments: tuple[str, ...], 
 def test_a_table_that_breaks_off_leaves_the_file_that_was_there(lake: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("before")
-    run = export(lake, "progress", "--format", "csv", "--out", file)
+    run = export(lake, "sla", "--format", "csv", "--out", file)
     assert run.exit_code == 1
     assert file.read_text() == "before"
     assert list(tmp_path.iterdir()) == [file]

@@ -18,19 +18,19 @@ import pytest
 from click.testing import CliRunner
 
 from lakehouse import lake as lakes
-from lakehouse import partition_time, periods, progress, sla, tables, upkeep
+from lakehouse import partition_time, periods, sla, tables
 from lakehouse.burn import PAIRS
 from lakehouse.burnt import Bad, burnt_us
 from lakehouse.business_hours import Calendar
 from lakehouse.cli import main
 from lakehouse.errors import ObjectiveError
+from lakehouse.gold_rows import GoldRows
 from lakehouse.lake import Lake
 from lakehouse.maintenance import Maintenance
-from lakehouse.progress import Progress
 from lakehouse.report.facts import facts
 from lakehouse.slo_objective import Events, Objective, Slices
 from lakehouse.slo_window import CALENDAR_MONTH, TimeWindow
-from lakehouse.units import Versions
+from tests import gold_builder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,67 +115,73 @@ ROWS = {topic: rows_of(topic) for topic in TOPICS}
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     place = Lake(str(tmp_path_factory.mktemp("objectives")))
     lakes.create(spark, place, tables.RUNS)
-    for table in (
-        tables.SLI, tables.SUBJECTS, tables.PROGRESS, tables.TOPICS, tables.PARTITIONS, tables.SLA,
-    ):  # fmt: skip
-        upkeep.prepare(spark, place, table)
-    _write_sli(spark, place)
+    gold_builder.put(place.root, tables.SLA)
+    _write_sli(place)
+    last = {"cluster": "c", "window": periods.instant(END - WINDOW), "source": "broker-1",
+            "family": "min_isr", "outcome": "ok", "duration_us": WINDOW, "scrapes": 30}  # fmt: skip
+    gold_builder.put(place.root, tables.WINDOWS["coverage"], last)
     attributes = {"kafka.topic.partitions": 3.0}
     known = [
-        ("c", "topic", topic, None, None, None, None, periods.instant(first),
-         periods.instant(END), None, None, attributes)
+        {"cluster": "c", "kind": "topic", "topic": topic, "first_seen": periods.instant(first),
+         "last_seen": periods.instant(END), "attributes": attributes}
         for topic, first in TOPICS.items()
     ]  # fmt: skip
-    _append(spark, place, tables.SUBJECTS, known)
-    _write_events(spark, place)
-    done = Progress(dt.datetime.now(dt.UTC), 300, Versions(1, 1, 1), 1)
-    progress.record(spark, place, done, None)
+    gold_builder.put(place.root, tables.SUBJECTS, *known)
+    _write_events(place)
+    done = dict.fromkeys(("runs_version", "scrapes_version", "members_version", "hours"), 1)
+    done |= {"at": dt.datetime.now(dt.UTC), "window_seconds": 300}
+    gold_builder.put(place.root, tables.PROGRESS, done)
     return place
 
 
-def _write_sli(spark: SparkSession, place: Lake) -> None:
-    rows = [
-        ("5m", f"{periods.instant(window):%Y-%m-%d}", "c", periods.instant(window), one.name,
-         topic, None, None, None, None, *times, None, 0)
-        for topic, own in ROWS.items()
-        for window, *times in own
-        for one in EVERY
-        if one.events is None
-    ]  # fmt: skip
-    _append(spark, place, tables.SLI, rows)
+def _write_sli(place: Lake) -> None:
+    """Hours, and the windows of those that were not good throughout."""
+    windows, hours = [], []
+    for topic, own in ROWS.items():
+        by_hour: defaultdict[int, list[Row]] = defaultdict(list)
+        for row in own:
+            by_hour[row[0] // HOUR * HOUR].append(row)
+        for hour, rows in by_hour.items():
+            whole = (hour, *(sum(row[n] for row in rows) for n in range(1, 5)))
+            hours.append((topic, whole))
+            if (whole[1], whole[4]) != (HOUR, 0):
+                windows += [(topic, row) for row in rows]
+    for table, of in ((tables.SLI, hours), (tables.WINDOWS["sli"], windows)):
+        names = ("good_us", "bad_us", "bad_low_us", "bad_high_us")
+        rows_ = [
+            {"cluster": "c", "window": periods.instant(at), "objective": one.name, "topic": topic,
+             **dict(zip(names, times, strict=True)), "spill_us": 0}
+            for topic, (at, *times) in of
+            for one in EVERY
+            if one.events is None
+        ]  # fmt: skip
+        gold_builder.put(place.root, table, *rows_)
 
 
-def _write_events(spark: SparkSession, place: Lake) -> None:
+def _write_events(place: Lake) -> None:
     """Of the topic ``old`` two brokers count; in the last two days one of them is not seen.
 
     Of a hundred requests two are errors, but on the first day none, and nobody reads on the second.
     """
-    rows = []
+    windows = []
     for window in range(START, END, WINDOW):
         brokers = 1 if window >= END - 2 * DAY else 2
         errors = 0.0 if window < START + 2 * DAY else 1.0
         requests = 0.0 if START + DAY <= window < START + 2 * DAY else 50.0
-        for metric, increase in ((REQUESTS, requests), (ERRORS, errors)):
-            row: dict[str, Any] = {
-                "grain": "5m", "period": f"{periods.instant(window):%Y-%m-%d}", "cluster": "c",
-                "window": periods.instant(window), "metric": metric, "topic": "old",
-                "observed_us": brokers * WINDOW, "increase": brokers * increase,
-            }  # fmt: skip
-            rows.append(tuple(row.get(name) for name in tables.TOPICS.column_names))
-    for window in range(START - HOUR, END, HOUR):
-        row = {
-            "grain": "1h", "period": f"{periods.instant(window):%Y-%m-%d}", "cluster": "c",
-            "window": periods.instant(window), "metric": METRIC, "topic": "old",
-            "observed_us": 2 * HOUR, "positive_us": 60 * SECOND, "positive_low_us": 50 * SECOND,
-            "positive_high_us": 70 * SECOND,
-        }  # fmt: skip
-        rows.append(tuple(row.get(name) for name in tables.TOPICS.column_names))
-    _append(spark, place, tables.TOPICS, rows)
-
-
-def _append(spark: SparkSession, place: Lake, table: tables.Table, rows: Sequence[Any]) -> None:
-    schema = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
-    lakes.append(place, table, spark.createDataFrame(rows, schema))
+        windows += [
+            {"cluster": "c", "window": periods.instant(window), "metric": metric, "topic": "old",
+             "observed_us": brokers * WINDOW, "increase": brokers * increase}
+            for metric, increase in ((REQUESTS, requests), (ERRORS, errors))
+        ]  # fmt: skip
+    hours = [
+        {"cluster": "c", "window": periods.instant(at), "metric": METRIC, "topic": "old",
+         "observed_us": 2 * HOUR, "positive_us": 60 * SECOND, "positive_low_us": 50 * SECOND,
+         "positive_high_us": 70 * SECOND}
+        for at in range(START - HOUR, END, HOUR)
+    ]  # fmt: skip
+    gold_builder.put(place.root, tables.WINDOWS["topics"], *windows)
+    gold_builder.put(place.root, tables.TOPICS, *hours)
+    gold_builder.put(place.root, tables.PARTITIONS)
 
 
 def read(
@@ -384,7 +390,7 @@ def test_each_partition_for_itself_is_a_part_of_its_topic(
     spark: SparkSession, lake: Lake, asked: Any
 ):
     stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
-    (one,) = partition_time.by_topic(spark, lake, stated, WINDOW)
+    (one,) = partition_time.by_topic(GoldRows(spark, lake, WINDOW), stated)
     assert (one.weight, one.subjects) == ("partition-time", 3)
     told = one.told()
     hours = 7 * 24
@@ -453,7 +459,7 @@ def test_facts_tell_objectives_over_their_windows_and_questions_over_the_week(
     spark: SparkSession, lake: Lake
 ):
     for table in tables.GOLD:
-        upkeep.prepare(spark, lake, table)
+        gold_builder.put(lake.root, table)
     for table in tables.BRONZE:
         if not lakes.exists(spark, lake, table):
             lakes.create(spark, lake, table)

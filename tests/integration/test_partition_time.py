@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import partition_time, periods, sla, slo, tables
+from lakehouse import partition_time, periods, sla, slo
+from lakehouse.gold_rows import GoldRows
 from lakehouse.report import facts as reports
 from tests import rollups
 from tests.lake_builder import Batch
@@ -28,7 +29,6 @@ pytestmark = pytest.mark.spark
 ISR = "kafka.partition.under_min_isr"
 EXPIRED = "kafka.partition.remote_list_offsets.expired"
 SECOND = 1_000_000
-ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 WHOLE = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
 LATER = WHOLE.end + dt.timedelta(hours=1)
@@ -60,10 +60,10 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     root: Path = tmp_path_factory.mktemp("partition-time")
     batch().commit(root)
-    rollups.quick(spark, root, of=ALL)
+    rollups.local(root)
     return lakes.at(str(root))
 
 
@@ -71,7 +71,7 @@ def told(spark: SparkSession, lake: Lake, period: Period) -> dict[str | None, St
     # One partition of four for 200 s is bad enough to miss it.
     asked = dataclasses.replace(MIN_ISR, target=0.999)
     stated = sla.read(spark, lake, [asked], period, periods.micros(LATER))
-    found = partition_time.by_topic(spark, lake, stated, 300 * SECOND)
+    found = partition_time.by_topic(GoldRows(spark, lake, 300 * SECOND), stated)
     return {one.statement.subject.topic: one.statement for one in found}
 
 
@@ -93,14 +93,14 @@ def test_what_existed_is_counted_by_how_many_there_were_then(spark: SparkSession
 def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
     spark: SparkSession, lake: Lake
 ):
-    assert seconds(told(spark, lake, FIRST_HALF)["even"]) == (300, 300, 0, 0, 8, 0)
+    assert seconds(told(spark, lake, FIRST_HALF)["even"]) == (300, 300, 0, 0, 5, 0)
 
 
 def test_what_a_counter_tells_is_no_partition_time(spark: SparkSession, lake: Lake):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
     stated = sla.read(spark, lake, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
-    found = partition_time.by_topic(spark, lake, of_counters, 300 * SECOND)
+    found = partition_time.by_topic(GoldRows(spark, lake, 300 * SECOND), of_counters)
     assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"
     assert all(one.statement.times.good_us == 0 for one in found)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import periods, tables
+from lakehouse import periods
 from lakehouse.report.gather import Gold
 from lakehouse.report.sections import remote_reads
 from tests.lake_builder import CLUSTER, Batch
-from tests.rollups import QUICK, quick
+from tests.rollups import local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ def bronze() -> Batch:
 def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Any:
     root = tmp_path_factory.mktemp("remote")
     bronze().commit(root)
-    quick(spark, root, of=(*QUICK, tables.TOPICS))
+    local(root)
     gold = Gold(spark, lakes.at(str(root)), CLUSTER, periods.week("2026-W47"), 300)
     return {row["source"]: row for row in remote_reads(gold)["indexes"]}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import business_hours, periods, sla, slo, tables
+from lakehouse import business_hours, periods, sla, slo
 from lakehouse import lake as lakes
 from lakehouse.cli import main
 from lakehouse.report import facts as reports
@@ -30,7 +30,6 @@ QUOTA = "kafka.quota.produce.byte_rate"
 HEADROOM = "kafka.group.retention_headroom.low"
 HOUR = 3600.0
 SECOND = 1_000_000
-ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 
 
 def batch(cluster: str = "cluster-a") -> Batch:
@@ -66,14 +65,14 @@ def batch(cluster: str = "cluster-a") -> Batch:
 
 
 @pytest.fixture(scope="module")
-def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("facts")
     batch().commit(folder)
     other = Batch(agent="agent-2")
     other.zeros(ISR, 0.0, 300.0, "other", [0, 1], cluster="cluster-b")
     other.scrape("min_isr", 0.0, 300.0, cluster="cluster-b")
     other.commit(folder)
-    rollups.quick(spark, folder, of=ALL)
+    rollups.local(folder)
     return folder
 
 

@@ -40,7 +40,7 @@ TOPIC: Final = Subject(
 def window(number: int, brokers: int, seen: float, value_seconds: float, most: float) -> Any:
     """A window's copy lag of topic t; ``seen`` is in broker-seconds."""
     return {
-        "grain": "5m", "period": "2026-11-16", "cluster": CLUSTER, "metric": COPY_LAG, "topic": "t",
+        "cluster": CLUSTER, "metric": COPY_LAG, "topic": "t",
         "window": BASE + dt.timedelta(seconds=number * WINDOW), "series": brokers,
         "observed_us": int(seen * SECOND), "value_seconds": value_seconds, "max_total": most,
         "positive_us": 1, "positive_low_us": 1, "positive_high_us": 1,
@@ -52,10 +52,11 @@ def copy(
     spark: SparkSession, root: Path, *, windows: Any = (), stated: Any = (), told: Any = None
 ) -> Any:
     """What the report tells of what waits for upload, of gold's windows and a batch of bronze."""
-    gold_builder.put(root, tables.TOPICS, *windows)
+    gold_builder.put(root, tables.WINDOWS["topics"], *windows)
+    gold_builder.put(root, tables.TOPICS)
     (told or Batch()).commit(root)
     gold = Gold(spark, lakes.at(str(root)), CLUSTER, PERIOD, WINDOW)
-    (row,) = tier_lag(gold, [TOPIC], stated, Begun([]))["topics"]
+    (row,) = tier_lag(gold, [TOPIC], stated, Begun({}))["topics"]
     return row["copy"]
 
 

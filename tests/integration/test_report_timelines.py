@@ -41,8 +41,7 @@ SOURCES: Final = [
 def placed(number: int, **values: Any) -> dict[str, Any]:
     """A row of gold for the window of that number."""
     start = BASE + dt.timedelta(seconds=number * WINDOW)
-    of_it = {"grain": "5m", "period": "2026-11-16", "cluster": CLUSTER, "window": start}
-    return of_it | values
+    return {"cluster": CLUSTER, "window": start} | values
 
 
 def ok(number: int, family: str, seconds: int, source: str = "broker-1") -> dict[str, Any]:
@@ -77,13 +76,13 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
     seen = {"quotas": (300, 150, 0, 300), "tiered": (300, 150, 0, 300), "min_isr": (300,) * WINDOWS}
     rows = [ok(n, family, s) for family, all_ in seen.items() for n, s in enumerate(all_) if s]
     rows += [ok(n, "min_isr", 150 if n else 290, "broker-2") for n in range(WINDOWS)]
-    gold_builder.put(root, tables.COVERAGE, *rows)
+    gold_builder.put(root, tables.WINDOWS["coverage"], *rows)
     gold_builder.put(
-        root, tables.TOPICS, lag(0, 300, 1e9), lag(1, 150, 1e9), lag(3, 300, 0.0),
+        root, tables.WINDOWS["topics"], lag(0, 300, 1e9), lag(1, 150, 1e9), lag(3, 300, 0.0),
         bad(1, ISR, 75, topic="t"),
     )  # fmt: skip
-    gold_builder.put(root, tables.CLIENTS, bad(0, THROTTLE, 300, user="u"))
-    gold_builder.put(root, tables.NON_CONSUMED)
+    gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
+    gold_builder.put(root, tables.WINDOWS["non_consumed"])
     gold = Gold(spark, Lake(str(root)), CLUSTER, PERIOD, WINDOW)
     told = timelines(gold, SOURCES, micros(2 * WINDOWS * WINDOW))
     return {one["name"]: [tuple(point[1:]) for point in one["points"]] for one in told}

@@ -6,10 +6,10 @@ And of what may have begun in its period, for it was first seen just after it.
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import periods, slo, tables
@@ -18,6 +18,8 @@ from tests import rollups
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from lakehouse.lake import Lake
@@ -28,7 +30,6 @@ pytestmark = pytest.mark.spark
 ISR = "kafka.partition.under_min_isr"
 COPY, DELETE = (f"kafka.topic.remote_{way}_lag.bytes" for way in ("copy", "delete"))
 SECOND = 1_000_000
-ALL = tuple(table for table in tables.GOLD if table not in (tables.PROGRESS, tables.DISTRIBUTIONS))
 PERIOD = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
 
@@ -63,10 +64,10 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     root: Path = tmp_path_factory.mktemp("unseen")
     batch().commit(root)
-    rollups.quick(spark, root, of=ALL)
+    rollups.local(root)
     return lakes.at(str(root))
 
 
@@ -126,15 +127,13 @@ def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
 def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(
     spark: SparkSession, lake: Lake
 ):
-    """Before its first rollup by this version the column is missing, after it empty."""
-    rows = lakes.read(spark, lake, tables.SLI).drop("seen_us", "spill_us")
-    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.saveAsTable(lake.name(tables.SLI))
-    for is_there in (False, True):
-        assert ("seen_us" in lakes.read(spark, lake, tables.SLI).columns) is is_there
-        found = told(spark, lake)
-        assert found["topic"]["unseen_us"] == 130 * SECOND, "bad time does not count as seen"
-        assert found[1]["unknown_us"] == 130 * SECOND
-        half = told(spark, lake, FIRST_HALF)["promised"]
-        assert bounds(half, "bad") == (120, 120, 128), "all of the next window's edges, at most"
-        rollups.quick(spark, Path(lake.root), of=ALL)
+    """Columns that it did not fill are empty."""
+    for table in (tables.SLI, tables.WINDOWS["sli"]):
+        rows = lakes.read(spark, lake, table).toDF(*table.column_names)
+        emptied = {name: F.lit(None).cast("bigint") for name in ("seen_us", "spill_us")}
+        lakes.put(spark, lake, table, rows.withColumns(emptied), "overwrite")
+    found = told(spark, lake)
+    assert found["topic"]["unseen_us"] == 130 * SECOND, "bad time does not count as seen"
+    assert found[1]["unknown_us"] == 130 * SECOND
+    half = told(spark, lake, FIRST_HALF)["promised"]
+    assert bounds(half, "bad") == (120, 120, 128), "all of the next window's edges, at most"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Make = Callable[[str | None], Environment]
 
-HEAVY = {"pyspark", "py4j", "delta-spark", "pandas", "pyarrow", "numpy"}
-OF_TESTS = {"pytest", "duckdb", "polars", "hypothesis", "mypy", "ruff", "confluent-kafka"}
+HEAVY = {"pyspark", "py4j", "delta-spark", "duckdb", "pandas", "pyarrow", "numpy"}
+OF_TESTS = {"pytest", "polars", "hypothesis", "mypy", "ruff", "confluent-kafka"}
 _INSTALLED = """
 from importlib.metadata import distributions
 print("\\n".join(one.metadata["Name"].lower().replace("_", "-") for one in distributions()))
@@ -60,7 +60,9 @@ def imported(environment: Environment, package: str) -> tuple[int, list[str]]:
     return len(lines) - len(failed), failed
 
 
-@pytest.mark.parametrize("extra", [None, "agent", "jmxquery", "maintain", "lakehouse", "connect"])
+@pytest.mark.parametrize(
+    "extra", [None, "agent", "jmxquery", "maintain", "local", "lakehouse", "connect"]
+)
 def test_both_programs_say_what_they_can_do(environment: Make, extra: str | None) -> None:
     made = environment(extra)
     for program in ("jmxlake", "jmxlake-agent"):
@@ -110,13 +112,19 @@ def test_the_maintenance_the_doctor_and_exports_work(
     assert (ran.returncode, "no such rows" in ran.stderr) == (1, True), ran.stderr
 
 
+def test_a_lake_in_a_folder_needs_no_spark(environment: Make) -> None:
+    brought = installed(environment("local"))
+    assert brought >= {"deltalake", "duckdb", "pyarrow"}
+    assert not brought & {"pyspark", "py4j", "delta-spark", "pandas"}
+
+
 def test_the_lakehouse_is_whole(environment: Make, lake: Path) -> None:
     made = environment("lakehouse")
     count, failed = imported(made, "lakehouse")
     assert (count > 80, failed) == (True, [])
     assert made.run("jmxlake", "doctor", str(lake)).returncode == 4
-    assert installed(made) >= {"pyspark", "delta-spark"}
-    assert not installed(made) & {"pandas", "pyarrow", "jpype1", "apscheduler"}
+    assert installed(made) >= {"pyspark", "delta-spark", "duckdb", "pandas", "pyarrow"}
+    assert not installed(made) & {"jpype1", "apscheduler"}
 
 
 def test_what_databricks_installs_brings_no_spark_and_no_delta(environment: Make) -> None:

@@ -62,10 +62,11 @@ def lake(tmp_path: Path) -> Path:
     bronze_commits.make(str(root), {})
     for number in range(36):
         at = START + dt.timedelta(minutes=5 * number)
-        usual = {"grain": "5m", "period": "2026-11-16", "cluster": "c", "window": at}
+        usual = {"cluster": "c", "window": at}
         known = {"metric": "kafka.client.produce.throttle_time", "max": number + 0.5}
         rows = [{**usual, **known, "client_id": one} for one in (ODD, "", None)]
-        gold_builder.put(root, tables.CLIENTS, *rows)
+        gold_builder.put(root, tables.WINDOWS["clients"], *rows)
+    gold_builder.progress(root, START)
     return root
 
 
@@ -78,7 +79,8 @@ def series(dump: str) -> Iterator[tuple[str, float, int]]:
 def test_a_backfill_makes_blocks_that_hold_every_sample(lake: Path, tmp_path: Path) -> None:
     file, data = tmp_path / "clients.om", tmp_path / "data"
     run = CliRunner().invoke(
-        main, ["export", str(lake), "clients", "--format", "openmetrics", "--out", str(file)]
+        main,
+        ["export", str(lake), "clients_windows", "--format", "openmetrics", "--out", str(file)],
     )
     assert run.exit_code == 0, run.output
     promtool("tsdb", "create-blocks-from", "openmetrics", file, data)

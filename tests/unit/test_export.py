@@ -56,8 +56,8 @@ def samples(text: str) -> dict[tuple[str, str], tuple[float, float]]:
     return found
 
 
-def told(table: tables.Table, *rows: dict[str, Any], grain: str = "5m") -> str:
-    return "".join(openmetrics.lines(table, grain, rows_of(table, *rows)))
+def told(table: tables.Table, *rows: dict[str, Any], seconds: int = 300) -> str:
+    return "".join(openmetrics.lines(table, seconds, rows_of(table, *rows)))
 
 
 ISR = {"metric": "kafka.partition.under_min_isr", "topic": "t"}
@@ -93,25 +93,17 @@ def test_without_rows_there_is_no_text_at_all() -> None:
     assert told(tables.TOPICS, {**ISR}) == "", "not one figure is known"
 
 
-@pytest.mark.parametrize(
-    ("grain", "length"), [("30s", 30), ("5m", 300), ("1h", 3600), ("1d", 86_400), ("1w", 604_800)]
-)
-def test_every_grain_has_a_length(grain: str, length: int) -> None:
-    ((_, at),) = samples(told(tables.TOPICS, {**ISR, "mean": 1.0}, grain=grain)).values()
-    assert at == WINDOW.timestamp() + length
-
-
-@pytest.mark.parametrize("grain", ["", "5", "m", "0m", "1y", "5m ", "1h1m"])
-def test_what_is_no_grain_is_refused(grain: str) -> None:
-    with pytest.raises(LakehouseError, match="--grain"):
-        openmetrics.seconds(grain)
+@pytest.mark.parametrize("seconds", [30, 300, 3600])
+def test_a_sample_bears_the_end_of_a_window_of_any_length(seconds: int) -> None:
+    ((_, at),) = samples(told(tables.TOPICS, {**ISR, "mean": 1.0}, seconds=seconds)).values()
+    assert at == WINDOW.timestamp() + seconds
 
 
 @pytest.mark.parametrize("table", [one for one in tables.GOLD if one.name in openmetrics.FORMS])
 def test_every_column_is_a_label_a_figure_or_says_when(table: tables.Table) -> None:
     form = openmetrics.FORMS[table.name]
     figures = {one.name for one in openmetrics.figures(table)}
-    by = {"grain", "period", "cluster", "window", *form.labels}
+    by = {"date", "cluster", "window", *form.labels}
     by |= set() if form.name else {"metric"}
     assert {*table.column_names} == by | figures
     nullable = {one.name for one in table.columns if one.nullable} & set(form.labels)
@@ -191,6 +183,10 @@ def test_csv_is_read_back(texts: list[str]) -> None:
     assert row == texts
 
 
+def test_csv_of_a_date_is_one() -> None:
+    assert cells({"d": WINDOW.date()}) == '"d"\n2026-11-16\n'
+
+
 def test_csv_of_a_map_is_json_in_a_cell() -> None:
     (_, row) = csv.reader(io.StringIO(cells({"m": [("min.insync", 2.0)], "n": 1})))
     assert json.loads(row[0]) == {"min.insync": 2.0}
@@ -202,8 +198,8 @@ def test_csv_of_no_rows_is_nothing() -> None:
 
 def test_a_selection_asks_for_what_was_asked_for() -> None:
     period = Period(WINDOW, WINDOW + dt.timedelta(hours=1))
-    sql = Selection(tables.TOPICS, period, "1h", ("a.b",)).sql(["metric", "window", "mean"])
-    assert sql.startswith('SELECT "metric", "window", "mean" FROM asked WHERE grain = \'1h\' AND')
+    sql = Selection(tables.TOPICS, period, ("a.b",)).sql(["metric", "window", "mean"])
+    assert sql.startswith('SELECT "metric", "window", "mean" FROM asked WHERE metric IN (')
     assert "metric IN ('a.b') AND" in sql
     assert f"arrow_cast({micros(WINDOW)}, 'Timestamp(Microsecond" in sql
     assert sql.endswith('ORDER BY "metric", "window"')
@@ -244,4 +240,4 @@ def test_every_option_of_the_command_has_help_and_stands_in_its_page(command: st
             assert one.help, one.name
             assert all(f"`{name}" in docs for name in one.opts if name.startswith("--")), one.name
     for name in openmetrics.FORMS if command == "export" else ():
-        assert f"`{name}`" in docs
+        assert f"`{name.removesuffix('_windows')}`" in docs

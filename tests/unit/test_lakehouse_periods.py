@@ -76,11 +76,6 @@ def test_a_window_divides_an_hour(text):
         grains.parse_window(text)
 
 
-def test_five_minutes_are_a_grain_of_shorter_windows():
-    assert grains.within_hour(30) == ("30s", "5m", "1h")
-    assert grains.within_hour(300) == ("5m", "1h")
-
-
 def run(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[str, object]:
     return {
         "metric": "kafka.partition.under_min_isr", "topic": "t", "partition": 0, "source": source,

@@ -13,6 +13,7 @@ from collector.catalogue import load
 from collector.catalogue.entries import KnownWrong, Metric
 from collector.sections import Config, Section
 from docs.tools import commands, configuration, layout, links, metrics, tables
+from lakehouse.tables import WINDOWS as WINDOWS_OF_GOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,16 @@ def test_traps_are_told() -> None:
     assert not list(metrics.traps(Metric(name="a.b", unit="1", description="")))
 
 
-@pytest.mark.parametrize("table", tables.ALL, ids=lambda table: table.path)
+WINDOWS = {one.path for one in WINDOWS_OF_GOLD.values()}
+WHOLE = [one for one in tables.ALL if one.path not in WINDOWS]
+
+
+@pytest.mark.parametrize("path", sorted(WINDOWS))
+def test_finest_windows_are_told_with_their_hours(path: str) -> None:
+    assert f"`{path}`" in tables.text()
+
+
+@pytest.mark.parametrize("table", WHOLE, ids=lambda table: table.path)
 def test_every_table_and_column_is_told(table: Table) -> None:
     told = rows(parts(tables.text(), "###")[table.path])
     columns = table.columns

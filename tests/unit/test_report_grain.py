@@ -1,4 +1,4 @@
-"""A report sums the coarsest windows that make up its period, and no window beyond it."""
+"""A report sums the hours that make up its period, else windows, and none beyond it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse import periods
+from lakehouse.gold_rows import is_hourly
 from lakehouse.lake import Lake
 from lakehouse.report.gather import Gold
 
@@ -14,23 +15,22 @@ NO_SPARK: Any = None
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "grain"),
+    ("start", "end", "by_hour"),
     [
-        ("2026-11-09", "2026-11-16", "1w"),
-        ("2026-11-09", "2026-11-23", "1w"),
-        ("2026-11-10", "2026-11-17", "1d"),  # a Tuesday
-        ("2026-11-09", "2026-11-15", "1d"),
-        ("2026-11-09", "2026-11-16T01:00", "1h"),
-        ("2026-11-09T10:00", "2026-11-09T12:00", "1h"),
-        ("2026-11-09T10:00", "2026-11-09T12:05", "5m"),
-        ("2026-11-09T10:55", "2026-11-10T00:00", "5m"),
+        ("2026-11-09", "2026-11-16", True),
+        ("2026-11-09T10:00", "2026-11-09T12:00", True),
+        ("2026-11-09T10:00", "2026-11-09T12:05", False),
+        ("2026-11-09T10:55", "2026-11-10T00:00", False),
+        ("2026-11-09T00:00+05:30", "2026-11-16T00:00+05:30", False),
     ],
 )
-def test_the_coarsest_grain_that_fits(start: str, end: str, grain: str) -> None:
-    gold = Gold(NO_SPARK, Lake("lake"), "cluster", periods.span(start, end), 300)
-    assert gold.whole_grain == grain
+def test_a_period_is_made_of_hours_if_both_its_ends_are(
+    start: str, end: str, *, by_hour: bool
+) -> None:
+    assert is_hourly(periods.span(start, end)) is by_hour
 
 
-def test_the_finest_grain_is_that_of_gold() -> None:
-    period = periods.span("2026-11-09T10:00:30", "2026-11-09T10:01")
-    assert Gold(NO_SPARK, Lake("lake"), "cluster", period, 30).whole_grain == "30s"
+@pytest.mark.parametrize(("window", "drawn"), [(30, 300), (300, 300), (450, 450), (3600, 3600)])
+def test_a_day_is_drawn_in_five_minutes_where_windows_are_shorter(window: int, drawn: int) -> None:
+    day = periods.span("2026-11-09", "2026-11-10")
+    assert Gold(NO_SPARK, Lake("lake"), "cluster", day, window).chart_seconds == drawn

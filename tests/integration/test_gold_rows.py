@@ -1,0 +1,141 @@
+"""What is read of hours and of finest windows, of gold made by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from lakehouse import slo, tables
+from lakehouse.errors import PeriodError
+from lakehouse.gold_rows import GoldRows
+from lakehouse.lake import Lake
+from lakehouse.periods import Period, span
+from lakehouse.report.begun import begun
+from lakehouse.report.gather import Gold
+from lakehouse.sla import Manner, read
+from tests import gold_builder
+from tests.lake_builder import BASE, CLUSTER, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SECOND: Final = 1_000_000
+HOUR: Final = 3600 * SECOND
+WINDOW: Final = 900
+ISR: Final = "kafka.partition.under_min_isr"
+TIMES: Final = ("good_us", "bad_us", "bad_low_us", "bad_high_us", "seen_us", "spill_us")
+PERIOD: Final = Period(BASE, BASE + dt.timedelta(hours=2))
+
+
+def row(seconds: int, **values: Any) -> dict[str, Any]:
+    return {"cluster": CLUSTER, "window": BASE + dt.timedelta(seconds=seconds), **values}
+
+
+def sli(seconds: int, *times: int | None) -> dict[str, Any]:
+    in_us = (None if one is None else one * SECOND for one in times)
+    return row(seconds, objective="min-isr", topic="t", **dict(zip(TIMES, in_us, strict=True)))
+
+
+def coverage(at: dt.datetime) -> dict[str, Any]:
+    return {
+        "cluster": CLUSTER, "window": at, "source": "broker-1", "family": "min_isr",
+        "outcome": "ok", "duration_us": HOUR, "scrapes": 1,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Gold:
+    """An hour that was good throughout, and one that was bad in its second window."""
+    root: Path = tmp_path_factory.mktemp("rows")
+    gold_builder.put(
+        root, tables.SLI, sli(0, 3600, 0, 0, 0, 3600, 0), sli(3600, 1000, 800, 700, 900, 1800, 0)
+    )
+    gold_builder.put(
+        root, tables.WINDOWS["sli"], sli(3600, 900, 0, 0, 0, 900, 0),
+        sli(4500, 100, 800, 700, 900, 900, 30),
+    )  # fmt: skip
+    low = {"positive_us": 5 * SECOND, "positive_low_us": 0, "positive_high_us": 9 * SECOND}
+    under: dict[str, Any] = {"metric": ISR, "topic": "t", "partition": 0, **low}
+    gold_builder.put(
+        root, tables.PARTITIONS, row(3600, **under, series=1, max=2.0),
+        row(7200, **under, spill_sum_us=3 * SECOND),
+    )  # fmt: skip
+    gold_builder.put(
+        root, tables.WINDOWS["partitions"], row(3600, **under, series=1, max=1.0, min=1.0),
+        row(4500, **under, series=2, max=2.0, min=0.5, known_wrong=True),
+        row(5400, **under), row(6300, **under),
+    )  # fmt: skip
+    for table in (tables.TOPICS, tables.CLIENTS):
+        gold_builder.put(root, table)
+    return Gold(spark, Lake(str(root)), CLUSTER, PERIOD, WINDOW)
+
+
+def test_windows_of_an_hour_that_was_good_throughout_are_good(gold: Gold) -> None:
+    wanted = Period(BASE + dt.timedelta(seconds=1800), PERIOD.end)
+    rows = gold.rows.windows(tables.SLI, wanted).orderBy("window").collect()
+    told = [(one["window"].minute, *(one[name] for name in TIMES)) for one in rows]
+    good = (WINDOW * SECOND, 0, 0, 0, WINDOW * SECOND, 0)
+    bad = tuple(one * SECOND for one in (100, 800, 700, 900, 900, 30))
+    assert told == [(30, *good), (45, *good), (0, *good), (15, *bad)]
+
+
+def test_longer_windows_are_sums_of_shorter_ones(gold: Gold) -> None:
+    keys = ("metric", "topic", "partition")
+    halves = sorted(gold.by_window(tables.PARTITIONS, keys, 1800), key=lambda one: one["window"])
+    assert [one["window"] for one in halves] == [micros(3600), micros(5400)]
+    assert [one["positive_high_us"] for one in halves] == [18 * SECOND] * 2
+    first = halves[0]
+    assert (first["series"], first["min"], first["max"]) == (2, 0.5, 2.0)
+    assert first["known_wrong"] is True
+    assert not {"mean", "spill_sum_us"} & first.keys(), "of several windows they say nothing"
+    (day,) = gold.by_window(tables.PARTITIONS, keys, 86_400)
+    assert (day["window"], day["positive_us"]) == (micros(-10 * 3600), 5 * SECOND)
+
+
+def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold: Gold) -> None:
+    rows = begun(gold).raised([], ("topic", "partition"))
+    assert [(one["partition"], one["positive_us"], one["positive_high_us"]) for one in rows] == [
+        (0, 0, 3 * SECOND)
+    ]
+
+
+def test_time_in_whole_hours_is_that_of_its_windows(spark: SparkSession, gold: Gold) -> None:
+    """Without seconds in which anything was planned it is summed from hours, with them not."""
+    gold_builder.put(
+        gold.lake.root, tables.SUBJECTS,
+        {"cluster": CLUSTER, "kind": "topic", "topic": "t", "first_seen": PERIOD.start,
+         "last_seen": PERIOD.end},
+    )  # fmt: skip
+    asked = [one for one in slo.load() if one.name == "min-isr"]
+    manner = Manner(window_seconds=WINDOW)
+    whole, half = (
+        read(spark, gold.lake, asked, Period(start, PERIOD.end), micros(9000), manner=manner)
+        for start in (PERIOD.start, PERIOD.start + dt.timedelta(minutes=30))
+    )
+    assert [tuple(one.times) for one in whole] == [
+        (4600 * SECOND, 800 * SECOND, 700 * SECOND, 900 * SECOND)
+    ]
+    assert [tuple(one.times) for one in half] == [
+        (2800 * SECOND, 800 * SECOND, 700 * SECOND, 900 * SECOND)
+    ]
+
+
+def test_what_needs_windows_that_are_kept_no_more_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    old, new = (dt.datetime(2026, month, 2, tzinfo=dt.UTC) for month in (3, 11))
+    gold_builder.put(tmp_path, tables.COVERAGE, coverage(old), coverage(new))
+    gold_builder.put(tmp_path, tables.WINDOWS["coverage"], coverage(new))
+    rows = GoldRows(spark, Lake(str(tmp_path)), WINDOW * SECOND)
+    lost = span("2026-03-02T00:00Z", "2026-03-03T00:00Z")
+    assert rows.whole(tables.COVERAGE, lost).count() == 1, "hours are there"
+    with pytest.raises(PeriodError, match="of 2026-03-02 gold keeps whole hours alone"):
+        rows.windows(tables.COVERAGE, lost)
+    kept = span("2026-11-01T12:00Z", "2026-11-03T00:00Z")
+    assert rows.windows(tables.COVERAGE, kept).count() == 1, "there was nothing before"
