@@ -50,6 +50,9 @@ STAGING: Final = tables.Table(
 
 _HOUR_US: Final = 3_600_000_000
 _RECENT: Final = 20
+_LARGE: Final = 4_000_000
+"""Bytes of bronze/runs, about a million rows, from which on it pays to compile what counts them."""
+
 _GONE: Final = (
     "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
     "DELTA_VERSION_NOT_FOUND",
@@ -76,6 +79,7 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
         self._spark, self.lake = spark, lake
         self.scratch: tuple[Table, ...] = (STAGING,)
+        self._pays = False
         self._adaptive = session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
     def schema(self, table: Table) -> Mapping[str, str] | None:
@@ -88,7 +92,11 @@ class SparkEngine:
 
     def identity(self, table: Table) -> str:
         """The id that Delta gave the table when it was made."""
-        return lakes.identity(self._spark, self.lake, table)
+        found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
+        (row,) = found.select("id", "sizeInBytes").collect()
+        if table is tables.RUNS:
+            self._pays = row["sizeInBytes"] >= _LARGE
+        return str(row["id"])
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, newest first."""
@@ -128,7 +136,7 @@ class SparkEngine:
 
     def collect(self, relation: Relation) -> pa.Table:
         """Its rows."""
-        with self._one_line():
+        with self._one_line(), session.compiled(self._spark, None if self._pays else 0):
             return relation.toArrow()
 
     def create(self, table: Table) -> None:

@@ -122,10 +122,10 @@ def test_bronze_of_a_newer_delta_is_one_line(engines: Engines, tmp_path: Path) -
     assert "\n" not in str(caught.value)
 
 
-def test_an_empty_lake_and_one_with_a_row(engines: Engines, tmp_path: Path) -> None:
+def test_an_empty_lake_and_one_with_a_row(local: Engines, tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     prepare(tmp_path)
-    engine = engines(tmp_path)
+    engine = local(tmp_path)
     first = rolled(engine)
     assert (first.hours, first.how) == (0, "whole")
     assert rolled(engine).how == ""

@@ -104,14 +104,12 @@ def test_commits_older_than_removed_files_are_kept_are_recovered(
     assert rolled(engine).hours == 0
 
 
-def test_a_log_that_maintenance_expired_unread_is_recovered(
-    engines: Engines, tmp_path: Path
-) -> None:
+def test_a_log_that_maintenance_expired_unread_is_recovered(local: Engines, tmp_path: Path) -> None:
     """Somebody vouched for a rollup that never was (--read-until); small files are gone, too."""
     root, told = tmp_path / "lake", []
     hours(1, 0).commit(root)
     prepare(root)
-    engine = engines(root)
+    engine = local(root)
     rolled(engine)
     for number in range(2, 6):
         hours(number, number * HOUR, number * -10 * DAY).commit(root)
@@ -133,11 +131,11 @@ def test_a_log_that_maintenance_expired_unread_is_recovered(
     outcome = rolled(engine, **steps(told))
     assert outcome.how == "recovered"
     assert "is gone from the log" in plan_in(told)
-    assert rows_of(root) == at_once(engines, root, tmp_path / "other")
+    assert rows_of(root) == at_once(local, root, tmp_path / "other")
 
 
 def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
-    engines: Engines, tmp_path: Path
+    engines: Engines, local: Engines, tmp_path: Path
 ) -> None:
     """Spark reads the feed of a commit that is gone as if it had been empty: it is not asked."""
     root = tmp_path / "lake"
@@ -157,18 +155,18 @@ def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
     ):
         changes.touched(engine, done, now)
     assert rolled(engine).how == "recovered"
-    assert rows_of(root) == at_once(engines, root, tmp_path / "other")
+    assert rows_of(root) == at_once(local, root, tmp_path / "other")
 
 
 @pytest.mark.parametrize("removed", ["all", "half"])
 def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
-    engines: Engines, tmp_path: Path, removed: str
+    local: Engines, tmp_path: Path, removed: str
 ) -> None:
     """And is counted in gold/rejected, once, however often it is rolled up."""
     root = tmp_path / "lake"
     hours(1, 0, HOUR, DAY).commit(root)
     prepare(root)
-    engine = engines(root)
+    engine = local(root)
     rolled(engine)
     kept = rows_of(root)
     if removed == "all":

@@ -70,12 +70,12 @@ def ending_after(point: str) -> Callable[[str], None]:
 
 
 def test_ended_after_a_step_of_any_kind_the_next_rollup_makes_the_same_tables(
-    engines: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
+    local: Engines, bronze: Path, once: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """One lake, in which one rollup after the other ends a step later than the one before."""
     root = tmp_path / "lake"
     shutil.copytree(bronze / "bronze", root / "bronze")
-    engine = engines(root)
+    engine = local(root)
     for number, point in enumerate(POINTS):
         done = progress.last(engine).row is not None
         assert done == (number == len(POINTS) - 1), "it is written last"
