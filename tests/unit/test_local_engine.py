@@ -328,12 +328,12 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
     killed.left = left
     commits = 0
     try:
-        commit.commit(killed, units, staged(killed), None, lambda: None, lambda _: None)  # type: ignore[arg-type]
+        commit.Commit(killed, units, staged(killed), None, lambda: None, lambda _: None).all()  # type: ignore[arg-type]
     except KeyboardInterrupt:
         commits = sum(bool(rows(engine, table)) for table in chosen)
         assert commits <= left
     for _ in range(2):
-        commit.commit(engine, units, staged(engine), None, lambda: None, lambda _: None)  # type: ignore[arg-type]
+        commit.Commit(engine, units, staged(engine), None, lambda: None, lambda _: None).all()  # type: ignore[arg-type]
     assert [len(rows(engine, table)) for table in chosen] == [2, 2, 2]
 
 
