@@ -101,9 +101,15 @@ def tidy(
         step: Called with what was done.
     """
     finest = {table.name for table in tables.WINDOWS.values()}
-    for table in (*EVERY, *engine.scratch):
+
+    def one(table: Table) -> None:
+        if table not in engine.scratch and not engine.commits(table, 1)[0].number:
+            return  # nothing was ever written to it
         check()
         if table.name in finest:
             engine.delete(table, where.before(horizon))
         engine.tidy(table)
         step(f"tidied {table.name}")
+
+    with ThreadPoolExecutor(engine.at_once) as pool:
+        list(pool.map(one, (*EVERY, *engine.scratch)))
