@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import tables
+from lakehouse.kernel.reasons import CLOCK_SLACK
+from lakehouse.periods import DAY_US
 from lakehouse.tables import LONGEST_NAME
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from pyspark.sql import Column, DataFrame
 
     from lakehouse.periods import Period
     from lakehouse.tables import Table
 
-CLOCK_SLACK: Final = dt.timedelta(hours=1)
-"""So much later than the newest commit of bronze may something have been seen."""
-
-_DAY_US: Final = 86_400_000_000
-_FAULTS: Final = ("`end` <= start", f"unix_date(date) <> unix_micros(start) div {_DAY_US}L")
+_FAULTS: Final = ("`end` <= start", f"unix_date(date) <> unix_micros(start) div {DAY_US}L")
 _OF_RUNS: Final = (
     "lead_us < 0 OR tail_us < 0",
-    f"greatest(lead_us, tail_us) > {_DAY_US}L",
+    f"greatest(lead_us, tail_us) > {DAY_US}L",
     "isnan(value) OR abs(value) > 1e19D",
     "topic = ''",
     *(

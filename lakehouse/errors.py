@@ -25,6 +25,17 @@ LakehouseError
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
+_LONGEST: Final = 500
+
+
+def one_line(error: Exception) -> str:
+    """What an error of a library says, as one line that is not too long."""
+    return " ".join(_COLOURS.sub("", str(error)).split())[:_LONGEST]
+
 
 def extra(name: str) -> str:
     """What to install where a package of an extra is missing: jmxlake is on no package index."""

@@ -16,14 +16,13 @@ from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 from lakehouse.lake import Lake
-from lakehouse.periods import Period, instant, micros
+from lakehouse.periods import HOUR_US, Period, instant, micros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.tables import Table
 
-HOUR_US: Final = 3_600_000_000
 
 EXACT: Final = "decimal(38,6)"
 """Sums of doubles depend on their order, and would differ after a re-run; sums of these do not."""

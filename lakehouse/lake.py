@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = re.compile(r"[\w-]+\.[\w-]+")
 _MISSING: Final = ("NOT_FOUND", "MISSING_DELTA_TABLE", "DOES_NOT_EXIST", "MISSING_TRANSACTION_LOG")
-_RECENT: Final = 20
 _TOO_NEW: Final = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
 
 
@@ -120,55 +118,11 @@ def exists(spark: SparkSession, lake: Lake, table: Table) -> bool:
     return True
 
 
-def inserts(
-    spark: SparkSession, lake: Lake, table: Table, first: int, last: int
-) -> DataFrame | None:
-    """Rows inserted by the versions ``first`` to ``last``; None where there is no such version."""
-    if first > last:
-        return None
-    feed = spark.read.option("readChangeFeed", "true").option("startingVersion", first)
-    changes = feed.option("endingVersion", last).table(lake.name(table))
-    return changes.where("_change_type = 'insert'")
-
-
 def commits(spark: SparkSession, lake: Lake, table: Table, most: int) -> list[Version]:
     """The newest versions of a table that its log still holds, at most so many, newest first."""
     found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {most:d}")
     rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
     return [Version(row["version"], periods.instant(row["us"])) for row in rows]
-
-
-def latest(spark: SparkSession, lake: Lake, table: Table) -> Version:
-    """The newest version of a table."""
-    return commits(spark, lake, table, 1)[0]
-
-
-def identity(spark: SparkSession, lake: Lake, table: Table) -> str:
-    """The id that Delta gave a table when it was made."""
-    return str(spark.sql(f"DESCRIBE DETAIL {lake.name(table)}").select("id").collect()[0]["id"])
-
-
-def check(spark: SparkSession, lake: Lake, *wanted: Table) -> None:
-    """See that tables are there with the columns that this version of jmxlake knows.
-
-    Raises:
-        TableNotFoundError: A table is not there.
-        TableSchemaError: A table lacks a column, or has it with another type.
-    """
-    for table in wanted:
-        found = {
-            field.name: field.dataType.simpleString() for field in read(spark, lake, table).schema
-        }
-        wrong = [
-            f"{column.name} is {found.get(column.name, 'missing')}, not {column.type}"
-            for column in table.columns
-            if found.get(column.name) != column.type.lower()
-        ]
-        if wrong:
-            raise TableSchemaError(
-                f"{lake.name(table)}: {'; '.join(wrong)}; another version of jmxlake made it, "
-                "or it is no table of jmxlake"
-            )
 
 
 def create(spark: SparkSession, lake: Lake, table: Table) -> None:
@@ -181,35 +135,6 @@ def create(spark: SparkSession, lake: Lake, table: Table) -> None:
         + (f" PARTITIONED BY ({by})" if by else "")
         + f" COMMENT '{comment}' TBLPROPERTIES ({properties})"
     )
-
-
-def replace(lake: Lake, table: Table, rows: DataFrame, where: str) -> None:
-    """Replace the rows that a predicate names by others, in one commit."""
-    shaped = rows.select(*(f"`{name}`" for name in table.column_names))
-    adaptive = rows.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true"
-    # By adaptive execution files get their due size; without it the rows are few.
-    sized = shaped.hint("rebalance", *table.partition_by) if adaptive else shaped.coalesce(1)
-    writer = sized.write.format("delta").mode("overwrite")
-    writer.option("replaceWhere", where).saveAsTable(lake.name(table))
-
-
-def put(spark: SparkSession, lake: Lake, table: Table, rows: DataFrame, mode: str) -> int:
-    """Write rows in one commit and say which version that made, whoever else writes.
-
-    Args:
-        spark: The session.
-        lake: The lake.
-        table: A table of gold.
-        rows: With the table's columns.
-        mode: ``append`` or ``overwrite``.
-    """
-    mark = uuid.uuid4().hex
-    shaped = rows.select(*(f"`{name}`" for name in table.column_names))
-    writer = shaped.write.format("delta").mode(mode).option("userMetadata", mark)
-    writer.saveAsTable(lake.name(table))
-    found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {_RECENT}")
-    (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
-    return int(row["version"])
 
 
 def append(lake: Lake, table: Table, rows: DataFrame) -> None:

@@ -10,6 +10,9 @@ from typing import Final
 from lakehouse import zones
 from lakehouse.errors import PeriodError
 
+HOUR_US: Final = 3_600_000_000
+DAY_US: Final = 24 * HOUR_US
+
 WEEK: Final = "1w"
 """The grain of an ISO week of UTC."""
 

@@ -16,11 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import slices, tables
 from lakehouse.asked import SUBJECT, Asked, Living, Named
 from lakehouse.burnt import Bad
-from lakehouse.gold_rows import HOUR_US, GoldRows, before_window, is_hourly, quoted
+from lakehouse.gold_rows import GoldRows, before_window, is_hourly, quoted
 from lakehouse.left_out import Begun, rest_and_begun
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
-from lakehouse.periods import Period, instant, micros
+from lakehouse.periods import HOUR_US, Period, instant, micros
 from lakehouse.session import compiled
 from lakehouse.slices import Span
 from lakehouse.tallied import Times

@@ -49,8 +49,3 @@ class Units:
     def dates(self) -> tuple[dt.date, ...]:
         """The days of the hours."""
         return tuple(sorted({hour.date() for hour in self.hours}))
-
-    @property
-    def mondays(self) -> tuple[dt.date, ...]:
-        """The first days of the hours' ISO weeks."""
-        return tuple(sorted({date - dt.timedelta(days=date.weekday()) for date in self.dates}))

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from lakehouse.explain.spans import Span, length, overlap
+from lakehouse.periods import DAY_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,8 +19,6 @@ BAD: Final = "▁▂▃▄▅▆▇█"
 """By the share of the time that was bad; what was bad at all is never drawn as nothing."""
 
 LEGEND: Final = f"{BAD[0]}{BAD[3]}{BAD[-1]} bad, by its share   {UNKNOWN} not known   {GOOD} good"
-
-_DAY_US: Final = 86_400_000_000
 
 
 def strip(
@@ -40,7 +39,7 @@ def strip(
 def cells(within: Span, width: int) -> list[Span]:
     """The period in at most so many equal cells; as many each day, if it is of whole days."""
     start, end = within
-    days, rest = divmod(end - start, _DAY_US)
+    days, rest = divmod(end - start, DAY_US)
     number = width // days * days if days and not rest and width >= days else width
     edges = [start + (end - start) * at // number for at in range(number + 1)]
     return list(pairwise(edges))
@@ -48,7 +47,7 @@ def cells(within: Span, width: int) -> list[Span]:
 
 def axis(cells: Sequence[Span]) -> str:
     """Letters below the cells that say where each day begins; empty where no name has room."""
-    each = sum(1 for cell in cells if cell[0] < cells[0][0] + _DAY_US)
+    each = sum(1 for cell in cells if cell[0] < cells[0][0] + DAY_US)
     if each == len(cells) or len(cells) % each:
         return ""
     days = [_day(cell[0]) for cell in cells[::each]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import grains, tables
 from lakehouse.kernel.reasons import CLOCK_SLACK
-from lakehouse.kernel.worker import Program
+from lakehouse.kernel.worker import FLAGS, Program
 from lakehouse.metrics import CONTROLLERS_TELL, DESCRIBING, family
 from lakehouse.periods import micros
 
@@ -53,12 +53,16 @@ def program(
         return tuple(one for name in names for one in _statements(name))
 
     finish = tuple(_finish())
-    merge = _text("subjects_merge")
+    merge = _subjects("subjects_merge")
     files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *_PARTS, "sli_finest")
     everything = "\n".join((*map(_text, files), *dict(finish).values(), merge))
     constants = (
         ("window", f"CREATE MACRO window_us() AS {window_seconds * 1_000_000}::BIGINT"),
         ("latest", f"CREATE MACRO latest_us() AS {micros(committed + CLOCK_SLACK)}::BIGINT"),
+        *(
+            (flag, f"CREATE MACRO is_{flag}(flags) AS flags & {bit} <> 0")
+            for flag, bit in FLAGS.items()
+        ),
         ("name", f"CREATE MACRO window_name() AS '{grains.name(window_seconds)}'"),
     )
     results = (("results", _result_table(table)) for table in _TABLES.values())
@@ -166,7 +170,12 @@ def _finish() -> Iterator[tuple[str, str]]:
         yield windows.name, _summed(table, "w", kept)
     yield tables.DISTRIBUTIONS.name, _summed(tables.DISTRIBUTIONS, _HOUR)
     yield tables.REJECTED.name, _rejected()
-    yield tables.SUBJECTS.name, _text("subjects_finish")
+    yield tables.SUBJECTS.name, _subjects("subjects_reported")
+
+
+def _subjects(each: str) -> str:
+    """Subjects of the rows that a file names ``each``."""
+    return f"WITH {_text(each)}, {_text('subjects_latest')}"
 
 
 def _summed(table: Table, place: str, kept: str = "") -> str:

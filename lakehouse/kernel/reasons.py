@@ -1,4 +1,4 @@
-"""Reasons of gold/rejected that the rollup acts on; all of them stand in ``sql/runs.sql``."""
+"""Reasons of gold/rejected that code asks for; most others stand in ``sql/runs.sql`` alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ SET_NOT_KNOWN: Final = "its member set is not known"
 
 IN_THE_FUTURE: Final = "it lies in the future"
 """Passes away as well, when its time has come."""
+
+BEYOND: Final = "no calendar has its start"
+"""Of rows whose start lies before 1970 or after 9998."""
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """So much later than the newest commit of bronze may something have been seen."""

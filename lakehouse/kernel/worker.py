@@ -150,7 +150,6 @@ class _Run:
         self._db: duckdb.DuckDBPyConnection = duckdb.connect(":memory:")
         for setting in _SETTINGS:
             self._db.execute(setting.format(memory=program.memory))
-        self._db.execute("SET VARIABLE part = 0")
         self._literals(program.literals)
         doubts = (("doubts", f"CREATE MACRO doubt_all() AS {program.doubt_all}"),)
         self.execute((*doubts, *program.setup))

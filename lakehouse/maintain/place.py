@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import yaml
 from deltalake import DeltaTable
@@ -20,15 +19,13 @@ from lakehouse.errors import (
     MaintenanceConflictError,
     MaintenanceError,
     TableNotFoundError,
+    one_line,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakehouse.tables import Table
-
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
-_LONGEST: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +102,18 @@ def explained(where: str) -> Iterator[None]:
         yield
     except CommitFailedError as error:
         raise MaintenanceConflictError(
-            f"{where}: another maintenance changed the table meanwhile ({_line(error)}); "
+            f"{where}: another maintenance changed the table meanwhile ({one_line(error)}); "
             "nothing is lost, the next round looks again"
         ) from error
     except (DeltaError, OSError) as error:
         raise MaintenanceError(
-            f"{where}: {_line(error)}; check the lake's place and credentials"
+            f"{where}: {one_line(error)}; check the lake's place and credentials"
         ) from error
     except Exception as error:
         # delta-rs has no class of its own for errors of its query engine and kernel.
         if type(error) is not Exception:
             raise
-        raise MaintenanceError(f"{where}: {_line(error)}") from error
+        raise MaintenanceError(f"{where}: {one_line(error)}") from error
 
 
 def _options(file: Path) -> dict[str, str]:
@@ -131,7 +128,3 @@ def _options(file: Path) -> dict[str, str]:
     ):
         raise wrong
     return found
-
-
-def _line(error: Exception) -> str:
-    return " ".join(_COLOURS.sub("", str(error)).split())[:_LONGEST]

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import bronze_rows, tables
 from lakehouse import lake as lakes
 from lakehouse.errors import TableNotFoundError
-from lakehouse.gold_rows import HOUR_US, GoldRows, summed
+from lakehouse.gold_rows import GoldRows, summed
+from lakehouse.kernel.reasons import BEYOND, IN_THE_FUTURE
 from lakehouse.lake import Lake
-from lakehouse.periods import Period, micros
+from lakehouse.periods import HOUR_US, Period, micros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ _ELECTION: Final = "leader_change"
 _DRAWN: Final = (300, 3600, 86_400)
 """What a point of a chart may stand for beside a finest window, seconds."""
 
-_UNDATED: Final = ("it lies in the future", "no calendar has its start")
+_UNDATED: Final = (IN_THE_FUTURE, BEYOND)
 """Reasons of rows that a report of any period tells: else none would."""
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.periods import micros
+from lakehouse.kernel.reasons import BEYOND
+from lakehouse.periods import DAY_US, HOUR_US, micros
 from lakehouse.rollup import shapes, where
-from lakehouse.rollup.changes import HOUR_US
 from lakehouse.rollup.engine import ask, in_hours, span_of
 from lakehouse.units import FIRST, LAST
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 TOO_LATE: Final = "its hour is not recomputed any more"
 MISDATED: Final = "its date is not that of its start"
-BEYOND: Final = "no calendar has its start"
 
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND)
 """Reasons of rows that are set aside; a rollup of their hour says nothing of them."""
@@ -34,7 +33,6 @@ _REASONS: Final = where.strings(REASONS)
 RECOMPUTED: Final = f"reason NOT IN {_REASONS}"
 """The condition that a row of gold/rejected is one of those that a recomputed hour replaces."""
 
-_DAY_US: Final = 24 * HOUR_US
 _PAIR: Final = shapes.schema((("cluster", "string"), ("hour", "bigint")))
 _KEYS: Final = ("cluster", "window", "reason", "table", "source", "metric", "agent", "batch")
 _BY_KEY: Final = ", ".join(f"t.{key}" for key in _KEYS)
@@ -47,7 +45,7 @@ _GROUPED: Final = (
     f"GROUP BY {_BY_KEY}"
 )
 _PLACED: Final = (
-    f"SELECT DATE '1970-01-01' + CAST((t.window - t.window % {_DAY_US}) / {_DAY_US} AS INT) "
+    f"SELECT DATE '1970-01-01' + CAST((t.window - t.window % {DAY_US}) / {DAY_US} AS INT) "
     "AS date, t.*, CAST(NULL AS STRING) AS members FROM {rows} t"
 )
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.periods import instant, micros
+from lakehouse.kernel.reasons import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
+from lakehouse.periods import HOUR_US, instant, micros
 from lakehouse.rollup import bronze_log
 from lakehouse.rollup.engine import Relation, Span, ask, in_hours, span_of
 from lakehouse.units import LAST, Pair, Versions
@@ -18,22 +19,11 @@ if TYPE_CHECKING:
 
     from lakehouse.rollup.engine import Engine
 
-SET_NOT_KNOWN: Final = "its member set is not known"
-"""Reason that passes away: the rows are used as soon as bronze/members holds the set."""
-
-IN_THE_FUTURE: Final = "it lies in the future"
-"""Reason that passes away as well, when its time has come."""
-
-CLOCK_SLACK: Final = dt.timedelta(hours=1)
-"""So much later than the newest commit of bronze may something have been seen."""
-
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
 """Where the log has gone unread, hours are recomputed from so long before the last rollup on."""
 
 _CLOCKS: Final = dt.timedelta(days=1)
 """Clocks of agents, lake and driver differ by less."""
-
-HOUR_US: Final = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,14 @@ from deltalake.exceptions import DeltaError
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
-from lakehouse.errors import EngineError, LakeNotFoundError, TableNotFoundError, TableSchemaError
-from lakehouse.periods import micros
+from lakehouse.errors import (
+    EngineError,
+    LakeNotFoundError,
+    TableNotFoundError,
+    TableSchemaError,
+    one_line,
+)
+from lakehouse.periods import DAY_US, micros
 from lakehouse.rollup import shapes
 
 if TYPE_CHECKING:
@@ -32,9 +38,6 @@ _STORED: Final = {"timestamp": _INSTANT, "map<string,timestamp>": pa.map_(pa.str
 _READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
 """Features of Delta that change nothing for who reads a table's files."""
 
-_DAY_US: Final = 86_400_000_000
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
-_LONGEST: Final = 500
 _CHUNK: Final = 1 << 20
 
 
@@ -159,7 +162,7 @@ def _may_hold(actions: pa.Table, by: str, between: Span) -> pa.Array:
     lows, highs = (numbers(f"{bound}.{by}", pa.int64()) for bound in ("min", "max"))
     return pa.array(
         [
-            (day is None or first // _DAY_US <= day <= (end - 1) // _DAY_US)
+            (day is None or first // DAY_US <= day <= (end - 1) // DAY_US)
             and (low is None or low < end)
             # delta-rs cuts them off behind the milliseconds.
             and (high is None or high + 1000 > first)
@@ -199,15 +202,11 @@ def explained(where: str) -> Iterator[None]:
         yield
     except (DeltaError, OSError) as error:
         raise EngineError(
-            f"{where}: {line(error)}; check the lake's place and credentials, or use --engine spark"
+            f"{where}: {one_line(error)}; check the lake's place and credentials, or use "
+            "--engine spark"
         ) from error
     except Exception as error:
         # delta-rs has no class of its own for errors of its query engine and kernel.
         if type(error) is not Exception:
             raise
-        raise EngineError(f"{where}: {line(error)}") from error
-
-
-def line(error: Exception) -> str:
-    """What an error says, as one line."""
-    return " ".join(_COLOURS.sub("", str(error)).split())[:_LONGEST]
+        raise EngineError(f"{where}: {one_line(error)}") from error

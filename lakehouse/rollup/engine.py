@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lakehouse.periods import micros
+from lakehouse.periods import HOUR_US, micros
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -223,7 +223,7 @@ def in_hours(hours: Iterable[dt.datetime]) -> str:
     """The condition, of a relation ``r``, that its row is of one of some hours."""
     chosen = sorted(set(hours))
     dates = ", ".join(dict.fromkeys(f"DATE '{hour:%Y-%m-%d}'" for hour in chosen))
-    numbers = ", ".join(str(micros(hour) // 3_600_000_000) for hour in chosen)
+    numbers = ", ".join(str(micros(hour) // HOUR_US) for hour in chosen)
     return f"r.date IN ({dates}) AND r.hour IN ({numbers})"
 
 

@@ -17,12 +17,12 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
-from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError
+from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel.worker import KernelError
 from lakehouse.lake import Version
 from lakehouse.periods import instant
 from lakehouse.rollup import local_rows, shapes
-from lakehouse.rollup.delta_rs import Store, explained, line, shaped, stored
+from lakehouse.rollup.delta_rs import Store, explained, shaped, stored
 from lakehouse.rollup.engine import LeaseRow, Staged
 from lakehouse.rollup.local_calls import Bronze
 
@@ -150,14 +150,14 @@ class LocalEngine:
         except duckdb.Error as error:
             if any(isinstance(one, local_rows.Feed) for one in relation.sources.values()):
                 raise self._expired(error) from error
-            raise EngineError(f"{self.lake.root}: DuckDB: {line(error)}") from error
+            raise EngineError(f"{self.lake.root}: DuckDB: {one_line(error)}") from error
         finally:
             duck.close()
 
     def _expired(self, error: Exception) -> LogExpiredError:
         return LogExpiredError(
             f"{self.lake.root}: delta-rs cannot read what was committed to bronze since the last "
-            f"rollup ({line(error)})"
+            f"rollup ({one_line(error)})"
         )
 
     # Writing
@@ -287,6 +287,6 @@ class LocalEngine:
             yield
         except CommitFailedError as error:
             raise LeaseLostError(
-                f"{self._store.url(table)}: another writer changed it meanwhile ({line(error)}); "
-                "nothing of this rollup was committed to it. Run it again"
+                f"{self._store.url(table)}: another writer changed it meanwhile "
+                f"({one_line(error)}); nothing of this rollup was committed to it. Run it again"
             ) from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from lakehouse.maintain.state import spelt
-from lakehouse.periods import micros
+from lakehouse.periods import HOUR_US, micros
 from lakehouse.rollup import where
 from lakehouse.units import FIRST, LAST
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lakehouse.rollup.delta_rs import File
     from lakehouse.rollup.engine import Span
 
-_HOUR_US: Final = 3_600_000_000
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()
 
@@ -131,13 +130,13 @@ def _selected(types: Mapping[str, str]) -> str:
     chosen = [_shown(name, kind) for name, kind in types.items()]
     by = instant_of(types)
     if by:
-        latest = micros(LAST) // _HOUR_US
-        hour = f'greatest(0, least(epoch_us(raw."{by}") // {_HOUR_US}, {latest}))'
+        latest = micros(LAST) // HOUR_US
+        hour = f'greatest(0, least(epoch_us(raw."{by}") // {HOUR_US}, {latest}))'
         chosen.append(f'CASE WHEN raw."{by}" IS NOT NULL THEN {hour} END AS hour')
     if by == "start" and "date" in types:
         us = 'epoch_us(raw."start")'
         inside = f"{us} BETWEEN {micros(FIRST)} AND {micros(LAST)}"
-        same = f"raw.date - DATE '1970-01-01' = {us} // {24 * _HOUR_US}"
+        same = f"raw.date - DATE '1970-01-01' = {us} // {24 * HOUR_US}"
         chosen.append(f"NOT coalesce({inside} AND {same}, false) AS misdated")
     return ", ".join(chosen)
 

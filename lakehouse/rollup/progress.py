@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.periods import instant, micros
+from lakehouse.periods import HOUR_US, instant, micros
 from lakehouse.rollup import shapes
 from lakehouse.units import Pair, Units, Versions
 
@@ -26,8 +26,6 @@ FEED: Final = "feed"
 RECOVERED: Final = "recovered"
 SINCE: Final = "since"
 TIDIED: Final = "tidied"
-
-_HOUR_US: Final = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def note(
     engine: Engine, after: Progress | None, how: str, versions: Versions, units: Units
 ) -> None:
     """Note that a batch is done."""
-    hours = [micros(hour) // _HOUR_US for hour in units.hours]
+    hours = [micros(hour) // HOUR_US for hour in units.hours]
     values = (
         micros(dt.datetime.now(dt.UTC)), None if after is None else micros(after.at), how,
         *versions, list(units.clusters), hours,
@@ -159,7 +157,7 @@ def noted(engine: Engine, after: Progress | None, how: str) -> list[Noted]:
             how,
             _versions(row),
             Units(
-                tuple(row["clusters"]), tuple(instant(hour * _HOUR_US) for hour in row["hours"])
+                tuple(row["clusters"]), tuple(instant(hour * HOUR_US) for hour in row["hours"])
             ).pairs,
         )
         for row in engine.collect(rows).to_pylist()

@@ -22,7 +22,7 @@ from lakehouse.errors import (
     LogExpiredError,
     TableNotFoundError,
 )
-from lakehouse.periods import micros
+from lakehouse.periods import HOUR_US, micros
 from lakehouse.rollup import spark_frame, transport
 from lakehouse.rollup.engine import LeaseRow, Relation, Span, Staged, span_of
 from lakehouse.tables.running import GOLD_PROPERTIES
@@ -48,7 +48,6 @@ STAGING: Final = tables.Table(
     properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
 )
 
-_HOUR_US: Final = 3_600_000_000
 _RECENT: Final = 20
 _LARGE: Final = 4_000_000
 """Bytes of bronze/runs, about a million rows, from which on it pays to compile what counts them."""
@@ -312,15 +311,13 @@ def _meaning(text: str, place: str) -> LakehouseError | None:
 
 # Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
 _MISDATED: Final = (
-    f"(unix_date(date) != unix_micros(start) div {24 * _HOUR_US} "
+    f"(unix_date(date) != unix_micros(start) div {24 * HOUR_US} "
     f"OR unix_micros(start) NOT BETWEEN {micros(FIRST)} AND {micros(LAST)})"
 )
 
 
 def _hour(start: str) -> str:
-    return (
-        f"greatest(0L, least(unix_micros(`{start}`) div {_HOUR_US}, {micros(LAST) // _HOUR_US}L))"
-    )
+    return f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {micros(LAST) // HOUR_US}L))"
 
 
 def _inside(columns: Sequence[str], span: Span) -> str:

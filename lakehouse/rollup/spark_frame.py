@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse.kernel import worker
-from lakehouse.periods import micros
+from lakehouse.periods import HOUR_US, micros
 from lakehouse.rollup import shapes, transport
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lakehouse.kernel.worker import Program
     from lakehouse.rollup.batches import Batch
 
-_HOUR_US: Final = 3_600_000_000
 _MOST_TASKS: Final = 512
 
 TOUCHED: Final = shapes.schema(
@@ -44,7 +43,7 @@ _FLAGS: Final = " | ".join(
     f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in worker.FLAGS.items()
 )
 _PART: Final = (
-    f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start_us % {_HOUR_US} div part_us * slices + "
+    f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start_us % {HOUR_US} div part_us * slices + "
     "IF(slices = 1, 0, pmod(hash(coalesce(`group`, topic, '')), slices)) END AS part"
 )
 _OF_SCRAPES: Final = (
@@ -71,10 +70,10 @@ def touched(batch: Batch) -> pa.Table:
 def _touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
     window_us = batch.window_seconds * 1_000_000
     for number, call in enumerate(batch.calls):
-        part_us = call.windows_per_part * window_us or _HOUR_US
-        parts = -(-_HOUR_US // part_us) * call.slices
+        part_us = call.windows_per_part * window_us or HOUR_US
+        parts = -(-HOUR_US // part_us) * call.slices
         for u, (cluster, hour) in enumerate(call.units):
-            yield cluster, micros(hour) // _HOUR_US, number, u, part_us, call.slices, parts
+            yield cluster, micros(hour) // HOUR_US, number, u, part_us, call.slices, parts
 
 
 def frame(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> DataFrame:

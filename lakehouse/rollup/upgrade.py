@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import grains, tables
+from lakehouse.periods import DAY_US, HOUR_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from lakehouse.rollup.engine import Engine
     from lakehouse.tables import Column, Table
 
-_HOUR_US: Final = 3_600_000_000
-_DAY_US: Final = 24 * _HOUR_US
 _NULLS: Final = {"timestamp": "BIGINT"}
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)
 
@@ -79,7 +78,7 @@ def _column(column: Column, there: Mapping[str, str]) -> str:
 
 
 def _date(micros: str) -> str:
-    return f"DATE '1970-01-01' + CAST(({micros} - {micros} % {_DAY_US}) / {_DAY_US} AS INT)"
+    return f"DATE '1970-01-01' + CAST(({micros} - {micros} % {DAY_US}) / {DAY_US} AS INT)"
 
 
 def _sli_windows(there: Mapping[str, str], finest: str) -> str:
@@ -93,21 +92,21 @@ def _sli_windows(there: Mapping[str, str], finest: str) -> str:
     return (
         f"SELECT {names} FROM (SELECT {_columns(tables.SLI, there)}, {sums} FROM {{old}} r "
         f"WHERE r.grain = '{finest}') t "
-        f"WHERE NOT (t.hours_good_us = {_HOUR_US} AND t.hours_bad_high_us = 0)"
+        f"WHERE NOT (t.hours_good_us = {HOUR_US} AND t.hours_bad_high_us = 0)"
     )
 
 
 def _sli_hours(there: Mapping[str, str], finest: str) -> str:
     """There were no rows of hours: they are the sums of windows, their spill the first one's."""
     keys = ", ".join(f"t.{key}" for key in tables.SLI.keys)
-    first = f"max(CASE WHEN t.window % {_HOUR_US} = 0 THEN t.spill_us END)"
+    first = f"max(CASE WHEN t.window % {HOUR_US} = 0 THEN t.spill_us END)"
     measures = ", ".join(
         f"CASE WHEN count(t.spill_us) > 0 THEN coalesce({first}, 0) END AS spill_us"
         if column.over == "first"
         else f"CAST(sum(t.{column.name}) AS BIGINT) AS {column.name}"
         for column in tables.SLI.measures
     )
-    hour = f"t.window - t.window % {_HOUR_US}"
+    hour = f"t.window - t.window % {HOUR_US}"
     return (
         f"SELECT t.date, {hour} AS window, {keys}, {measures} "
         f"FROM ({_rows(tables.SLI, there, finest)}) t GROUP BY t.date, {hour}, {keys}"

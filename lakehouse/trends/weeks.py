@@ -15,8 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import sla, tables, tally
 from lakehouse.existence import Subject
-from lakehouse.gold_rows import HOUR_US
-from lakehouse.periods import WEEK, Period, instant, micros, week_of
+from lakehouse.periods import HOUR_US, WEEK, Period, instant, micros, week_of
 from lakehouse.session import compiled
 from lakehouse.slo import Objective
 

@@ -131,7 +131,8 @@ def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(
     for table in (tables.SLI, tables.WINDOWS["sli"]):
         rows = lakes.read(spark, lake, table).toDF(*table.column_names)
         emptied = {name: F.lit(None).cast("bigint") for name in ("seen_us", "spill_us")}
-        lakes.put(spark, lake, table, rows.withColumns(emptied), "overwrite")
+        writer = rows.withColumns(emptied).write.format("delta").mode("overwrite")
+        writer.saveAsTable(lake.name(table))
     found = told(spark, lake)
     assert found["topic"]["unseen_us"] == 130 * SECOND, "bad time does not count as seen"
     assert found[1]["unknown_us"] == 130 * SECOND

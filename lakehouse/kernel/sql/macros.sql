@@ -21,3 +21,5 @@ CREATE MACRO step(x) AS unnest([x, -x]);
 CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;
 CREATE MACRO is_unavailable(metric, positive) AS
     metric = 'kafka.partition.under_min_isr' OR (metric = 'kafka.partition.leaderless' AND positive);
+CREATE MACRO lead_edge(flags, us) AS CASE WHEN is_previous_positive(flags) THEN 0 ELSE us END;
+CREATE MACRO tail_edge(flags, us) AS CASE WHEN is_next_positive(flags) THEN 0 ELSE us END;

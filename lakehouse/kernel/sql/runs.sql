@@ -23,14 +23,13 @@ SELECT u, on_axis(u, start_us) AS s, s + (end_us - start_us) AS e, window_of(s) 
         WHEN topic IS NOT NULL THEN 'topic'
         WHEN "user" IS NOT NULL OR client_id IS NOT NULL OR members IS NOT NULL THEN 'client'
         ELSE 'source' END AS level,
-    flags & 1 <> 0 AS counter,
-    flags & 4 <> 0 AS wrong,
-    flags & 32 <> 0 AS spread,
+    is_increase(flags) AS counter,
+    is_known_wrong(flags) AS wrong,
+    is_distribution(flags) AS spread,
     coalesce(value > 0, false) AS positive,
     -- An edge between two values above zero is none. What of a lead lies before the window is its spill.
-    CASE WHEN flags & 16 <> 0 THEN 0 ELSE lead_us END AS lead,
-    CASE WHEN flags & 8 <> 0 THEN 0 ELSE tail_us END AS tail,
-    greatest(w, s - lead) AS may, greatest(s, e - tail) AS sure, greatest(0, lead - (s - w)) AS spill,
+    greatest(w, s - lead_edge(flags, lead_us)) AS may, greatest(s, e - tail_edge(flags, tail_us)) AS sure,
+    greatest(0, lead_edge(flags, lead_us) - (s - w)) AS spill,
     positive AND s = w AS opens,
     CASE WHEN e <= s THEN 'it ends before it starts'
         WHEN start_us > latest_us() THEN 'it lies in the future'
