@@ -44,6 +44,25 @@ DESCRIBING: Final = (
 )
 """Metrics that describe a subject, told by several sources at once: see gold/subjects."""
 
+WATCHED: Final = (
+    UNDER_MIN_ISR,
+    LEADERLESS,
+    "kafka.partition.upload_tier_lag",
+    "kafka.partition.delete_tier_lag",
+    "kafka.topic.remote_copy_lag.bytes",
+    "kafka.topic.remote_delete_lag.bytes",
+    "kafka.client.produce.throttle_time",
+    "kafka.client.fetch.throttle_time",
+    "kafka.client.request.throttle_time",
+    "kafka.client.controller_mutation.throttle_time",
+    "kafka.group.non_consumed.low",
+    "kafka.group.non_consumed.high",
+    "kafka.broker.under_min_isr_partitions",
+    "kafka.broker.produce_errors.not_enough_replicas",
+    "kafka.controller.offline_partitions",
+)
+"""Metrics that are bad above zero, as bronze has them: gold/incidents has their stretches."""
+
 
 def family(metric: str) -> str | None:
     """The family that a gauge of topics or clients is read with; None: not known."""

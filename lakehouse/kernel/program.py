@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import grains, tables
 from lakehouse.kernel.reasons import CLOCK_SLACK
 from lakehouse.kernel.worker import FLAGS, Program
-from lakehouse.metrics import CONTROLLERS_TELL, DESCRIBING, family
+from lakehouse.metrics import CONTROLLERS_TELL, DESCRIBING, WATCHED, family
 from lakehouse.periods import micros
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from lakehouse.slo_objective import Objective
     from lakehouse.tables import Column, Table
 
-_ATTEMPTS: Final = ("scrapes", "sli_sources")
+_ATTEMPTS: Final = ("scrapes", "readings", "sli_sources")
 _RUNS: Final = ("runs",)
 _DESCRIBED: Final = ("described",)
 _PARTS: Final = (
     "additive", "non_consumed", "gauges", "doubts", "claims", "client_claims", "atoms", "topics",
-    "distributions", "subjects", "sli_topics", "sli_clients", "sli_groups",
+    "distributions", "subjects", "incidents", "lags", "sli_topics", "sli_clients", "sli_groups",
 )  # fmt: skip
+_VIEWS: Final = ("sli_finest", "incidents_joined")
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
@@ -54,7 +55,7 @@ def program(
 
     finish = tuple(_finish())
     merge = _subjects("subjects_merge")
-    files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *_PARTS, "sli_finest")
+    files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *_PARTS, *_VIEWS)
     everything = "\n".join((*map(_text, files), *dict(finish).values(), merge))
     constants = (
         ("window", f"CREATE MACRO window_us() AS {window_seconds * 1_000_000}::BIGINT"),
@@ -67,12 +68,12 @@ def program(
     )
     results = (("results", _result_table(table)) for table in _TABLES.values())
     return Program(
-        version=hashlib.sha256(everything.encode()).hexdigest()[:12],
+        kernel=hashlib.sha256(everything.encode()).hexdigest()[:12],
         duckdb=duckdb.__version__,
         tables=tuple(name for name, _ in finish),
         schemas={name: tuple(_schema(table)) for name, table in _filled().items()},
         describing=tuple(sorted({*DESCRIBING, *(key for one in objectives for key in one.where)})),
-        setup=(*constants, *_statements("macros"), *results, *_statements("sli_finest")),
+        setup=(*constants, *_statements("macros"), *results, *stage(_VIEWS)),
         literals=_literals(objectives),
         attempts=stage(_ATTEMPTS),
         runs=stage(_RUNS),
@@ -86,14 +87,17 @@ def program(
 _TABLES: Final = {
     **{table.name: table for table in tables.HOURS},
     "distributions": tables.DISTRIBUTIONS,
+    "readings": tables.READINGS,
+    "lags": tables.LAGS,
     "rejected": tables.REJECTED,
     "subjects": tables.SUBJECTS,
 }
-"""Each has rows of finest windows in the table ``out_NAME`` until a call ends."""
+"""Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
 
 
 def _filled() -> dict[str, Table]:
-    return {**_TABLES, **{table.name: table for table in tables.WINDOWS.values()}}
+    others = (tables.INCIDENTS, *tables.WINDOWS.values())
+    return {**_TABLES, **{table.name: table for table in others}}
 
 
 def _schema(table: Table) -> Iterator[tuple[str, str]]:
@@ -115,7 +119,8 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
 def _literals(objectives: Sequence[Objective]) -> dict[str, Any]:
     timed = [one for one in objectives if one.events is None]
     return {
-        "describing": ({"metric": "VARCHAR"}, [{"metric": metric} for metric in DESCRIBING]),
+        "describing": _names(DESCRIBING),
+        "watched": _names({*WATCHED, *(one.metric for one in timed if one.above <= 0)}),
         "objectives": (
             {
                 "objective": "VARCHAR", "level": "VARCHAR", "metric": "VARCHAR", "above": "DOUBLE",
@@ -145,6 +150,10 @@ def _literals(objectives: Sequence[Objective]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _names(metrics: Iterable[str]) -> tuple[dict[str, str], list[dict[str, str]]]:
+    return {"metric": "VARCHAR"}, [{"metric": metric} for metric in sorted(metrics)]
+
+
 def _result_table(table: Table) -> str:
     """Finest rows of a table while parts are computed: sums of doubles stay exact."""
     if table is tables.SUBJECTS:
@@ -169,6 +178,9 @@ def _finish() -> Iterator[tuple[str, str]]:
         kept = "WHERE NOT good_throughout" if table is tables.SLI else ""
         yield windows.name, _summed(table, "w", kept)
     yield tables.DISTRIBUTIONS.name, _summed(tables.DISTRIBUTIONS, _HOUR)
+    yield tables.INCIDENTS.name, _of_spans(tables.INCIDENTS, "incidents_joined")
+    yield tables.READINGS.name, _of_spans(tables.READINGS, "out_readings")
+    yield tables.LAGS.name, _of_spans(tables.LAGS, "out_lags")
     yield tables.REJECTED.name, _rejected()
     yield tables.SUBJECTS.name, _subjects("subjects_reported")
 
@@ -187,11 +199,11 @@ def _summed(table: Table, place: str, kept: str = "") -> str:
         if column.over != "mean"
     )
     source = "sli_finest" if table is tables.SLI else f"out_{table.name}"
-    grouped = f"SELECT {place} AS w, {keys}, {measures} FROM {source} {kept} GROUP BY ALL"  # noqa: S608
+    grouped = f"SELECT {place} AS w, {keys}, {measures} FROM {source} {kept} GROUP BY ALL"
     names = (c for c in table.columns if c.name not in {"date", "cluster", "window"})
     columns = ", ".join(map(_final, names))
     return (
-        f"WITH grouped AS ({grouped}) SELECT {_PLACE}, {columns} FROM grouped "  # noqa: S608
+        f"WITH grouped AS ({grouped}) SELECT {_PLACE}, {columns} FROM grouped "
         f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {keys}"
     )
 
@@ -223,11 +235,27 @@ def _final(column: Column) -> str:
     return f"{name}::{_TYPES[column.type]} AS {name}"
 
 
+def _of_spans(table: Table, source: str) -> str:
+    """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
+    columns = [c for c in table.columns if c.name not in {"date", "cluster", "window"}]
+    shown = ", ".join(
+        f'(hour_us + "{column.name}" % stride())::BIGINT AS "{column.name}"'
+        if column.type == "timestamp"
+        else _final(column)
+        for column in columns
+    )
+    keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
+    return (
+        f"WITH spans AS (SELECT * FROM {source}) SELECT {_PLACE}, {shown} FROM spans "
+        f"JOIN units ON units.u = w // stride() ORDER BY units.cluster, w, {keys}"
+    )
+
+
 def _rejected() -> str:
     keys = ("reason", "table", "source", "metric", "members")
     listed = ", ".join(f'"{key}"' for key in keys)
     return (
-        f'WITH grouped AS (SELECT w, {listed}, min("start") AS "start", max("end") AS "end", '  # noqa: S608
+        f'WITH grouped AS (SELECT w, {listed}, min("start") AS "start", max("end") AS "end", '
         "min(agent) AS agent, min(batch) AS batch, sum(rows)::BIGINT AS rows FROM out_rejected "
         f'GROUP BY ALL) SELECT {_PLACE}, {listed}, "start", "end", agent, batch, rows FROM grouped '
         f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {listed}"

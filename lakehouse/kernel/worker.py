@@ -50,7 +50,7 @@ class Program:
     """What to run; plain data, which pickles.
 
     Attributes:
-        version: Hash of the SQL.
+        kernel: Version of the kernel: a hash of its SQL.
         duckdb: The version of DuckDB that the driver has; workers must have the same.
         tables: The tables of gold that it fills.
         schemas: Their columns and types, in order; instants are bigint microseconds.
@@ -62,7 +62,7 @@ class Program:
         memory: What DuckDB may take.
     """
 
-    version: str
+    kernel: str
     duckdb: str
     tables: tuple[str, ...]
     schemas: dict[str, tuple[tuple[str, str], ...]]
@@ -163,7 +163,7 @@ class _Run:
             marks = ", ".join("?" for _ in types)
             for row in rows:
                 values = [row[column] for column in types]
-                self._db.execute(f"INSERT INTO {name} VALUES ({marks})", values)  # noqa: S608 - our own names
+                self._db.execute(f"INSERT INTO {name} VALUES ({marks})", values)
 
     def inputs(self, **tables: pa.Table) -> None:
         """Give statements a table by name."""

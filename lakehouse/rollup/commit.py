@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 FILLED: Final = (
     *tables.HOURS,
-    *tables.WINDOWS.values(),
+    *tables.EXPIRING,
     tables.DISTRIBUTIONS,
+    tables.INCIDENTS,
+    tables.READINGS,
     tables.REJECTED,
 )
 """Tables whose rows are a function of an hour of a cluster."""

@@ -240,10 +240,12 @@ class _Run:
         program: Program | None = None,
     ) -> Progress:
         self.held.check()
+        made_by = program or row  # tidying makes no figure
         new = Progress(
             dt.datetime.now(dt.UTC), self.window_seconds, outcome.versions, outcome.hours,
             newest.committed, outcome.how, outcome.late_rows, runs_id,
-            *((program.version, program.duckdb) if program else ()),
+            None if made_by is None else made_by.kernel,
+            None if made_by is None else made_by.duckdb,
         )  # fmt: skip
         new = progresses.record(self.engine, new, row)
         self.step(tables.PROGRESS.name)

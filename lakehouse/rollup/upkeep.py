@@ -100,7 +100,7 @@ def tidy(
         check: Called before each commit; raises where no more may be made.
         step: Called with what was done.
     """
-    finest = {table.name for table in tables.WINDOWS.values()}
+    finest = {table.name for table in tables.EXPIRING}
 
     def one(table: Table) -> None:
         if table not in engine.scratch and not engine.commits(table, 1)[0].number:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
 
+    from lakehouse.kernel.worker import Program
     from lakehouse.rollup.batches import Batch
     from lakehouse.rollup.engine import Engine, Staged
     from lakehouse.rollup.progress import Progress
@@ -45,11 +46,20 @@ class Difference(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was compared: hours of clusters, rows of gold, and those that differ."""
+    """What was compared.
+
+    Attributes:
+        hours: Hours of clusters.
+        rows: Rows of gold.
+        differences: Rows that differ.
+        note: Why rows may differ without harm: the last rollup was of another kernel or DuckDB;
+            empty where it was of these.
+    """
 
     hours: int
     rows: int
     differences: tuple[Difference, ...]
+    note: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -103,7 +113,19 @@ def verify(
             step(f"{table.name} compared")
     if _still(engine) != row:
         raise LeaseHeldError(f"{engine.lake.root}: a rollup ran meanwhile; verify it again")
-    return Found(sum(len(one.units.pairs) for one in parts), compared, tuple(differing))
+    number = sum(len(one.units.pairs) for one in parts)
+    return Found(number, compared, tuple(differing), _note(row, program))
+
+
+def _note(row: Progress, program: Program) -> str:
+    ours, theirs = (f"kernel {one.kernel} on DuckDB {one.duckdb}" for one in (program, row))
+    if ours == theirs:
+        return ""
+    made_by = "an older jmxlake" if row.kernel is None else theirs
+    return (
+        f"{made_by} made gold last, and this is {ours}: last digits and new columns may differ; "
+        "jmxlake rollup --since recomputes what bronze still holds"
+    )
 
 
 def _still(engine: Engine) -> Progress:

@@ -26,6 +26,9 @@ _CLIENT: Final = (
     Column("user", "string", "authenticated principal, decoded; null: the quota has no user"),
     Column("client_id", "string", "client id, unquoted; null: the quota has no client id"),
 )
+_FAMILY: Final = required("family", "string", "family of the catalogue")
+_OUTCOME: Final = required("outcome", "string", "outcome of the scrapes")
+_WRONG: Final = "this Kafka version is known to report it wrongly"
 _IN_A_ROW: Final = "that one row of bronze stands for"
 _OF_ROWS: Final = "of a counter the most that one row of bronze stands for"
 
@@ -39,7 +42,6 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     the window's very start. An edge between two values above 0 (flags) is none.
     """
     most = series or f"most {each}s observed at one instant; {_OF_ROWS}"
-    wrong = "this Kafka version is known to report it wrongly"
     return (
         measure("observed_us", "bigint", f"{each}-microseconds that scrapes vouch for", "sum"),
         measure("value_seconds", "double", f"value times seconds, over {each}s; idle is 0", "sum"),
@@ -51,7 +53,7 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
         measure("positive_high_us", "bigint", "what positive_us is at most", "sum"),
         measure("increase", "double", "of a counter: by how much it rose", "sum"),
         measure("series", "bigint", most, "max"),
-        measure("known_wrong", "boolean", wrong, "any"),
+        measure("known_wrong", "boolean", _WRONG, "any"),
     )
 
 
@@ -152,8 +154,8 @@ COVERAGE: Final = _gold(
     (
         *_WINDOW,
         SOURCE,
-        required("family", "string", "family of the catalogue"),
-        required("outcome", "string", "outcome of the scrapes"),
+        _FAMILY,
+        _OUTCOME,
         required("duration_us", "bigint", "microseconds for which the outcome stands", "sum"),
         required("scrapes", "bigint", "attempts", "sum"),
         measure("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
@@ -296,8 +298,70 @@ SUBJECTS: Final = Table(
             "map<string,timestamp>",
             "end of the run that told each attribute last; null in older rows",
         ),
+        Column("rack", "string", "of a broker: its rack as it was reported last"),
     ),
     properties=GOLD_PROPERTIES,
+)
+
+INCIDENTS: Final = _gold(
+    "incidents",
+    "Stretches of an hour in which a source reported something above 0 without a break, of metrics "
+    "that stories and objectives are about. A stretch that touches one of the hour before goes on",
+    (
+        *_WINDOW,
+        _METRIC,
+        required(
+            "level", "string", "what the series is of: partition, topic, client, group or source"
+        ),
+        Column("topic", "string", "topic"),
+        Column("partition", "int", "partition"),
+        *_CLIENT,
+        Column("group", "string", "consumer group"),
+        SOURCE,
+        required("start", "timestamp", "start of the stretch"),
+        required("end", "timestamp", "end of the stretch"),
+        required("lead_us", "bigint", "so long before its start it may have started"),
+        required(
+            "tail_us",
+            "bigint",
+            "so long before its end it may have been over; its whole length: it may not have been "
+            "above 0 at all, and the stretch that ends where it starts has the rest",
+        ),
+        required("worst", "double", "greatest value", "max"),
+        required("total", "double", "sum of its runs' values: by how much a counter rose", "sum"),
+        required("runs", "bigint", "runs that it is made of", "sum"),
+        required("known_wrong", "boolean", _WRONG, "any"),
+    ),
+)
+
+READINGS: Final = _gold(
+    "readings",
+    "Stretches of an hour in which all attempts to read a family of a source had one outcome",
+    (
+        *_WINDOW,
+        SOURCE,
+        _FAMILY,
+        _OUTCOME,
+        required("start", "timestamp", "start of the stretch"),
+        required("end", "timestamp", "end of the stretch"),
+        required("scrapes", "bigint", "attempts"),
+        Column("seconds_max", "double", "seconds the slowest attempt took"),
+        Column("interval_us", "bigint", "longest scrape interval in force, microseconds"),
+        Column("error", "string", "error of the first attempt that has one"),
+    ),
+)
+
+LAGS: Final = _gold(
+    "lags",
+    "What each source reported last in a finest window of what waits for tiered storage",
+    (
+        *_WINDOW,
+        _METRIC,
+        _TOPIC,
+        SOURCE,
+        required("end", "timestamp", "end of the last run in the window"),
+        required("value", "double", "bytes that wait; idle is 0"),
+    ),
 )
 
 REJECTED: Final = _gold(
@@ -333,11 +397,17 @@ HOURS: Final = (
 WINDOWS: Final = {table.name: _windows(table) for table in HOURS}
 """The tables of finest windows, by the name of that of hours."""
 
+EXPIRING: Final = (*WINDOWS.values(), LAGS)
+"""Tables of finest windows, which are kept for a time."""
+
 GOLD: Final = (
     SUBJECTS,
     *HOURS,
     *WINDOWS.values(),
     DISTRIBUTIONS,
+    INCIDENTS,
+    READINGS,
+    LAGS,
     REJECTED,
     SLA,
     PROGRESS,

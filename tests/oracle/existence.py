@@ -1,4 +1,4 @@
-"""gold/subjects and gold/rejected in plain Python."""
+"""gold/subjects, gold/lags and gold/rejected in plain Python."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FENCED = "kafka.cluster.node.fenced"
 _DEFAULT = "<default>"
+_LAGS = ("kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_delete_lag.bytes")
 _MISDATED = "its date is not that of its start"
 """Rows that are set aside before their set is looked for."""
 
@@ -24,25 +25,27 @@ _MISDATED = "its date is not that of its start"
 class _Told:
     spans: list[tuple[int, int]] = field(default_factory=list)
     whole_until: list[int] = field(default_factory=list)
-    described: defaultdict[str, list[tuple[int, float | None]]] = field(
+    described: defaultdict[str, list[tuple[int, float | None, str | None]]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
     def row(self) -> dict[str, Any]:
         latest = {name: max(told, key=_last) for name, told in self.described.items()}
+        fenced = latest.get(_FENCED)
         return {
             "first_seen": min(start for start, _ in self.spans),
             "last_seen": max(end for _, end in self.spans),
             "seen_whole_until": max(self.whole_until, default=None),
-            "attributes_at": max((at for at, _ in latest.values()), default=None),
-            "attributes": {name: value for name, (_, value) in latest.items()},
-            "attribute_instants": {name: at for name, (at, _) in latest.items()},
+            "attributes_at": max((at for at, _, _ in latest.values()), default=None),
+            "attributes": {name: value for name, (_, value, _) in latest.items()},
+            "attribute_instants": {name: at for name, (at, _, _) in latest.items()},
+            "rack": fenced[2] if fenced else None,
         }
 
 
-def _last(told: tuple[int, float | None]) -> tuple[int, bool, float]:
-    """The run that ended last; of several the one that told the greatest value."""
-    return told[0], told[1] is not None, told[1] or 0.0
+def _last(told: tuple[int, float | None, str | None]) -> tuple[int, bool, float, str]:
+    """The run that ended last; of several the one with the greatest value, then rack."""
+    return told[0], told[1] is not None, told[1] or 0.0, told[2] or ""
 
 
 def subjects(bronze: Bronze) -> Rows:
@@ -52,7 +55,8 @@ def subjects(bronze: Bronze) -> Rows:
         for key in _named(run):
             found[key].spans.append((run.start, run.end))
             if run.metric in DESCRIBING:
-                found[key].described[run.metric].append((run.end, run.value))
+                rack = dict(run.labels).get("rack") if run.metric == _FENCED else None
+                found[key].described[run.metric].append((run.end, run.value, rack or None))
     for row in bronze.accounts():
         told = found[(row.cluster, "source", None, None, None, None, row.source)]
         told.spans.append((row.start, row.end))
@@ -80,6 +84,17 @@ def _named(run: Run) -> Iterator[Key]:
     elif run.level == "client":
         for user, client_id in run.clients or ((run.user, run.client_id),):
             yield (run.cluster, "client", None, user, client_id, None, None)
+
+
+def lags(bronze: Bronze) -> Rows:
+    """What was reported last, by cluster, window, metric, topic and source."""
+    grouped: defaultdict[Key, list[tuple[int, float]]] = defaultdict(list)
+    for run in bronze.usable():
+        if run.metric in _LAGS and run.level in ("partition", "topic"):
+            key = (run.cluster, run.window, run.metric, run.topic, run.source)
+            grouped[key].append((run.end, run.value or 0.0))
+    latest = {key: max(own) for key, own in grouped.items()}
+    return {key: {"end": end, "value": value} for key, (end, value) in latest.items()}
 
 
 def rejected(bronze: Bronze) -> Rows:

@@ -328,10 +328,11 @@ def _sources(made: Fleet, window: float) -> None:
     """What describes nodes, and what a source says of itself."""
     for source in made.rng.sample(SOURCES, 2):
         for start, end in made.spans(window, 2):
+            rack = ([], [("rack", "")], [("rack", "a")], [("rack", "b")])[micros(end) % 7 % 4]
             made.batch.run(
                 "kafka.cluster.node.fenced", start, end, made.rng.choice((0.0, 1.0, None)),
                 source=source, cluster=made.cluster,
-                labels=[("node", made.rng.choice(("broker-1", "broker-9")))],
+                labels=[("node", made.rng.choice(("broker-1", "broker-9"))), *rack],
             )  # fmt: skip
             made.batch.run(
                 "kafka.controller.active", start, end, made.rng.choice((0.0, 6.0)), source=source,

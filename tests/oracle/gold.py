@@ -6,9 +6,9 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import tables
+from lakehouse import metrics, tables
 from lakehouse.tables.gold import HOURS, WINDOWS
-from tests.oracle import decoded, existence, hours, plain, promises
+from tests.oracle import decoded, existence, hours, plain, promises, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,13 +26,19 @@ TABLES = {
 
 KEYS: dict[str, tuple[str, ...]] = {
     **{name: ("cluster", "window", *table.keys[1:]) for name, table in TABLES.items()},
+    "incidents": (
+        "cluster", "window", "metric", "level", "topic", "partition", "user", "client_id", "group",
+        "source", "start",
+    ),
+    "readings": ("cluster", "window", "source", "family", "outcome", "start"),
+    "lags": ("cluster", "window", "metric", "topic", "source"),
     "subjects": ("cluster", "kind", "topic", "user", "client_id", "group", "source"),
     "rejected": ("cluster", "window", "reason", "table", "source", "metric", "members"),
-}
+}  # fmt: skip
 _ROUNDED = frozenset(
     {
         "value_seconds", "mean", "increase", "max_total", "seconds_total", "offsets_low",
-        "offsets_high",
+        "offsets_high", "total",
     }
 )  # fmt: skip
 
@@ -45,6 +51,10 @@ def wanted(bronze: Bronze, objectives: Sequence[Objective]) -> dict[str, Rows]:
     for name, table in WINDOWS.items():
         rows = finest[name]
         found[table.name] = {key: hours.complete(table, row) for key, row in rows.items()}
+    at_zero = {one.metric for one in objectives if one.events is None and one.above <= 0}
+    found["incidents"] = stretches.incidents(bronze, at_zero.union(metrics.WATCHED))
+    found["readings"] = stretches.readings(bronze)
+    found["lags"] = existence.lags(bronze)
     found["subjects"] = existence.subjects(bronze)
     found["rejected"] = existence.rejected(bronze)
     return found

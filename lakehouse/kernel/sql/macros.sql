@@ -21,5 +21,8 @@ CREATE MACRO step(x) AS unnest([x, -x]);
 CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;
 CREATE MACRO is_unavailable(metric, positive) AS
     metric = 'kafka.partition.under_min_isr' OR (metric = 'kafka.partition.leaderless' AND positive);
+-- What was reported last is the greatest of these; of several at one instant a known value, the greatest.
+CREATE MACRO reported(t, v, r) AS
+    {instant: t, known: v IS NOT NULL, value: v, placed: r IS NOT NULL, rack: r};
 CREATE MACRO lead_edge(flags, us) AS CASE WHEN is_previous_positive(flags) THEN 0 ELSE us END;
 CREATE MACRO tail_edge(flags, us) AS CASE WHEN is_next_positive(flags) THEN 0 ELSE us END;

@@ -18,15 +18,16 @@ identified AS (
         CASE WHEN node THEN labels['node'] END AS source,
         CASE WHEN kind = 'client' THEN set_number END AS set_number,
         CASE WHEN metric IN (SELECT metric FROM describing) THEN metric END AS metric,
-        start_us, start_us + e - s AS end_us, value
+        start_us, start_us + e - s AS end_us, value,
+        CASE WHEN node THEN nullif(labels['rack'], '') END AS rack
     FROM named WHERE kind IS NOT NULL),
 latest AS (
-    SELECT * EXCLUDE (start_us, end_us, value), min(start_us) AS first_seen, max(end_us) AS last_seen,
-        max({instant: end_us, known: value IS NOT NULL, value: value}) FILTER (metric IS NOT NULL) AS latest
+    SELECT * EXCLUDE (start_us, end_us, value, rack), min(start_us) AS first_seen, max(end_us) AS last_seen,
+        max(reported(end_us, value, rack)) FILTER (metric IS NOT NULL) AS latest
     FROM identified GROUP BY ALL)
 -- Folded clients are unfolded once, and not once a run.
 SELECT l.u, kind, topic, "group", source, first_seen, last_seen, metric,
     CASE WHEN set_number IS NULL THEN l."user" ELSE c."user" END AS "user",
     CASE WHEN set_number IS NULL THEN l.client_id ELSE c.client_id END AS client_id,
-    latest.instant AS reported_at, latest.value AS value
+    latest.instant AS reported_at, latest.value AS value, latest.rack AS rack
 FROM latest l LEFT JOIN set_clients c USING (set_number);

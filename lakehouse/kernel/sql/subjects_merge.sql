@@ -8,6 +8,7 @@ named AS (
         unnest(CASE WHEN len(map_keys(attributes)) > 0 THEN map_keys(attributes) ELSE [NULL] END) AS metric
     FROM merged),
 each AS (
-    SELECT * EXCLUDE (attributes, instants, attribute_instants, attributes_at),
+    SELECT * EXCLUDE (attributes, instants, attribute_instants, attributes_at, rack),
+        CASE WHEN metric = 'kafka.cluster.node.fenced' THEN rack END AS rack,
         instants[metric] AS reported_at, attributes[metric] AS value
     FROM named)

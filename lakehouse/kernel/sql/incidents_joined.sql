@@ -1,0 +1,19 @@
+-- Stretches above zero within parts, and the series that they are of.
+CREATE TABLE bad_series (series BIGINT, h BIGINT, metric VARCHAR, level VARCHAR, topic VARCHAR,
+    partition INTEGER, "user" VARCHAR, client_id VARCHAR, "group" VARCHAR, source VARCHAR);
+CREATE TABLE out_incidents (series BIGINT, s BIGINT, e BIGINT, lead_us BIGINT, sure_until BIGINT,
+    worst DOUBLE, total DECIMAL(38, 6), runs BIGINT, known_wrong BOOLEAN);
+
+-- A stretch of an hour above zero: those of parts that touch. One that may not have been above zero at
+-- all says nothing of its end.
+CREATE VIEW incidents_joined AS
+WITH marked AS (
+    SELECT *, lag(e) OVER (PARTITION BY series ORDER BY s) IS DISTINCT FROM s AS begins FROM out_incidents),
+placed AS (
+    SELECT *, max(s) FILTER (begins) OVER (PARTITION BY series ORDER BY s) AS "start" FROM marked),
+stretches AS (
+    SELECT series, "start", max(e) AS "end", max(lead_us) FILTER (begins) AS lead_us,
+        max(e) - coalesce(max(sure_until) FILTER (sure_until > s), "start") AS tail_us, max(worst) AS worst,
+        sum(total) AS total, sum(runs) AS runs, bool_or(known_wrong) AS known_wrong
+    FROM placed GROUP BY series, "start")
+SELECT h AS w, * FROM stretches JOIN bad_series USING (series);
