@@ -22,7 +22,7 @@ endef
 
 ##@ Use
 .PHONY: demo
-demo: setup ## A real Kafka cluster with faults, scraped, rolled up and told in .demo/report.html
+demo: $(VENV)/.installed java ## A real Kafka cluster with faults, scraped, rolled up and told in .demo/report.html
 	@exec $(BIN)/python -m demo
 
 ##@ Develop
@@ -140,6 +140,9 @@ dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
 
 EXTRAS := agent jmxquery maintain databricks local lakehouse trends connect
 
+# Beside the project's environment: what it brings makes importing jsonschema, and so altair, a second slower.
+SBOM := $(BIN)/uv tool run --quiet --python $(BIN)/python --from 'cyclonedx-bom>=7.5,<8'
+
 .PHONY: sbom
 sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks the package index
 	@mkdir -p $(DIST)
@@ -147,7 +150,7 @@ sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks
 	  clean=$$(mktemp -d); \
 	  $(BIN)/uv venv --quiet --python $(BIN)/python $$clean/venv; \
 	  $(BIN)/uv pip install --quiet --python $$clean/venv/bin/python --constraints requirements.lock ".[$$extra]"; \
-	  $(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+	  $(SBOM) cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
 	    --output-format JSON --output-file $(DIST)/jmxlake-$$extra.cdx.json $$clean/venv/bin/python; \
 	  rm -rf $$clean; \
 	done
