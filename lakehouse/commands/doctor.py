@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, LAKE, OPTIONS_FILE
-from lakehouse.doctor.sources import LATE
+from lakehouse.doctor.finding import LATE
 from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def doctor(
         from importlib.metadata import version
 
         from lakehouse.doctor import display
-        from lakehouse.doctor.diagnosis import Question
-        from lakehouse.doctor.examination import examine
+        from lakehouse.doctor.diagnosis import Question, examine
         from lakehouse.maintain import place
 
         where = place.at(lake, options_file, None if gold == "none" else gold)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lakehouse.export.selection import Selection
-    from lakehouse.maintain.place import Place
+    from lakehouse.maintain.place import Place, Row
     from lakehouse.periods import Period
 
 _HOUR: Final = 3600
@@ -103,7 +103,7 @@ def _period(start: str | None, end: str | None) -> Period | None:
 
 
 def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tuple[int, str]:
-    from lakehouse.export import parquet_file, target
+    from lakehouse.export import selection, target
 
     where = place.url(chosen.table)
     delta = place.open(chosen.table)
@@ -111,7 +111,7 @@ def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tupl
     nothing = f"{where}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
         with target.whole(out) as beside:
-            count = parquet_file.write(delta, chosen.sql(columns), beside, where)
+            count = selection.write_parquet(delta, chosen.sql(columns), beside, where)
             if not count:
                 raise LakehouseError(nothing)
         return count, "rows"
@@ -119,19 +119,19 @@ def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tupl
 
 
 def _lines(form: str, place: Place, chosen: Selection) -> Iterator[str]:
-    from lakehouse import query
     from lakehouse.export import comma_separated, openmetrics
+    from lakehouse.maintain.place import rows
 
     where, delta = place.url(chosen.table), place.open(chosen.table)
     there = [field.name for field in delta.schema().fields]
     if form == "csv":
-        yield from comma_separated.lines(there, query.rows(delta, chosen.sql(there), where))
+        yield from comma_separated.lines(there, rows(delta, chosen.sql(there), where))
         return
 
-    def read(columns: tuple[str, ...], figure: str) -> Iterator[query.Row]:
+    def read(columns: tuple[str, ...], figure: str) -> Iterator[Row]:
         if figure not in there:  # it came with a later version, and nothing was rolled up since
             return iter(())
-        return query.rows(delta, chosen.sql(columns, present=figure), where)
+        return rows(delta, chosen.sql(columns, present=figure), where)
 
     yield from openmetrics.lines(chosen.table, _seconds(place, chosen.table), read)
 
@@ -142,12 +142,12 @@ def _seconds(place: Place, table: tables.Table) -> int:
     Raises:
         LakehouseError: Nothing was rolled up.
     """
-    from lakehouse import query
+    from lakehouse.maintain.place import ASKED, rows
 
     if table not in tables.WINDOWS.values():
         return _HOUR
     where = place.url(tables.PROGRESS)
-    sql = f"SELECT window_seconds FROM {query.TABLE} ORDER BY at DESC LIMIT 1"  # noqa: S608 - no outside text
-    for row in query.rows(place.open(tables.PROGRESS), sql, where):
+    sql = f"SELECT window_seconds FROM {ASKED} ORDER BY at DESC LIMIT 1"
+    for row in rows(place.open(tables.PROGRESS), sql, where):
         return int(row["window_seconds"])
     raise LakehouseError(f"{where}: nothing is rolled up there; run jmxlake rollup first")

@@ -131,7 +131,7 @@ class _Wanted:
 
 
 def _run(lake: str, options_file: Path | None, wanted: _Wanted) -> None:
-    from lakehouse.maintain import log, place
+    from lakehouse.maintain import display, place
     from lakehouse.maintain.service import REFUSED, Maintenance, Rules, serve
     from lakehouse.maintain.work import Work
 
@@ -142,11 +142,9 @@ def _run(lake: str, options_file: Path | None, wanted: _Wanted) -> None:
         _reach(where, wanted),
         Rules(wanted.keep_days, wanted.accepted),
         lambda: dt.datetime.now(dt.UTC),
-        log.teller(as_json=wanted.as_json),
+        display.teller(as_json=wanted.as_json),
     )
     if wanted.dry_run:
-        from lakehouse.maintain import display
-
         try:
             display.show_plans(maintenance.plans(), as_json=wanted.as_json)
         except REFUSED as error:

@@ -38,7 +38,7 @@ def check(places: Sequence[Path], *, as_json: bool) -> None:
     """
     from lakehouse import slo
     from lakehouse.openslo.files import read
-    from lakehouse.openslo.findings import EXIT_CODES, worst
+    from lakehouse.openslo.nodes import EXIT_CODES, worst
 
     found = read(list(places) or [slo.SHIPPED])
     if as_json:

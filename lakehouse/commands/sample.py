@@ -25,7 +25,7 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
     """Write weeks of a small Kafka cluster that is made up to the folder LAKE.
 
     Brokers fail and are restarted, clients are throttled, uploads wait, a group reads too late. The
-    folder may not hold a lake. Go on with jmxlake rollup LAKE, and with any other command.
+    folder may not hold a lake. Go on with jmxlake weekly LAKE, and with any other command.
     """
     from lakehouse.sample import bronze
     from lakehouse.sample.script import sampled
@@ -35,4 +35,4 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
     if end > now:
         raise click.UsageError(f"--until {end:%Y-%m-%d} is in the future")
     written = bronze.write(lake, sampled(end, weeks, seed))
-    tell(f"{lake}: {written.runs:,} runs; go on with: jmxlake rollup {lake} --engine local")
+    tell(f"{lake}: {written.runs:,} runs; go on with: jmxlake weekly {lake} --html report.html")

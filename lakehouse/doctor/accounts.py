@@ -1,19 +1,24 @@
-"""What bronze/scrapes, the agents' own account of every attempt, says of the last days."""
+"""What agents told in bronze of the last days: each attempt (scrapes), and what befell (events)."""
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from lakehouse import query
-from lakehouse.periods import instant, micros
+from lakehouse.maintain.place import ASKED, Row
+from lakehouse.periods import micros
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
+    from collections.abc import Callable, Iterable, Iterator
+
+    Ask = Callable[[str], Iterable[Row]]
+    """Gives the rows of a query of one table; see ``place.rows``."""
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
 """Who tells of something that much later than now has a clock that is ahead."""
+
+T = TypeVar("T")
 
 
 class Source(NamedTuple):
@@ -23,8 +28,7 @@ class Source(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """What one agent told of one family of a source.
 
     Attributes:
@@ -54,27 +58,30 @@ class Account:
     catalogue: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(NamedTuple):
     """Time between two sights of a family that no scrape vouches for.
 
     Attributes:
         source: Whose family it is.
         family: A family of the catalogue.
-        number: How many holes there are.
-        total: Their length together.
-        longest: Start and end of the longest.
+        total: Length of all such holes.
+        start: Of the longest.
+        end: Of the longest.
     """
 
     source: Source
     family: str
-    number: int
     total: dt.timedelta
-    longest: tuple[dt.datetime, dt.datetime]
+    start: dt.datetime
+    end: dt.datetime
+
+    @property
+    def length(self) -> dt.timedelta:
+        """Of the longest."""
+        return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """How long attempts of a source ended otherwise than well.
 
     Attributes:
@@ -90,108 +97,113 @@ class Failure:
     error: str | None
 
 
-def accounts(delta: DeltaTable, since: dt.datetime, now: dt.datetime, where: str) -> list[Account]:
-    """The last word of each agent on each family, of rows that begin after an instant.
+class Happening(NamedTuple):
+    """Events of one kind at one source.
 
-    Args:
-        delta: bronze/scrapes.
-        since: From when on.
-        now: The instant, UTC.
-        where: Where the table lies, for errors.
-
-    Raises:
-        MaintenanceError: It could not be read.
+    Attributes:
+        source: Where.
+        kind: As bronze/events has it.
+        number: How many.
+        last: When the newest was noticed.
+        old: Of the newest: what it was.
+        new: Of the newest: what it became.
     """
-    latest = micros(now + CLOCK_SLACK)
+
+    source: Source
+    kind: str
+    number: int
+    last: dt.datetime
+    old: str | None = None
+    new: str | None = None
+
+
+S = TypeVar("S", Account, Hole)
+
+
+def accounts(ask: Ask, since: dt.datetime, now: dt.datetime) -> list[Account]:
+    """The last word of each agent on each family, of rows that begin after an instant."""
+    is_past = f'CAST("end" AS BIGINT) <= {micros(now + CLOCK_SLACK)}'
     sql = f"""
         SELECT cluster, source, family, agent,
-          max(CASE WHEN till <= {latest} THEN till END) AS told,
-          max(CASE WHEN till <= {latest} AND outcome = 'ok' THEN till END) AS seen,
-          max(CASE WHEN till > {latest} THEN till END) AS ahead,
-          last_value(outcome ORDER BY till) AS outcome,
-          last_value(error ORDER BY (error IS NOT NULL), till) AS error,
+          max(CASE WHEN {is_past} THEN "end" END) AS told,
+          max(CASE WHEN {is_past} AND outcome = 'ok' THEN "end" END) AS seen,
+          max(CASE WHEN NOT {is_past} THEN "end" END) AS ahead,
+          last_value(outcome ORDER BY "end") AS outcome,
+          last_value(error ORDER BY (error IS NOT NULL), "end") AS error,
           max(dropped_series) AS dropped_series,
-          last_value(kafka_version ORDER BY (kafka_version IS NOT NULL), till) AS kafka_version,
-          last_value(catalogue ORDER BY till) AS catalogue
-        FROM ({_told(since)}) GROUP BY cluster, source, family, agent"""  # noqa: S608 - no outside text
-    return [_account(row) for row in query.rows(delta, sql, where)]
+          last_value(kafka_version ORDER BY (kafka_version IS NOT NULL), "end") AS kafka_version,
+          last_value(catalogue ORDER BY "end") AS catalogue
+        FROM ({_believed(since)}) GROUP BY cluster, source, family, agent"""
+    return _told(Account, ask, sql)
 
 
-def holes(delta: DeltaTable, since: dt.datetime, where: str) -> list[Hole]:
-    """Where families of sources were not seen between two sights, whoever saw them.
-
-    Raises:
-        MaintenanceError: The table could not be read.
-    """
+def holes(ask: Ask, since: dt.datetime) -> list[Hole]:
+    """Where families of sources were not seen between two sights, whoever saw them."""
     sql = f"""
         WITH seen AS (
-          SELECT cluster, source, family, at, max(till) OVER (
-            PARTITION BY cluster, source, family ORDER BY at, till
+          SELECT cluster, source, family, "start" AS at, max("end") OVER (
+            PARTITION BY cluster, source, family ORDER BY "start", "end"
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-          FROM ({_told(since)}) WHERE outcome = 'ok')
-        SELECT cluster, source, family, count(*) AS number,
-          CAST(sum(at - before) AS BIGINT) AS total,
-          last_value(before ORDER BY at - before) AS begun,
-          last_value(at ORDER BY at - before) AS ended
-        FROM seen WHERE at > before GROUP BY cluster, source, family"""  # noqa: S608 - no outside text
-    return [
-        Hole(
-            Source(row["cluster"], row["source"]), row["family"], row["number"],
-            dt.timedelta(microseconds=row["total"]),
-            (instant(row["begun"]), instant(row["ended"])),
-        )
-        for row in query.rows(delta, sql, where)
-    ]  # fmt: skip
+          FROM ({_believed(since)}) WHERE outcome = 'ok')
+        SELECT cluster, source, family, sum(at - before) AS total,
+          last_value(before ORDER BY at - before) AS "start",
+          last_value(at ORDER BY at - before) AS "end"
+        FROM seen WHERE at > before GROUP BY cluster, source, family"""
+    return _told(Hole, ask, sql)
 
 
-def failures(delta: DeltaTable, since: dt.datetime, where: str) -> list[Failure]:
-    """What attempts that did not end well say of themselves; skipped ticks are none.
-
-    Raises:
-        MaintenanceError: The table could not be read.
-    """
+def failures(ask: Ask, since: dt.datetime) -> list[Failure]:
+    """What attempts that did not end well say of themselves; skipped ticks are none."""
     sql = f"""
         WITH failed AS (
-          SELECT cluster, source, family, outcome, sum(till - at) AS length,
-            last_value(error ORDER BY (error IS NOT NULL), till) AS error, max(till) AS till
-          FROM ({_told(since)}) WHERE outcome NOT IN ('ok', 'skipped')
+          SELECT cluster, source, family, outcome, sum("end" - "start") AS length,
+            last_value(error ORDER BY (error IS NOT NULL), "end") AS error, max("end") AS till
+          FROM ({_believed(since)}) WHERE outcome NOT IN ('ok', 'skipped')
           GROUP BY cluster, source, family, outcome)
-        SELECT cluster, source, outcome, CAST(max(length) AS BIGINT) AS longest,
+        SELECT cluster, source, outcome, max(length) AS longest,
           last_value(error ORDER BY (error IS NOT NULL), till) AS error
-        FROM failed GROUP BY cluster, source, outcome"""  # noqa: S608 - no outside text
-    return [
-        Failure(
-            Source(row["cluster"], row["source"]), row["outcome"],
-            dt.timedelta(microseconds=row["longest"]), row["error"],
-        )
-        for row in query.rows(delta, sql, where)
-    ]  # fmt: skip
+        FROM failed GROUP BY cluster, source, outcome"""
+    return _told(Failure, ask, sql)
 
 
-def _told(since: dt.datetime) -> str:
-    """The rows that are to be believed, their instants as microseconds."""
-    return f"""
-        SELECT *, CAST("start" AS BIGINT) AS at, CAST("end" AS BIGINT) AS till
-        FROM {query.TABLE}
-        WHERE date >= DATE '{since:%Y-%m-%d}' AND CAST("start" AS BIGINT) >= {micros(since)}
-          AND "end" > "start" """  # noqa: S608 - no outside text
+def happenings(ask: Ask, since: dt.datetime) -> list[Happening]:
+    """Events since an instant."""
+    sql = f"""
+        SELECT cluster, source, kind, count(*) AS number, max(at) AS last,
+          last_value(old ORDER BY at) AS old, last_value(new ORDER BY at) AS new
+        FROM {ASKED} WHERE {_since(since, "at")} GROUP BY cluster, source, kind"""
+    return _told(Happening, ask, sql)
 
 
-def _account(row: dict[str, Any]) -> Account:
-    return Account(
-        Source(row["cluster"], row["source"]),
-        row["family"],
-        row["agent"],
-        _instant(row["told"]),
-        _instant(row["seen"]),
-        row["outcome"],
-        row["error"],
-        _instant(row["ahead"]),
-        row["dropped_series"],
-        row["kafka_version"],
-        row["catalogue"],
-    )
+def by_source(several: Iterable[S]) -> Iterator[tuple[Source, list[S]]]:
+    """What is of each source."""
+
+    def source(one: S) -> Source:
+        return one.source
+
+    for of, group in groupby(sorted(several, key=source), source):
+        yield of, list(group)
 
 
-def _instant(microseconds: int | None) -> dt.datetime | None:
-    return None if microseconds is None else instant(microseconds)
+def latest(instants: Iterable[dt.datetime | None]) -> dt.datetime | None:
+    """The latest of those that are known."""
+    return max((one for one in instants if one), default=None)
+
+
+def _believed(since: dt.datetime) -> str:
+    """The rows of scrapes that are to be believed."""
+    return f'SELECT * FROM {ASKED} WHERE {_since(since, "start")} AND "end" > "start"'
+
+
+def _since(since: dt.datetime, column: str) -> str:
+    day = f"date >= DATE '{since:%Y-%m-%d}'"
+    return f'{day} AND CAST("{column}" AS BIGINT) >= {micros(since)}'
+
+
+def _told(shape: Callable[..., T], ask: Ask, sql: str) -> list[T]:
+    """Rows with a cluster, a source and what else a shape has."""
+
+    def shaped(cluster: str, source: str, **rest: Any) -> T:
+        return shape(Source(cluster, source), **rest)
+
+    return [shaped(**row) for row in ask(sql)]

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.doctor.finding import Finding, counted, named, place, some, span, when
+from lakehouse.maintain.state import instant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakehouse.doctor.accounts import Account
 
@@ -43,8 +43,7 @@ class Commit(NamedTuple):
     at_once: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Skew:
+class Skew(NamedTuple):
     """One clock against another, as far as is sure.
 
     Attributes:
@@ -67,7 +66,7 @@ def commits(history: Sequence[Mapping[str, Any]]) -> list[Commit]:
     return [
         Commit(
             str(one[tables.COMMIT_AGENT]),
-            dt.datetime.fromtimestamp(one["timestamp"] / 1000, dt.UTC),
+            instant(one["timestamp"]),
             one.get(tables.COMMIT_VERSION),
             (one.get("operationMetrics") or {}).get("num_retries") == 0,
         )
@@ -85,18 +84,17 @@ def skews(made: Sequence[Commit]) -> list[Skew]:
     latest: dict[str, dt.datetime] = {}
     least: dict[tuple[str, str], dt.timedelta] = {}
     for one in made:
-        if one.at_once:
-            for agent, at in latest.items():
-                if agent != one.agent and at - one.at >= LEAST:
-                    pair = (agent, one.agent)
-                    least[pair] = max(least.get(pair, LEAST), at - one.at)
+        for agent, at in latest.items() if one.at_once else ():
+            if agent != one.agent and at - one.at >= LEAST:
+                pair = (agent, one.agent)
+                least[pair] = max(least.get(pair, LEAST), at - one.at)
         latest[one.agent] = max(latest.get(one.agent, one.at), one.at)
-    return [Skew(ahead, behind, length) for (ahead, behind), length in least.items()]
+    return [Skew(*pair, length) for pair, length in least.items()]
 
 
 def differing(
     found: Sequence[Skew], agents: int, sources: Mapping[str, Sequence[str]]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Whose clock it is: the agent that most others contradict, then the next.
 
     Args:
@@ -104,55 +102,41 @@ def differing(
         agents: How many agents were compared.
         sources: What each agent reads, by its id.
     """
-    told, left = [], list(found)
+    left = list(found)
     while left:
-        count = Counter(agent for one in left for agent in (one.ahead, one.behind))
+        count = Counter(agent for one in left for agent in one[:2])
         # Of two that contradict one another alike, nobody can say who is right.
         agent = max(count, key=lambda one: (count[one], one))
-        own = [one for one in left if agent in {one.ahead, one.behind}]
+        own = [one for one in left if agent in one[:2]]
         left = [one for one in left if one not in own]
-        told.append(_differs(agent, own, agents, sources))
-    return told
-
-
-def future(accounts: Sequence[Account], now: dt.datetime) -> list[Finding]:
-    """Agents that tell of what has not been yet, by the clock of this host."""
-    ahead: dict[str, list[Account]] = {}
-    for one in accounts:
-        if one.ahead is not None:
-            ahead.setdefault(one.agent, []).append(one)
-    found = []
-    for agent, own in sorted(ahead.items()):
-        latest = max(one.ahead for one in own if one.ahead is not None)
-        found.append(
-            Finding(
-                "error", "clock_future", place(*own[0].source),
-                f"agent {named(agent)} tells of {when(latest)}, {span(latest - now)} from now",
-                "set the clock of its host by a time service, or of this host, whichever is wrong; "
-                "the rollup leaves out what lies more than an hour ahead",
-            )
+        worst = max(own, key=lambda one: one.least)
+        is_ahead = worst.ahead == agent
+        other = worst.behind if is_ahead else worst.ahead
+        others = len({one.ahead if one.behind == agent else one.behind for one in own})
+        doubt = (
+            "either of the two may be wrong"
+            if others == 1
+            else f"{counted(others, 'agent')} of {agents - 1} others contradict it"
+        )
+        yield Finding(
+            "warning", "clock_skew",
+            some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}",
+            f"its clock is {'ahead of' if is_ahead else 'behind'} that of agent {named(other)} "
+            f"({some(sorted(sources.get(other, ()))) or 'not known'}) by {span(worst.least)} or "
+            f"more; {doubt}",
+            "let a time service (chrony, ntpd) keep the clocks of all hosts; durations that two "
+            "agents tell of are wrong by the difference",
         )  # fmt: skip
-    return found
 
 
-def _differs(
-    agent: str, own: Sequence[Skew], agents: int, sources: Mapping[str, Sequence[str]]
-) -> Finding:
-    ahead = [one for one in own if one.ahead == agent]
-    worst = max(own, key=lambda one: one.least)
-    other = worst.behind if worst.ahead == agent else worst.ahead
-    way = "ahead of" if ahead and worst.ahead == agent else "behind"
-    where = some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}"
-    against = f"agent {named(other)} ({some(sorted(sources.get(other, ()))) or 'not known'})"
-    others = len({one.ahead if one.behind == agent else one.behind for one in own})
-    doubt = (
-        "either of the two may be wrong"
-        if others == 1
-        else f"{counted(others, 'agent')} of {agents - 1} others contradict it"
-    )
-    return Finding(
-        "warning", "clock_skew", where,
-        f"its clock is {way} that of {against} by {span(worst.least)} or more; {doubt}",
-        "let a time service (chrony, ntpd) keep the clocks of all hosts; durations that two agents "
-        "tell of are wrong by the difference",
-    )  # fmt: skip
+def future(accounts: Sequence[Account], now: dt.datetime) -> Iterator[Finding]:
+    """Agents that tell of what has not been yet, by the clock of this host."""
+    ahead = [(one.agent, one.ahead, one.source) for one in accounts if one.ahead]
+    for agent in sorted({agent for agent, *_ in ahead}):
+        latest = max(at for one, at, _ in ahead if one == agent)
+        yield Finding(
+            "error", "clock_future", place(*next(of for one, _, of in ahead if one == agent)),
+            f"agent {named(agent)} tells of {when(latest)}, {span(latest - now)} from now",
+            "set the clock of its host by a time service, or of this host, whichever is wrong; "
+            "the rollup leaves out what lies more than an hour ahead",
+        )  # fmt: skip

@@ -11,15 +11,12 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from lakehouse.doctor.accounts import latest
 from lakehouse.doctor.finding import ORDER, counted, span, when
 from lakehouse.report import words
 
 if TYPE_CHECKING:
-    import datetime as dt
-
     from lakehouse.doctor.diagnosis import Diagnosis
-    from lakehouse.doctor.finding import Finding
-    from lakehouse.doctor.standing import Standing
 
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LONGEST: Final = 600
@@ -44,18 +41,18 @@ def as_json(found: Diagnosis) -> dict[str, Any]:
     """As docs/doctor.md describes it."""
     asked = found.question
     return {
-        "lake": asked.place.root,
-        "at": asked.now.isoformat(),
-        "days": asked.days,
+        "lake": asked.place.root, "at": asked.now.isoformat(), "days": asked.days,
         "good": found.good,
-        "findings": [
+        "findings": [one._asdict() for one in found.worst_first],
+        "tables": [
             {
-                "severity": one.severity, "check": one.check, "where": one.where,
-                "what": one.what, "todo": one.todo,
+                "table": one.table.path, "version": one.version, "live_files": one.files,
+                "bytes": one.size, "uncheckpointed": one.uncheckpointed,
+                "commits_a_day": one.commits_a_day, "reader_version": one.protocol[0],
+                "writer_version": one.protocol[1],
             }
-            for one in found.worst_first
+            for one in found.tables
         ],
-        "tables": [_table(one) for one in found.tables],
         "agents": [
             {
                 "agent": one.agent, "sources": list(one.sources), "version": one.software,
@@ -70,28 +67,20 @@ def _headline(found: Diagnosis) -> str:
     asked = found.question
     number = {one: sum(own.severity == one for own in found.findings) for one in ORDER}
     told = ", ".join(counted(number[one], one) for one in ORDER[:2] if number[one]) or "all well"
-    last = max((one.told for one in found.agents if one.told), default=None)
-    newest = "nothing told" if last is None else f"told until {when(last)}"
-    return (
-        f"{words.visible(asked.place.root)}: {told}. {counted(len(found.agents), 'agent')} in "
-        f"{counted(asked.days, 'day')}, {newest} ({_ago(last, asked.now)})"
-    ).removesuffix(" ()")
-
-
-def _ago(last: dt.datetime | None, now: dt.datetime) -> str:
-    if last is None:
-        return ""
-    return f"{span(now - last)} ago" if last < now else "just now"
+    last, newest = latest(one.told for one in found.agents), "nothing told"
+    if last is not None:
+        ago = f"{span(asked.now - last)} ago" if last < asked.now else "just now"
+        newest = f"told until {when(last)} ({ago})"
+    seen = f"{counted(len(found.agents), 'agent')} in {counted(asked.days, 'day')}"
+    return f"{words.visible(asked.place.root)}: {told}. {seen}, {newest}"
 
 
 def _plain(found: Diagnosis) -> str:
-    lines = [_headline(found)]
-    lines += [
-        f"{one.severity} {_safe(one.where)}: {_safe(one.what)}. {_upper(_safe(one.todo))}."
-        f" [{one.check}]"
+    told = (
+        f"{one.severity} {_safe(one.where)}: {_safe(one.what)}. {_sentence(one.todo)} [{one.check}]"
         for one in found.worst_first
-    ]
-    return "\n".join(lines) + "\n"
+    )
+    return "\n".join((_headline(found), *told)) + "\n"
 
 
 def _tables(found: Diagnosis) -> Table:
@@ -100,56 +89,27 @@ def _tables(found: Diagnosis) -> Table:
     for heading in ("Version", "Live files", "Size", "Uncheckpointed", "Commits a day", "Delta"):
         table.add_column(heading, justify="right")
     for one in found.tables:
-        table.add_row(*_cells(one))
+        waiting, a_day = (
+            "" if n is None else f"{n:,}" for n in (one.uncheckpointed, one.commits_a_day)
+        )
+        figures = (f"{one.version:,}", f"{one.files:,}", words.size(one.size), waiting, a_day)
+        table.add_row(one.table.path, *figures, "{}/{}".format(*one.protocol))
     return table
 
 
-def _cells(one: Standing) -> tuple[str, ...]:
-    return (
-        one.table.path,
-        f"{one.version:,}",
-        f"{one.files:,}",
-        words.size(one.size),
-        "" if one.uncheckpointed is None else f"{one.uncheckpointed:,}",
-        "" if one.commits_a_day is None else f"{one.commits_a_day:,}",
-        "{}/{}".format(*one.protocol),
-    )
-
-
 def _blocks(found: Diagnosis) -> list[Table]:
-    if not found.findings:
-        return []
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 1, 0))
-    for style in (None, None):
-        table.add_column(style=style, no_wrap=False)
     for one in found.worst_first:
-        table.add_row(Text(one.severity, _STYLES[one.severity]), _told(one))
-    return [table]
-
-
-def _told(one: Finding) -> Text:
-    return Text.assemble(
-        (_safe(one.where), "bold"), f" [{one.check}]\n", f"{_upper(_safe(one.what))}.\n",
-        (f"{_upper(_safe(one.todo))}.", "dim"),
-    )  # fmt: skip
-
-
-def _table(one: Standing) -> dict[str, Any]:
-    return {
-        "table": one.table.path,
-        "version": one.version,
-        "live_files": one.files,
-        "bytes": one.size,
-        "uncheckpointed": one.uncheckpointed,
-        "commits_a_day": one.commits_a_day,
-        "reader_version": one.protocol[0],
-        "writer_version": one.protocol[1],
-    }
+        where, todo = (_safe(one.where), "bold"), (_sentence(one.todo), "dim")
+        told = Text.assemble(where, f" [{one.check}]\n", f"{_sentence(one.what)}\n", todo)
+        table.add_row(Text(one.severity, _STYLES[one.severity]), told)
+    return [table] if found.findings else []
 
 
 def _safe(text: str) -> str:
     return words.line(text, _LONGEST)
 
 
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _sentence(text: str) -> str:
+    line = _safe(text)
+    return f"{line[:1].upper()}{line[1:]}."

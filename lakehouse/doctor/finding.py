@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+import datetime as dt
+from typing import Final, Literal, NamedTuple
 
 from lakehouse.report import words
-
-if TYPE_CHECKING:
-    import datetime as dt
 
 Severity = Literal["error", "warning", "info"]
 
@@ -20,14 +17,16 @@ Check = Literal[
 ]  # fmt: skip
 """What a program goes by; docs/doctor.md says what each means."""
 
+LATE: Final = dt.timedelta(minutes=30)
+"""By default: a window, its sealing and two of the longest commit intervals that docs advise."""
+
 ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 """From what loses data or makes figures wrong, over what will, to what is worth knowing."""
 
 _WHY_LIMIT: Final = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that is not as it should be.
 
     Attributes:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse import query, tables
+from lakehouse import tables
 from lakehouse.doctor.accounts import Source
 from lakehouse.doctor.finding import Finding, Severity, counted, named, span, when
 from lakehouse.errors import MaintenanceError
 from lakehouse.maintain import state as states
-from lakehouse.periods import instant, micros
+from lakehouse.maintain.place import ASKED, rows
+from lakehouse.periods import micros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from deltalake import DeltaTable
 
+    from lakehouse.doctor.accounts import Ask
     from lakehouse.maintain.place import Place
 
 _HOURLY: Final = dt.timedelta(hours=2)
@@ -26,8 +27,7 @@ _DAILY: Final = dt.timedelta(hours=26)
 _ALMOST_EXPIRED: Final = dt.timedelta(days=25)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """The newest row of gold/progress.
 
     Attributes:
@@ -43,8 +43,7 @@ class Progress:
     late_rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """How far gold is, and how far bronze.
 
     Attributes:
@@ -72,8 +71,7 @@ def reach(place: Place, runs: DeltaTable, since: dt.datetime) -> Reach:
     Raises:
         LakehouseError: gold/progress is not there, or cannot be read.
     """
-    url = place.url(tables.PROGRESS)
-    found = progress(place.open(tables.PROGRESS), since, url)
+    found = _progress(place.open(tables.PROGRESS), since, place.url(tables.PROGRESS))
     reached = Reach(found, runs.version(), str(runs.metadata().id))
     if found is None or found.runs_version >= runs.version():
         return reached
@@ -82,125 +80,91 @@ def reach(place: Place, runs: DeltaTable, since: dt.datetime) -> Reach:
         newer = states.commits(place.open(tables.RUNS, first), first, place.url(tables.RUNS))
     except MaintenanceError:
         return reached  # the log no longer holds it
-    at = min((one["timestamp"] for one in newer[:1]), default=None)
-    unread = None if at is None else dt.datetime.fromtimestamp(at / 1000, dt.UTC)
-    return Reach(found, reached.version, reached.runs_id, unread)
+    return reached._replace(unread_since=states.instant(newer[0]["timestamp"]) if newer else None)
 
 
-def progress(delta: DeltaTable, since: dt.datetime, where: str) -> Progress | None:
-    """The newest row of gold/progress.
-
-    Raises:
-        MaintenanceError: It could not be read.
-    """
+def _progress(delta: DeltaTable, since: dt.datetime, where: str) -> Progress | None:
+    """The newest row of gold/progress."""
     names = {field.name for field in delta.schema().fields}
     runs_id = "last_value(runs_id ORDER BY at)" if "runs_id" in names else "NULL"
     late = "late_rows" if "late_rows" in names else "0"
     sql = f"""
-        SELECT CAST(max(at) AS BIGINT) AS at, last_value(runs_version ORDER BY at) AS runs_version,
-          {runs_id} AS runs_id,
-          sum(CASE WHEN CAST(at AS BIGINT) >= {micros(since)} THEN {late} END) AS late_rows
-        FROM {query.TABLE}"""  # noqa: S608 - no outside text
-    (row,) = query.rows(delta, sql, where)
-    if row["at"] is None:
-        return None
-    return Progress(instant(row["at"]), row["runs_version"], row["runs_id"], row["late_rows"] or 0)
+        SELECT max(at) AS at, last_value(runs_version ORDER BY at) AS runs_version,
+          {runs_id} AS runs_id, coalesce(
+            sum(CASE WHEN CAST(at AS BIGINT) >= {micros(since)} THEN {late} END), 0) AS late_rows
+        FROM {ASKED}"""
+    (row,) = rows(delta, sql, where)
+    return None if row["at"] is None else Progress(**row)
 
 
-def behind(reached: Reach, now: dt.datetime) -> list[Finding]:
+def behind(reached: Reach, now: dt.datetime) -> Iterator[Finding]:
     """Whether gold is behind what agents delivered."""
     told = reached.progress
     if told is None:
-        return [_finding("warning", "nothing was rolled up yet", "run jmxlake rollup LAKE")]
-    if told.runs_id not in (None, reached.runs_id) or told.runs_version > reached.version:
-        return [
-            _finding(
-                "error", "it tells of another table bronze/runs than there is",
-                "bronze was restored or replaced: docs/rollup.md says how gold is made anew",
-            )
-        ]  # fmt: skip
-    if told.runs_version == reached.version:
-        return []
-    number = counted(reached.version - told.runs_version, "commit")
-    if reached.unread_since is None:
-        return [
-            _finding(
+        yield _finding("warning", "nothing was rolled up yet", "run jmxlake rollup LAKE")
+    elif told.runs_id not in (None, reached.runs_id) or told.runs_version > reached.version:
+        yield _finding(
+            "error", "it tells of another table bronze/runs than there is",
+            "bronze was restored or replaced: docs/rollup.md says how gold is made anew",
+        )  # fmt: skip
+    elif told.runs_version < reached.version:
+        number = counted(reached.version - told.runs_version, "commit")
+        if reached.unread_since is None:
+            yield _finding(
                 "error",
                 f"{number} of bronze/runs are not rolled up, and the first is not in the log any "
                 "more",
                 "run jmxlake rollup LAKE: it works out anew which hours they touched",
             )
-        ]
-    ended = when(told.at)
-    return _late(
-        now - reached.unread_since, f"{number} wait for the rollup, which ended at {ended}"
-    )
+            return
+        waiting = now - reached.unread_since
+        what = f"{number} wait for the rollup, which ended at {when(told.at)}; the first for "
+        what += span(waiting)
+        if waiting > _ALMOST_EXPIRED:
+            yield _finding("error", what, "run it now: what waits for 30 days can be expired")
+        elif waiting > _DAILY:
+            yield _finding("warning", what, "see why the rollup's job does not run, or fails")
+        elif waiting > _HOURLY:
+            yield _finding("info", what, "nothing, if it is meant to run once a day")
 
 
-def _late(waiting: dt.timedelta, what: str) -> list[Finding]:
-    told = f"{what}; the first for {span(waiting)}"
-    if waiting > _ALMOST_EXPIRED:
-        return [_finding("error", told, "run it now: what waits for 30 days can be expired")]
-    if waiting > _DAILY:
-        return [_finding("warning", told, "see why the rollup's job does not run, or fails")]
-    if waiting > _HOURLY:
-        return [_finding("info", told, "nothing, if it is meant to run once a day")]
-    return []
-
-
-def rejected(delta: DeltaTable, since: dt.datetime, where: str) -> list[tuple[str, int]]:
-    """Why rows of bronze could not be used, and how many.
-
-    Raises:
-        MaintenanceError: The table could not be read.
-    """
+def rejected(ask: Ask, since: dt.datetime) -> list[tuple[str, int]]:
+    """Why rows of bronze could not be used, and how many."""
     sql = f"""
-        SELECT reason, CAST(sum("rows") AS BIGINT) AS number FROM {query.TABLE}
+        SELECT reason, CAST(sum("rows") AS BIGINT) AS number FROM {ASKED}
         WHERE CAST("window" AS BIGINT) >= {micros(since)}
-        GROUP BY reason ORDER BY number DESC"""  # noqa: S608 - no outside text
-    return [(row["reason"], row["number"]) for row in query.rows(delta, sql, where)]
+        GROUP BY reason ORDER BY number DESC"""
+    return [(row["reason"], row["number"]) for row in ask(sql)]
 
 
-def unused(reasons: Sequence[tuple[str, int]], days: int) -> list[Finding]:
+def unused(reasons: Sequence[tuple[str, int]], days: int) -> Iterator[Finding]:
     """Rows that the rollup could not use."""
-    return [
-        Finding(
+    for reason, number in reasons:
+        yield Finding(
             "warning", "rejected", tables.REJECTED.path,
             f"{counted(number, 'row')} of the last {counted(days, 'day')} could not be used: "
             f"{named(reason)}",
             "look at these rows in gold/rejected: agent, batch and source stand there",
-        )
-        for reason, number in reasons
-    ]  # fmt: skip
+        )  # fmt: skip
 
 
-def late(told: Progress | None, days: int) -> list[Finding]:
+def late(told: Progress | None, days: int) -> Iterator[Finding]:
     """Rows that came when bronze no longer held the rest of their hour."""
-    if told is None or not told.late_rows:
-        return []
-    return [
-        _finding(
+    if told is not None and told.late_rows:
+        yield _finding(
             "warning",
             f"{counted(told.late_rows, 'row')} came too late in {counted(days, 'day')}: their "
             "hours stay as they were",
             "keep bronze longer (jmxlake maintain --keep), or let agents deliver sooner",
         )
-    ]
 
 
-def sources(delta: DeltaTable, where: str) -> list[tuple[Source, dt.datetime]]:
-    """Sources that gold/subjects knows, and until when anything told of each.
-
-    Raises:
-        MaintenanceError: The table could not be read.
-    """
+def sources(ask: Ask) -> list[tuple[Source, dt.datetime]]:
+    """Sources that gold/subjects knows, and until when anything told of each."""
     sql = f"""
-        SELECT cluster, source, CAST(last_seen AS BIGINT) AS seen FROM {query.TABLE}
-        WHERE kind = 'source' AND source IS NOT NULL"""  # noqa: S608 - no outside text
-    return [
-        (Source(row["cluster"], row["source"]), instant(row["seen"]))
-        for row in query.rows(delta, sql, where)
-    ]
+        SELECT cluster, source, last_seen FROM {ASKED}
+        WHERE kind = 'source' AND source IS NOT NULL"""
+    return [(Source(row["cluster"], row["source"]), row["last_seen"]) for row in ask(sql)]
 
 
 def _finding(severity: Severity, what: str, todo: str) -> Finding:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse import tables
 from lakehouse.doctor.finding import Check, Finding, Severity, counted, named, some
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.maintain import state as states
@@ -14,7 +12,7 @@ from lakehouse.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
 from lakehouse.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from deltalake import DeltaTable
@@ -34,12 +32,12 @@ _MAINTAIN: Final = (
     "run jmxlake maintain --every 1m as a service, on one host (docs/maintenance.md); where it "
     "runs, see its log"
 )
+_FILES: Final = "{:,} live files, more than {:,}"
 _SERVE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "checkConstraints"})
 """Writer features that agents, maintenance and the rollup are known to get along with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """A table as it stands.
 
     Attributes:
@@ -70,8 +68,7 @@ class Standing:
 
 def standing(table: Table, delta: DeltaTable, a_day: int | None = None) -> Standing:
     """How a table stands, by its log alone."""
-    sizes = delta.get_add_actions(flatten=True).column("size_bytes").to_pylist()
-    protocol = delta.protocol()
+    sizes, protocol = delta.get_add_actions().column("size_bytes").to_pylist(), delta.protocol()
     return Standing(
         table, delta.version(), len(sizes), sum(sizes),
         (protocol.min_reader_version, protocol.min_writer_version),
@@ -79,42 +76,35 @@ def standing(table: Table, delta: DeltaTable, a_day: int | None = None) -> Stand
     )  # fmt: skip
 
 
-def shape(place: Place, table: Table, delta: DeltaTable) -> list[Finding]:
+def shape(place: Place, table: Table, delta: DeltaTable) -> Iterator[Finding]:
     """Whether a table of bronze is what agents of this version write, and who wrote to it."""
-    url, found = place.url(table), []
+    url = place.url(table)
     try:
         states.check_ours(table, delta, url)
     except TableSchemaError as error:
-        found.append(
-            Finding(
-                "error", "schema", table.path, str(error).removeprefix(f"{url}: "),
-                "agents of this version cannot deliver: find what changed the table, or give the "
-                "agents another lake.path",
-            )
+        yield Finding(
+            "error", "schema", table.path, str(error).removeprefix(f"{url}: "),
+            "agents of this version cannot deliver: find what changed the table, or give the "
+            "agents another lake.path",
         )  # fmt: skip
     features = set(delta.protocol().writer_features or ()) - _SERVE
     if features:
-        found.append(
-            Finding(
-                "warning", "protocol", table.path,
-                f"it asks for Delta features that no agent turns on: {some(sorted(features))}",
-                "find what engine did; agents say at their start whether they can write it "
-                "(jmxlake-agent check)",
-            )
+        yield Finding(
+            "warning", "protocol", table.path,
+            f"it asks for Delta features that no agent turns on: {some(sorted(features))}",
+            "find what engine did; agents say at their start whether they can write it "
+            "(jmxlake-agent check)",
         )  # fmt: skip
     try:
         states.unknown_engines(delta, states.mark(delta, states.CHECKED), url)
     except ForeignEngineError as error:
-        found.append(
-            Finding(
-                "error", "engine", table.path, str(error).removeprefix(f"{url}: "),
-                "maintenance refuses the table until a person has looked (docs/maintenance.md)",
-            )
+        yield Finding(
+            "error", "engine", table.path, str(error).removeprefix(f"{url}: "),
+            "maintenance refuses the table until a person has looked (docs/maintenance.md)",
         )  # fmt: skip
-    return found
 
 
-def gold_shape(table: Table, delta: DeltaTable) -> list[Finding]:
+def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
     """Whether a table of gold has the columns this version knows, and any engine can read it."""
     columns = {field.name: states.spelt(field.type) for field in delta.schema().fields}
     wrong = [
@@ -122,32 +112,27 @@ def gold_shape(table: Table, delta: DeltaTable) -> list[Finding]:
         for one in table.columns
         if columns.get(one.name) != one.type.lower()
     ]
-    found = []
     if wrong:
         more = f" and {counted(len(wrong) - 3, 'other')}" if len(wrong) > 3 else ""
-        found.append(
-            Finding(
-                "warning", "schema", table.path, f"{'; '.join(wrong[:3])}{more}",
-                "run jmxlake rollup of this version: it adds columns; where a type differs, find "
-                "what made the table",
-            )
+        yield Finding(
+            "warning", "schema", table.path, f"{'; '.join(wrong[:3])}{more}",
+            "run jmxlake rollup of this version: it adds columns; where a type differs, find what "
+            "made the table",
         )  # fmt: skip
-    features = delta.protocol().reader_features or ()
-    if delta.protocol().min_reader_version > 1 or features:
-        found.append(
-            Finding(
-                "warning", "protocol", table.path,
-                "not every engine can read it: it asks for reader version "
-                f"{delta.protocol().min_reader_version} {named(', '.join(sorted(features)))}",
-                "find what engine upgraded it; jmxlake's own tables of gold ask for reader 1",
-            )
+    protocol = delta.protocol()
+    features = protocol.reader_features or ()
+    if protocol.min_reader_version > 1 or features:
+        yield Finding(
+            "warning", "protocol", table.path,
+            "not every engine can read it: it asks for reader version "
+            f"{protocol.min_reader_version} {named(', '.join(sorted(features)))}",
+            "find what engine upgraded it; jmxlake's own tables of gold ask for reader 1",
         )  # fmt: skip
-    return found
 
 
 def kept(
     stands: Standing, now: dt.datetime, age: dt.timedelta, unread: str | None
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Whether a table of bronze is maintained: the budget of files and commits, and the log.
 
     Args:
@@ -156,12 +141,9 @@ def kept(
         age: Since when there is the table.
         unread: Why nobody knows what the rollup has read; None where that is known.
     """
-    where = stands.table.path
-    found = _over(
-        "files", where, stands.files, MOST_FILES, "{:,} live files, more than {:,}", _MAINTAIN
-    )
-    found += _over(
-        "uncheckpointed", where, stands.version - stands.checked, MOST_UNCHECKPOINTED,
+    yield from _over(stands, "files", stands.files, MOST_FILES, _FILES, _MAINTAIN)
+    yield from _over(
+        stands, "uncheckpointed", stands.version - stands.checked, MOST_UNCHECKPOINTED,
         "{:,} commits without a checkpoint, more than {:,}: whoever opens it reads them all",
         _MAINTAIN,
     )  # fmt: skip
@@ -169,36 +151,28 @@ def kept(
     if age > _LOG_AGE and (stands.cleaned < 0 or days > _CLEANED_DAYS):
         since = "were never" if stands.cleaned < 0 else f"were for {counted(days, 'day')} not"
         because = "" if unread is None else f": {named(unread)}"
-        found.append(
-            Finding(
-                "warning", "log", where,
-                f"its log and removed files {since} cleaned up, and grow{because}", _MAINTAIN,
-            )
+        yield Finding(
+            "warning", "log", stands.table.path,
+            f"its log and removed files {since} cleaned up, and grow{because}", _MAINTAIN,
         )  # fmt: skip
-    return found
 
 
-def growth(stands: Standing) -> list[Finding]:
+def growth(stands: Standing) -> Iterator[Finding]:
     """Whether more commits come than a log of 30 days should hold."""
     a_day = stands.commits_a_day
-    if a_day is None or a_day <= MOST_COMMITS_A_DAY:
-        return []
-    return [
-        Finding(
+    if a_day is not None and a_day > MOST_COMMITS_A_DAY:
+        yield Finding(
             "warning", "log_growth", stands.table.path,
             f"{a_day:,} commits a day: checkpoints of a log of 30 days grow with their square",
             "set lake.commit_interval of the agents to 15m or longer, or give each cluster a lake "
             "of its own",
-        )
-    ]  # fmt: skip
+        )  # fmt: skip
 
 
-def gold_kept(stands: Standing) -> list[Finding]:
+def gold_kept(stands: Standing) -> Iterator[Finding]:
     """Whether a table of gold is kept small."""
-    return _over(
-        "files", stands.table.path, stands.files, MOST_FILES,
-        "{:,} live files, more than {:,}", "run jmxlake rollup --tidy now",
-    )  # fmt: skip
+    todo = "run jmxlake rollup --tidy now"
+    yield from _over(stands, "files", stands.files, MOST_FILES, _FILES, todo)
 
 
 def commits_a_day(instants: Sequence[dt.datetime]) -> int | None:
@@ -215,24 +189,22 @@ def commits_a_day(instants: Sequence[dt.datetime]) -> int | None:
 def age(delta: DeltaTable, now: dt.datetime) -> dt.timedelta:
     """Since when there is the table; nothing where it does not tell."""
     created: Any = delta.metadata().created_time
-    if created is None:
-        return dt.timedelta()
-    return now - dt.datetime.fromtimestamp(created / 1000, dt.UTC)
+    return dt.timedelta() if created is None else now - states.instant(created)
 
 
 def not_there(table: Table) -> Finding:
     """A table that should be there."""
-    todo = (
-        "run jmxlake rollup: it makes it"
-        if table.layer == "gold"
-        else "let an agent of this version deliver, or look who removed it"
-    )
-    severity: Severity = "warning" if table in tables.GOLD else "error"
+    if table.layer == "gold":
+        severity: Severity = "warning"
+        todo = "run jmxlake rollup: it makes it"
+    else:
+        severity, todo = "error", "let an agent of this version deliver, or look who removed it"
     return Finding(severity, "missing", table.path, "there is no such table", todo)
 
 
-def _over(check: Check, where: str, number: int, most: int, what: str, todo: str) -> list[Finding]:
-    if number <= most:
-        return []
-    severity: Severity = "error" if number > _FAR_BEYOND * most else "warning"
-    return [Finding(severity, check, where, what.format(number, most), todo)]
+def _over(
+    stands: Standing, check: Check, number: int, most: int, what: str, todo: str
+) -> Iterator[Finding]:
+    if number > most:
+        severity: Severity = "error" if number > _FAR_BEYOND * most else "warning"
+        yield Finding(severity, check, stands.table.path, what.format(number, most), todo)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from lakehouse.query import Row
+    from lakehouse.maintain.place import Row
 
 
 def lines(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:

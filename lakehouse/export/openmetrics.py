@@ -20,7 +20,7 @@ from lakehouse.periods import micros
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from lakehouse.query import Row
+    from lakehouse.maintain.place import Row
     from lakehouse.tables import Table
 
     Read = Callable[[tuple[str, ...], str], Iterable[Row]]
@@ -92,9 +92,7 @@ def lines(table: Table, seconds: int, read: Read) -> Iterator[str]:
 
 
 def _families(table: Table, form: Form, length_us: int, read: Read) -> Iterator[str]:
-    by = ("cluster", *form.labels, "window") if form.name else (
-        "metric", "cluster", *form.labels, "window",
-    )  # fmt: skip
+    by = (*(() if form.name else ("metric",)), "cluster", *form.labels, "window")
     for column in figures(table):
         named: dict[str, str] = {}
         for row in read((*by, column.name), column.name):

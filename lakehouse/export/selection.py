@@ -1,18 +1,22 @@
-"""Which rows of a table of gold are taken, and in which order."""
+"""Which rows of a table of gold are taken, and in which order; and they as a Parquet file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from lakehouse import query
+from lakehouse.maintain.place import ASKED, rows
 from lakehouse.periods import Period, micros
 from lakehouse.tables import Table
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from deltalake import DeltaTable
+
+# Without Arrow's own schema in it, any reader goes by Parquet's types.
+_OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"
 _ORDERED: Final = ("string", "int", "timestamp")
 
 
@@ -37,35 +41,49 @@ class Selection:
             columns: Names of the table's columns.
             present: A column that is not null.
         """
-        listed = ", ".join(identifier(one) for one in columns)
-        conditions = [*self._conditions()]
-        if present is not None:
-            conditions.append(f"{identifier(present)} IS NOT NULL")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        order = ", ".join(identifier(one) for one in self.order(columns))
-        return f"SELECT {listed} FROM {query.TABLE}{where} ORDER BY {order}"  # noqa: S608 - see below
-
-    def order(self, columns: Sequence[str]) -> list[str]:
-        """The columns by which rows are sorted."""
         types = {one.name: one.type for one in self.table.columns}
         keys = [one for one in columns if types.get(one) in _ORDERED]
-        return sorted(keys, key=lambda one: types[one] == "timestamp")
-
-    def _conditions(self) -> list[str]:
-        found = []
+        keys.sort(key=lambda one: types[one] == "timestamp")
+        conditions = []
         if self.metrics:
-            found.append(f"metric IN ({', '.join(map(query.quoted, self.metrics))})")
+            conditions.append(f"metric IN ({', '.join(map(_quoted, self.metrics))})")
         if self.period is not None:
-            found.append(f'"window" >= {_instant(self.period.start)}')
-            found.append(f'"window" < {_instant(self.period.end)}')
-        return found
+            for is_, at in ((">=", self.period.start), ("<", self.period.end)):
+                # A constant of the column's own type: files are left out by their statistics.
+                instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+                conditions.append(f'"window" {is_} {instant}')
+        if present is not None:
+            conditions.append(f"{_identifier(present)} IS NOT NULL")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        listed, order = (", ".join(map(_identifier, one)) for one in (columns, keys))
+        return f"SELECT {listed} FROM {ASKED}{where} ORDER BY {order}"
 
 
-def identifier(name: str) -> str:
-    """A column's name in SQL."""
+def write_parquet(delta: DeltaTable, sql: str, file: Path, where: str) -> int:
+    """Write the rows of a query as one Parquet file, by delta-rs's own engine as it reads them.
+
+    Args:
+        delta: What is asked.
+        sql: As ``place.rows`` takes it.
+        file: To be made; its name ends with ``.parquet``. Without rows it is not.
+        where: Where the table lies, for errors.
+
+    Returns:
+        How many rows these are.
+
+    Raises:
+        MaintenanceError: The table could not be read, or the file not be written.
+    """
+    # As a URL: in a path the engine would take some characters for a pattern.
+    target = _quoted(file.resolve().as_uri())
+    copy = f"COPY ({sql}) TO {target} STORED AS PARQUET OPTIONS {_OPTIONS}"
+    (row,) = rows(delta, copy, where)
+    return int(row["count"])
+
+
+def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _instant(at: dt.datetime) -> str:
-    # A constant of the column's own type: files are left out by their statistics.
-    return f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -13,11 +13,26 @@ deleted. The first checkpoint of a day has no slot: it goes with the log.
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+# Private, and only what delta-rs gives pyarrow to read and write by: it has no public call to read
+# or to delete one of the log's files. The alternative is an object store of our own, which would
+# spell and default the storage options otherwise than the agents'. deltalake is pinned to one
+# version, and tests do this in a folder and on S3.
+from deltalake._internal import DeltaFileSystemHandler
+
+from lakehouse.errors import MaintenanceConflictError
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
+
+    from lakehouse.maintain.place import Place
+    from lakehouse.tables import Table
+
+_LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
 
 LAST_HOUR: Final = "jmxlake-maintain/checkpoint/last-hour"
 """App transaction: the hour, since 1970, in which the last checkpoint was made."""
@@ -56,3 +71,32 @@ def slot(version: int, at: dt.datetime, mark: Callable[[str], int]) -> Slot:
         return Slot(seen)
     app = HOURS[hour % 24] if hour != last else min(NEWEST, key=mark)
     return Slot({**seen, app: version}, mark(app))
+
+
+def supersede(place: Place, table: Table, version: int, by: int) -> None:
+    """Delete a classic checkpoint of one file; one that is gone already is no error.
+
+    Args:
+        place: The lake.
+        table: Which table.
+        version: Version of the checkpoint.
+        by: Version of the newer one, with which readers must begin from now on.
+
+    Raises:
+        MaintenanceConflictError: They begin with another.
+        OSError: The log cannot be read, or the file not be deleted.
+    """
+    files = DeltaFileSystemHandler(place.url(table), place.options)
+    file = files.open_input_file(_LAST_CHECKPOINT)
+    hint = bytes(file.read(file.size()))
+    named = None
+    with suppress(ValueError):
+        named = json.loads(hint)
+    # A table whose hint names a checkpoint that is gone cannot be read where none is newer.
+    if not isinstance(named, dict) or named.get("version") != by:
+        raise MaintenanceConflictError(
+            f"{place.url(table)}: {_LAST_CHECKPOINT} is {hint!r}, not of version {by}, whose "
+            "checkpoint was just made; none was deleted, the next checkpoint puts it right"
+        )
+    with suppress(FileNotFoundError):
+        files.delete_file(f"_delta_log/{version:020}.checkpoint.parquet")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakehouse.tables import Table
+
+
+ASKED: Final = "asked"
+"""The name of a table in SQL; see ``rows``."""
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +87,13 @@ def at(root: str, options_file: Path | None, gold: str | None = None) -> Place:
         LakeNotFoundError: It is a local path at which there is no lake.
         LakehouseError: The options cannot be read.
     """
-    options = {} if options_file is None else _options(options_file)
+    storage = {} if options_file is None else options(options_file)
     if "://" in root:
-        return Place(root.rstrip("/"), options, gold)
+        return Place(root.rstrip("/"), storage, gold)
     folder = Path(root).resolve()
     if not (folder / tables.RUNS.path / "_delta_log").is_dir():
         raise LakeNotFoundError(f"{root}: no table bronze/runs there; has an agent delivered yet?")
-    return Place(str(folder), options, gold)
+    return Place(str(folder), storage, gold)
 
 
 @contextmanager
@@ -116,7 +122,30 @@ def explained(where: str) -> Iterator[None]:
         raise MaintenanceError(f"{where}: {one_line(error)}") from error
 
 
-def _options(file: Path) -> dict[str, str]:
+def rows(delta: DeltaTable, sql: str, where: str) -> Iterator[Row]:
+    """The rows of a query, as they come, by delta-rs alone.
+
+    Args:
+        delta: What is asked.
+        sql: In DataFusion's dialect, of ``ASKED``; no text from outside stands in it unquoted.
+        where: Where the table lies, for errors.
+
+    Raises:
+        MaintenanceError: It could not be read.
+    """
+    with explained(where):
+        for batch in QueryBuilder().register(ASKED, delta).execute(sql):
+            names = batch.schema.names
+            for values in zip(*(batch.column(one).to_pylist() for one in names), strict=True):
+                yield dict(zip(names, values, strict=True))
+
+
+def options(file: Path) -> dict[str, str]:
+    """The storage options of delta-rs that a file of YAML holds.
+
+    Raises:
+        LakehouseError: It holds none.
+    """
     wrong = LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
     try:
         found = yaml.safe_load(file.read_text("utf-8"))

@@ -109,9 +109,8 @@ def plan(state: TableState, now: dt.datetime, keep_days: int) -> Plan:
         now: The instant, UTC.
         keep_days: Dates older than that are removed, if they have been read.
     """
-    left = [f"{state.unknown_engines} commits do not say who wrote them"] * bool(
-        state.unknown_engines
-    )
+    unknown = state.unknown_engines
+    left = [f"{unknown} commits do not say who wrote them"] if unknown else []
     clean = state.cleaned < day_of(now)
     if isinstance(state.read, Read):
         drops = _drops(state, state.read, now, keep_days) if clean else []

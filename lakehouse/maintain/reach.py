@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
-from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 
 from lakehouse import tables
-from lakehouse.maintain.place import explained
+from lakehouse.errors import TableNotFoundError
+from lakehouse.maintain.place import ASKED, Place, rows
 from lakehouse.maintain.state import Unread, commits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lakehouse.maintain.place import Place
+    from deltalake import DeltaTable
+
+    from lakehouse.maintain.place import Row
     from lakehouse.tables import Table
 
     Reach = Callable[[Table, DeltaTable], "int | Unread"]
     """Gives the last version of a table that was read; asked once for each table and round."""
 
 # The rollup reads no events: a report reads all that are there.
-_COLUMNS: Final = {
-    "runs": "runs_version",
-    "scrapes": "scrapes_version",
-    "members": "members_version",
-}
+_COLUMNS: Final = {one: f"{one}_version" for one in ("runs", "scrapes", "members")}
 
 
 def by_progress(gold: str, options: Mapping[str, str]) -> Reach:
@@ -40,16 +38,19 @@ def by_progress(gold: str, options: Mapping[str, str]) -> Reach:
     Raises:
         MaintenanceError: It is there, and cannot be read.
     """
-    url = f"{gold.rstrip('/')}/{tables.PROGRESS.name}"
-    with explained(url):
-        found = _last_row(url, options)
+    place = Place("", dict(options), gold)
+    url = place.url(tables.PROGRESS)
+    sql = f"SELECT {', '.join(_COLUMNS.values())} FROM {ASKED} ORDER BY at DESC LIMIT 1"
+    found: Row | None = None
+    with suppress(TableNotFoundError):
+        found = next(rows(place.open(tables.PROGRESS), sql, url), None)
     if found is None:
         return lambda _table, _delta: Unread(f"no rollup has been recorded in {url}")
 
     def read(table: Table, delta: DeltaTable) -> int | Unread:
         if table.name not in _COLUMNS:
             return delta.version()
-        version = found[_COLUMNS[table.name]]
+        version: int = found[_COLUMNS[table.name]]
         if version > delta.version():
             return Unread(f"{url} has read version {version}, and there are {delta.version()}")
         return version
@@ -76,16 +77,3 @@ def by_date(place: Place, until: dt.date | None) -> Reach:
         return older.version() if early else none
 
     return read
-
-
-def _last_row(url: str, options: Mapping[str, str]) -> dict[str, int] | None:
-    try:
-        table = DeltaTable(url, storage_options=dict(options))
-    except NoDeltaTableError:
-        return None
-    wanted = ", ".join(_COLUMNS.values())
-    query = f"SELECT {wanted} FROM progress ORDER BY at DESC LIMIT 1"  # noqa: S608 - no outside text
-    rows = QueryBuilder().register("progress", table).execute(query).read_all()
-    if not rows.num_rows:
-        return None
-    return {name: rows.column(name).to_pylist()[0] for name in _COLUMNS.values()}

@@ -119,7 +119,7 @@ class Maintenance:
             if isinstance(action, Checkpoint):
                 # It covers commits that came since the plan was made.
                 self._look(table, delta)
-            told = {"table": table.name, "action": _name(action), **_details(action)}
+            told = {"table": table.name, **described(action)}
             self._tell("begun", told)
             began = time.monotonic()
             figures = self._work.do(table, delta, action)
@@ -169,16 +169,9 @@ def serve(
 
 def described(action: Action) -> dict[str, Any]:
     """An action as it is told: its name and what it is about."""
-    return {"action": _name(action), **_details(action)}
-
-
-def _name(action: Action) -> str:
-    return {"NoteCleaned": "note_cleaned"}.get(type(action).__name__, type(action).__name__.lower())
-
-
-def _details(action: Action) -> dict[str, Any]:
-    return {
-        name: value if isinstance(value, int | bool) else str(value)
+    name = type(action).__name__
+    return {"action": "note_cleaned" if name == "NoteCleaned" else name.lower()} | {
+        name: value if isinstance(value, int) else str(value)
         for name, value in asdict(action).items()
         if value is not None
     }

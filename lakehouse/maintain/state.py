@@ -177,7 +177,7 @@ def _unread_since(place: Place, table: Table, seen: Read) -> Read | Unread:
         found = []
     if not found:
         return Unread(f"version {first} is no longer in the log, and was never read")
-    return seen._replace(unread_since=_instant(found[0]["timestamp"]))
+    return seen._replace(unread_since=instant(found[0]["timestamp"]))
 
 
 def commits(delta: DeltaTable, first: int, where: str) -> list[dict[str, Any]]:
@@ -204,12 +204,13 @@ def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
     sizes, rows, written, *dates = (actions.column(name).to_pylist() for name in names)
     days = dates[0] if dates else [None] * len(sizes)
     return tuple(
-        DataFile(day, size, count or 0, _instant(at))
+        DataFile(day, size, count or 0, instant(at))
         for day, size, count, at in zip(days, sizes, rows, written, strict=True)
     )
 
 
-def _instant(milliseconds: int) -> dt.datetime:
+def instant(milliseconds: float) -> dt.datetime:
+    """An instant as delta-rs tells it, in milliseconds since the epoch."""
     return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
 
 

@@ -6,12 +6,11 @@ import os
 import sys
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import CommitProperties, PostCommitHookProperties, Transaction
 
 from lakehouse.maintain import checkpoints
-from lakehouse.maintain.log_files import LogFiles
 from lakehouse.maintain.place import explained
 from lakehouse.maintain.plan import Checkpoint, Compact, Drop, Expire, NoteCleaned, Vacuum
 from lakehouse.maintain.state import CHECKED, CLEANED, mark
@@ -32,6 +31,12 @@ TURN: Final = "jmxlake.maintenance"
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _COMMIT_RETRIES: Final = 100
 _WHO: Final = {"jmxlake": "maintain"}
+_ONCE: Final[dict[str, Any]] = {
+    "commit_properties": CommitProperties(_WHO), "post_commithook_properties": _NO_HOOKS,
+}  # fmt: skip
+_AGAIN: Final = {
+    **_ONCE, "commit_properties": CommitProperties(_WHO, max_commit_retries=_COMMIT_RETRIES),
+}  # fmt: skip
 # Agents make tables with it now. Compaction and vacuum do not heed _NO_HOOKS: without it, each
 # hundredth commit of theirs would expire the log, whoever has read it or not.
 _TABLES_OF_OLD: Final = {"delta.enableExpiredLogCleanup": "false"}
@@ -96,12 +101,7 @@ class Work:
         differing = {name: value for name, value in wanted.items() if found.get(name) != value}
         if not differing:
             return
-        delta.alter.set_table_properties(
-            differing,
-            raise_if_not_exists=False,
-            commit_properties=CommitProperties(_WHO),
-            post_commithook_properties=_NO_HOOKS,
-        )
+        delta.alter.set_table_properties(differing, raise_if_not_exists=False, **_ONCE)
         delta.update_incremental()
 
     def _checkpoint(self, table: Table, delta: DeltaTable, action: Checkpoint) -> Figures:
@@ -111,8 +111,7 @@ class Work:
         marks = {CHECKED: version}
         try:
             if slot.superseded >= 0:
-                log = LogFiles(self._place.url(table), self._place.options)
-                log.supersede(slot.superseded, version)
+                checkpoints.supersede(self._place, table, slot.superseded, version)
             marks |= slot.marks
         finally:
             # Where nothing can be deleted, the checkpoint stands all the same, without a slot.
@@ -126,11 +125,7 @@ class Work:
 
 
 def _drop(delta: DeltaTable, action: Drop) -> Figures:
-    told = delta.delete(
-        f"date < '{action.before}'",
-        commit_properties=CommitProperties(_WHO, max_commit_retries=_COMMIT_RETRIES),
-        post_commithook_properties=_NO_HOOKS,
-    )
+    told = delta.delete(f"date < '{action.before}'", **_AGAIN)
     return {"files": told["num_removed_files"]}
 
 
@@ -141,20 +136,13 @@ def _compact(table: Table, delta: DeltaTable, action: Compact) -> Figures:
             target_size=action.target_size,
             max_concurrent_tasks=1,
             writer_properties=parquet.compacted_properties(table),
-            commit_properties=CommitProperties(_WHO),
-            post_commithook_properties=_NO_HOOKS,
+            **_ONCE,
         )
     return {"files": told["numFilesRemoved"], "into": told["numFilesAdded"]}
 
 
 def _vacuum(delta: DeltaTable, action: Vacuum, *, dry_run: bool) -> list[str]:
-    return delta.vacuum(
-        retention_hours=action.hours,
-        dry_run=dry_run,
-        commit_properties=CommitProperties(_WHO),
-        post_commithook_properties=_NO_HOOKS,
-        full=action.full,
-    )
+    return delta.vacuum(action.hours, dry_run=dry_run, full=action.full, **_ONCE)
 
 
 def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
@@ -163,16 +151,11 @@ def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
     Of two maintenances that run at once the second fails here: the first has used the names.
     """
     noted = [Transaction(app, number) for app, number in marks.items()]
+    properties = CommitProperties(_WHO, max_commit_retries=_COMMIT_RETRIES, app_transactions=noted)
     delta.create_write_transaction(
-        [],
-        mode="append",
-        schema=delta.schema(),
-        partition_by=delta.metadata().partition_columns,
-        commit_properties=CommitProperties(
-            _WHO, max_commit_retries=_COMMIT_RETRIES, app_transactions=noted
-        ),
-        post_commithook_properties=_NO_HOOKS,
-    )
+        [], "append", delta.schema(), delta.metadata().partition_columns,
+        commit_properties=properties, post_commithook_properties=_NO_HOOKS,
+    )  # fmt: skip
     delta.update_incremental()
 
 

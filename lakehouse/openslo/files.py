@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.errors import ObjectiveError
 from lakehouse.openslo import reading, shapes
-from lakehouse.openslo.findings import Finding, Kind, worst
-from lakehouse.openslo.nodes import MalformedError, Node, documents
+from lakehouse.openslo.nodes import Finding, Findings, MalformedError, Node, documents, worst
 from lakehouse.openslo.sources import Library
 from lakehouse.slo_objective import Objective
 
@@ -27,27 +26,48 @@ _QUIET: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
     """One object of a file, and what was made of it.
 
     Attributes:
+        node: The object; an empty one where nothing could be read.
         kind: Its kind; empty where it has none.
-        name: Its name; empty where it has none.
+        findings: What is to be said of it.
         objectives: What jmxlake computes of it.
     """
 
-    file: str
-    line: int
+    node: Node
     kind: str
-    name: str
-    findings: tuple[Finding, ...]
-    objectives: tuple[Objective, ...] = ()
+    findings: Findings
+    objectives: list[Objective] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        """The file as it was named."""
+        return self.node.file
+
+    @property
+    def line(self) -> int:
+        """Where in the file it begins."""
+        return self.node.line
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where it has none."""
+        metadata = self.node.entries.get("metadata")
+        name = metadata.entries.get("name") if metadata else None
+        return name.text if name else ""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is OpenSLO v1."""
+        return self.kind != "" and worst(self.findings) != "invalid"
 
     @property
     def outcome(self) -> str:
         """``supported``, ``read`` (others refer to it), ``no effect``, else what it is."""
-        kind: Kind | None = worst(list(self.findings))
+        kind = worst(self.findings)
         if kind in {"invalid", "unsupported"}:
             return str(kind)
         if self.objectives:
@@ -55,26 +75,7 @@ class Read:
         return "no effect" if kind else "read"
 
 
-@dataclass(slots=True)
-class _Draft:
-    node: Node
-    kind: str | None
-    findings: list[Finding]
-    objectives: list[Objective] = field(default_factory=list)
-
-    @property
-    def is_valid(self) -> bool:
-        return self.kind is not None and worst(self.findings) != "invalid"
-
-    @property
-    def name(self) -> str:
-        metadata = self.node.entries.get("metadata")
-        name = metadata.entries.get("name") if metadata else None
-        return name.text if name else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """All that was read."""
 
     objects: tuple[Read, ...]
@@ -96,27 +97,18 @@ def read(places: Sequence[Path]) -> Found:
     Raises:
         ObjectiveError: A place is not there, or a folder has no such file.
     """
-    drafts, failed = [], []
+    objects: list[Read] = []
     for path in _paths(places):
         try:
-            nodes = documents(_text(path), str(path))
+            nodes = _nodes(path)
+            objects += [Read(node, shapes.check(node, found) or "", found) for node, found in nodes]
         except MalformedError as error:
-            failed.append(Read(str(path), error.finding.line, "", "", (error.finding,)))
-            continue
-        own = [_checked(node, found) for node, found in nodes]
-        if not own:
-            finding = Finding("invalid", str(path), 1, 1, "", "no object is there")
-            failed.append(Read(str(path), 1, "", "", (finding,)))
-        drafts += own
-    _understand(drafts)
-    told = [
-        Read(
-            one.node.file, one.node.line, one.kind or "", one.name,
-            tuple(sorted(one.findings, key=lambda f: (f.line, f.column))), tuple(one.objectives),
-        )
-        for one in drafts
-    ]  # fmt: skip
-    return Found(tuple(sorted([*failed, *told], key=lambda one: (one.file, one.line))))
+            at = error.finding
+            objects.append(Read(Node(at.file, "", at.line, at.column, "null"), "", Findings([at])))
+    _understand([one for one in objects if one.is_valid])
+    for each in objects:
+        each.findings.sort(key=lambda one: (one.line, one.column))
+    return Found(tuple(sorted(objects, key=lambda one: (one.file, one.line))))
 
 
 def _paths(places: Sequence[Path]) -> list[Path]:
@@ -132,51 +124,44 @@ def _paths(places: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _text(path: Path) -> str:
+def _nodes(path: Path) -> list[tuple[Node, Findings]]:
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        finding = Finding("invalid", str(path), 1, 1, "", f"no text in UTF-8: {error.reason}")
-        raise MalformedError(finding) from error
+        raise MalformedError(str(path), None, f"no text in UTF-8: {error.reason}") from error
     except OSError as error:
         raise ObjectiveError(f"{path}: {error.strerror}; name a file that can be read") from error
+    found = documents(text, str(path))
+    if not found:
+        raise MalformedError(str(path), None, "no object is there")
+    return found
 
 
-def _checked(node: Node, found: list[Finding]) -> _Draft:
-    return _Draft(node, shapes.check(node, found), found)
-
-
-def _understand(drafts: list[_Draft]) -> None:
+def _understand(valid: list[Read]) -> None:
     """Make objectives of the valid SLOs, and say what of the rest has no effect."""
-    valid = [one for one in drafts if one.is_valid]
     of = {
         kind: {one.name: one.node for one in valid if one.kind == kind}
         for kind in ("SLI", "DataSource")
     }
-    library = Library(of["SLI"], of["DataSource"])
-    used = set()
+    library, used = Library(of["SLI"], of["DataSource"]), set()
     for one in valid:
-        if one.kind != "SLO":
-            continue
-        ref = one.node.entries["spec"].entries.get("indicatorRef")
-        used.add(ref.text if ref else "")
-        one.objectives = reading.objectives(one.node, library, one.findings)
-        if not one.is_valid:
-            one.objectives = []
+        if one.kind == "SLO":
+            ref = one.node.entries["spec"].entries.get("indicatorRef")
+            used.add(ref.text if ref else "")
+            made = reading.objectives(one.node, library, one.findings)
+            one.objectives = made if one.is_valid else []
     for one in valid:
         if one.kind in _QUIET and not (one.kind == "SLI" and one.name in used):
-            told = f"{one.kind} has no effect: {_QUIET[one.kind]}"
-            one.findings.append(one.node.says("note", told))
+            one.findings.note(one.node, f"{one.kind} has no effect: {_QUIET[one.kind]}")
     _name_twice(valid)
 
 
-def _name_twice(drafts: list[_Draft]) -> None:
+def _name_twice(valid: list[Read]) -> None:
     """Say where a name is not unique; it matters only of what others refer to, or is stated."""
-    seen: dict[tuple[str | None, str], Node] = {}
-    for one in drafts:
+    seen: dict[tuple[str, str], Node] = {}
+    for one in valid:
         first = seen.setdefault((one.kind, one.name), one.node)
         if first is not one.node and one.kind in {"SLO", "SLI", "DataSource"}:
             told = f"another {one.kind} is called {one.name}: {first.file}:{first.line}"
-            name = one.node.entries["metadata"].entries["name"]
-            one.findings.append(name.says("unsupported", told))
+            one.findings.unsupported(one.node.entries["metadata"].entries["name"], told)
             one.objectives = []

@@ -1,22 +1,49 @@
-"""A YAML text as a tree in which every value knows its line and column."""
+"""A YAML text as a tree whose values know their line and column; what is to be said of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import Any, Final, Literal
 
 import yaml
 
-from lakehouse.openslo.findings import Finding
+Kind = Literal["invalid", "unsupported", "note"]
+"""Worst first: it is not OpenSLO v1; it is, but jmxlake cannot do it; it has no effect here."""
 
-if TYPE_CHECKING:
-    from lakehouse.openslo.findings import Kind
+EXIT_CODES: Final[dict[Kind, int]] = {"invalid": 1, "unsupported": 3, "note": 0}
 
 _MOST_CHARACTERS: Final = 1_000_000
 _MOST_NODES: Final = 50_000
 _DEEPEST: Final = 40
 _TAG: Final = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to say.
+
+    Attributes:
+        kind: How bad it is.
+        file: The file as it was named.
+        line: Line, from 1.
+        column: Column, from 1.
+        path: Where it stands in the document, such as ``spec.objectives[0].target``.
+        message: What is so, and what to write instead.
+    """
+
+    kind: Kind
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}"
+        what = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{where}: {self.kind}: {what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +72,58 @@ class Node:
         """A finding at this place."""
         return Finding(kind, self.file, self.line, self.column, self.path, message)
 
+    def get(self, key: str) -> Node | None:
+        """The value of a key; None where it is not there, or nothing is written there."""
+        value = self.entries.get(key)
+        return None if value is None or value.is_null else value
+
+    def present(self, *keys: str) -> list[str]:
+        """Which of some keys have a value."""
+        return [key for key in keys if self.get(key)]
+
     @property
     def is_null(self) -> bool:
         """Whether nothing is written there."""
         return self.tag == "null"
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether it is a map or a list."""
+        return self.tag in {"map", "seq"}
+
+
+class Findings(list[Finding]):
+    """What is to be said of an object."""
+
+    def invalid(self, node: Node, message: str) -> None:
+        """It is not OpenSLO v1."""
+        self.append(node.says("invalid", message))
+
+    def unsupported(self, node: Node, message: str) -> None:
+        """It is, but jmxlake cannot do it."""
+        self.append(node.says("unsupported", message))
+
+    def note(self, node: Node, message: str) -> None:
+        """It has no effect here."""
+        self.append(node.says("note", message))
+
 
 class MalformedError(Exception):
     """A text that is no YAML, or more of it than anybody writes; holds the finding."""
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(str(finding))
-        self.finding = finding
+    def __init__(self, file: str, mark: yaml.Mark | None, message: str) -> None:
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        self.finding = Finding("invalid", file, line, column, "", message)
+        super().__init__(str(self.finding))
 
 
-def documents(text: str, file: str) -> list[tuple[Node, list[Finding]]]:
+def worst(found: Iterable[Finding]) -> Kind | None:
+    """The worst kind among findings."""
+    kinds = {one.kind for one in found}
+    return next((kind for kind in EXIT_CODES if kind in kinds), None)
+
+
+def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
     """The objects of a text, each with what is wrong with its keys.
 
     A text has several YAML documents, and each is an object or a list of objects.
@@ -72,16 +136,16 @@ def documents(text: str, file: str) -> list[tuple[Node, list[Finding]]]:
         MalformedError: It is no YAML, or too large, or nested too deeply.
     """
     if len(text) > _MOST_CHARACTERS:
-        raise _malformed(file, None, f"more than {_MOST_CHARACTERS:,} characters: split it")
+        raise MalformedError(file, None, f"more than {_MOST_CHARACTERS:,} characters: split it")
     try:
         roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _malformed(file, mark, f"no YAML: {error.problem or error.context}") from error
+        raise MalformedError(file, mark, f"no YAML: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
-        raise _malformed(file, None, f"no YAML: {' '.join(str(error).split())}") from error
+        raise MalformedError(file, None, f"no YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise _malformed(file, None, "nested too deeply") from error
+        raise MalformedError(file, None, "nested too deeply") from error
     objects = []
     for root in roots:
         several = isinstance(root, yaml.SequenceNode)
@@ -95,14 +159,15 @@ def documents(text: str, file: str) -> list[tuple[Node, list[Finding]]]:
 
 def plain(node: Node) -> Any:
     """The value as Python has it; numbers as float, dates as text."""
-    if node.tag == "map":
-        return {key: plain(one) for key, one in node.entries.items()}
-    if node.tag == "seq":
-        return [plain(one) for one in node.items]
-    if node.tag in {"int", "float"}:
-        return number(node)
-    if node.tag == "bool":
-        return truth(node)
+    match node.tag:
+        case "map":
+            return {key: plain(one) for key, one in node.entries.items()}
+        case "seq":
+            return [plain(one) for one in node.items]
+        case "int" | "float":
+            return number(node)
+        case "bool":
+            return truth(node)
     return None if node.is_null else node.text
 
 
@@ -127,40 +192,27 @@ class _Tree:
     """Makes nodes of what PyYAML composed; an alias is the same node again, wherever it stands."""
 
     file: str
-    found: list[Finding] = field(default_factory=list)
+    found: Findings = field(default_factory=Findings)
     made: int = 0
 
     def node(self, one: yaml.Node, path: str, depth: int) -> Node:
         self.made += 1
+        mark = one.start_mark
         if depth > _DEEPEST or self.made > _MOST_NODES:
-            raise _malformed(self.file, one.start_mark, "nested too deeply, or too many aliases")
-        at = (self.file, path, one.start_mark.line + 1, one.start_mark.column + 1)
-        if isinstance(one, yaml.MappingNode):
-            keys, entries = {}, {}
-            for key, node, value in self._pairs(one, path, depth):
-                if key in keys:
-                    self.found.append(node.says("invalid", "the key is there twice"))
-                keys[key], entries[key] = node, value
-            return Node(*at, "map", entries=entries, keys=keys)
+            raise MalformedError(self.file, mark, "nested too deeply, or too many aliases")
+        make = partial(Node, self.file, path, mark.line + 1, mark.column + 1)
         if isinstance(one, yaml.SequenceNode):
-            items = (
-                self.node(item, f"{path}[{number_}]", depth + 1)
-                for number_, item in enumerate(one.value)
-            )
-            return Node(*at, "seq", items=tuple(items))
-        return Node(*at, str(one.tag).removeprefix(_TAG), text=str(one.value))
-
-    def _pairs(
-        self, one: yaml.MappingNode, path: str, depth: int
-    ) -> Iterator[tuple[str, Node, Node]]:
+            items = tuple(self.node(o, f"{path}[{n}]", depth + 1) for n, o in enumerate(one.value))
+            return make("seq", items=items)
+        if not isinstance(one, yaml.MappingNode):
+            return make(str(one.tag).removeprefix(_TAG), str(one.value))
+        keys: dict[str, Node] = {}
+        entries: dict[str, Node] = {}
         for key, value in one.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            below = f"{path}.{name}" if path else name
-            mark = key.start_mark
-            node = Node(self.file, below, mark.line + 1, mark.column + 1, "str", text=name)
-            yield name, node, self.node(value, below, depth + 1)
-
-
-def _malformed(file: str, mark: yaml.Mark | None, message: str) -> MalformedError:
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return MalformedError(Finding("invalid", file, line, column, "", message))
+            below, mark = f"{path}.{name}" if path else name, key.start_mark
+            at = Node(self.file, below, mark.line + 1, mark.column + 1, "str", name)
+            keys[name], entries[name], again = at, self.node(value, below, depth + 1), name in keys
+            if again:
+                self.found.invalid(at, "the key is there twice")
+        return make("map", entries=entries, keys=keys)

@@ -21,6 +21,10 @@ _TYPES: Final = {
     "timestamp": pa.int64(),
     "array<int>": pa.list_(pa.int32()),
     "array<string>": pa.list_(pa.string()),
+    "array<struct<user:string,client_id:string>>": pa.list_(
+        pa.struct([("user", pa.string()), ("client_id", pa.string())])
+    ),
+    "map<string,string>": pa.map_(pa.string(), pa.string()),
     "map<string,double>": pa.map_(pa.string(), pa.float64()),
     "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
     "map<string,timestamp>": pa.map_(pa.string(), pa.int64()),

@@ -12,16 +12,18 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
 from lakehouse.errors import LakehouseError
-from lakehouse.rollup.delta_rs import explained
+from lakehouse.rollup import shapes
+from lakehouse.rollup.delta_rs import explained, stored
 from lakehouse.sample import spans, world
 from lakehouse.sample.spans import WINDOW_US
 from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from lakehouse.sample.script import Script
+    from lakehouse.sample.script import Script, Series
+    from lakehouse.sample.world import Subject
 
 Row = tuple[Any, ...]
 
@@ -29,15 +31,6 @@ CATALOGUE: Final = "sample"
 REFUSED: Final = "connection refused"
 REFUSED_US: Final = 2_000
 """How long it takes a host to refuse a connection."""
-
-_CLIENT: Final = pa.struct([("user", pa.string()), ("client_id", pa.string())])
-_TYPES: Final = {
-    "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
-    "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
-    "array<int>": pa.list_(pa.int32()), "array<string>": pa.list_(pa.string()),
-    "array<struct<user:string,client_id:string>>": pa.list_(_CLIENT),
-    "map<string,string>": pa.map_(pa.string(), pa.string()),
-}  # fmt: skip
 
 
 class Written(NamedTuple):
@@ -60,8 +53,9 @@ def write(root: Path, script: Script) -> Written:
     made = rows(script)
     with explained(str(root)):
         for table in sorted(tables.BRONZE, key=lambda one: Written._fields.index(one.name)):
+            schema = pa.schema([stored(one).remove_metadata() for one in table.columns])
             delta = DeltaTable.create(
-                str(root / table.path), schema=_schema(table), configuration=table.properties,
+                str(root / table.path), schema=schema, configuration=table.properties,
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,
             )  # fmt: skip
             write_deltalake(
@@ -74,105 +68,177 @@ def write(root: Path, script: Script) -> Written:
 
 def rows(script: Script) -> dict[str, pa.Table]:
     """The rows of each table of bronze, in its order."""
-    runs, sets = _runs(script)
-    found = {
-        tables.MEMBERS: sets, tables.RUNS: runs, tables.SCRAPES: list(_accounts(script)),
-        tables.EVENTS: [
-            _row(script, one.source, one.at, one.at, one.kind, one.topic, one.partition,
-                 None, None, None, one.old, one.new)
-            for one in script.events()
-        ],
-    }  # fmt: skip
     with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        return {table.name: _by_window(db, table, narrow) for table, narrow in found.items()}
+        db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=script.start_us)}")
+        subjects = _tell_series(db, script)
+        _tell(db, "attempts", _ATTEMPTS, list(_attempts(script)))
+        noticed = [(world.SOURCES[one.source], *one[1:]) for one in script.events()]
+        _tell(db, "noticed", _NOTICED, noticed)
+        db.execute(_FOLDED)
+        lists = db.execute(_LISTS).fetchall()
+        sets = [(one, *_set([subjects[n] for n in one])) for (one,) in lists]
+        _tell(db, "sets", _SETS, sets)
+        found = (
+            (tables.RUNS, _RUNS), (tables.MEMBERS, _MEMBERS), (tables.SCRAPES, _SCRAPES),
+            (tables.EVENTS, _EVENTS),
+        )  # fmt: skip
+        return {table.name: _ordered(db, table, sql) for table, sql in found}
 
 
-def _by_window(db: duckdb.DuckDBPyConnection, table: tables.Table, narrow: list[Row]) -> pa.Table:
-    """Rows cut where a window starts."""
-    columns = zip(*narrow, strict=True) if narrow else ([] for _ in table.columns)
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, _schema(table), strict=True)]
-    db.register("narrow", pa.table(arrays, schema=_schema(table)))
-    cut = db.sql(_CUT, params=[WINDOW_US]) if "end" in table.column_names else db.table("narrow")
-    order = (f'"{one}" NULLS FIRST' for one in (*table.partition_by, *table.sort_by))
-    return cut.order(", ".join(order)).to_arrow_table()
+def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa.Table:
+    columns = ", ".join(f'"{one}"' for one in table.column_names)
+    order = ", ".join(f'"{one}" NULLS FIRST' for one in (*table.partition_by, *table.sort_by))
+    return db.sql(f"SELECT {columns} FROM ({sql}) ORDER BY {order}").to_arrow_table()
 
 
-def _schema(table: tables.Table) -> pa.Schema:
-    return pa.schema([pa.field(c.name, _TYPES[c.type], c.nullable) for c in table.columns])
+def _tell(db: duckdb.DuckDBPyConnection, name: str, columns: str, told: Sequence[Row]) -> None:
+    """Make rows a table; its columns are declared as ``name type``, with a comma between."""
+    pairs = (tuple(one.split()) for one in columns.split(", "))
+    db.register(name, shapes.rows(shapes.schema((name, kind) for name, kind in pairs), told))
 
 
-def _row(script: Script, source: int, at_us: int, *rest: Any) -> Row:
-    """Columns that tables have in common, around others: of events and runs."""
-    name = world.SOURCES[source]
-    batch = (at_us - script.start_us) // WINDOW_US + 1
-    return at_us // world.DAY_US, world.NAME, name, *rest, f"agent-{name}", batch
-
-
-def _runs(script: Script) -> tuple[list[Row], list[Row]]:
-    """Spans of all series, whole windows together; and the sets that they refer to."""
-    found: list[Row] = []
-    sets: dict[tuple[int, str], Row] = {}
-    for source in world.SOURCES:
+def _tell_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subject]:
+    """Make tables of all series, of their spans, and of how counters rose; what they are of."""
+    subjects: list[Subject] = []
+    series: list[Row] = []
+    held: list[Row] = []
+    rises: list[Row] = []
+    for source, name in world.SOURCES.items():
         attempts = {one: script.attempts(source, one) for one in script.families(source)}
-        told = (
-            (
-                one.subject,
-                spans.of_series(metric, one.history, one.increments, attempts[metric.family]),
-            )
-            for one in script.series(source)
-            for metric in (world.METRICS[one.subject.metric],)
-        )
-        for subject, span, members in sorted(spans.fold(told), key=lambda one: one.span.start):
-            name = None
-            if members:
-                content = _content(subject, members)
-                text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
-                name = hashlib.sha256(text.encode()).hexdigest()[:32]
-                *_, agent, batch = _row(script, source, span.start)
-                sets.setdefault((source, name), (name, world.NAME, *content, agent, batch))
-            read = attempts[world.METRICS[subject.metric].family]
-            found.append(_row(
-                script, source, span.start, *subject[:-1], subject.labels or None, span.start,
-                span.end, span.lead, span.tail, span.value, read.number_in(span.start, span.end),
-                len(members) or 1, name, span.flags or None,
+        for subject, history, increments in sorted(script.series(source), key=_order):
+            metric, number = world.METRICS[subject.metric], len(subjects)
+            read = attempts[metric.family]
+            flags = (*[tables.FLAG_INCREASE] * metric.is_counter, *metric.flags)
+            subjects.append(subject)
+            series.append((
+                number, name, *subject[:-1], subject.labels or None, flags, read.interval_us,
+                read.offset_us, read.took_us,
             ))  # fmt: skip
-    return found, list(sets.values())
+            held += ((number, *one) for one in spans.of_series(metric, history, read))
+            rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
+    _tell(db, "series", _SERIES, series)
+    _tell(db, "spans", _SPANS, held)
+    _tell(db, "rises", "number bigint, at_us bigint, more double", rises)
+    return subjects
 
 
-def _content(subject: world.Subject, members: tuple[world.Subject, ...]) -> Row:
-    """What a set holds, as agents write it."""
+def _order(one: Series) -> tuple[object, ...]:
+    return one.subject.partition or 0, one.subject.user or "", one.subject.client_id or ""
+
+
+def _set(members: Sequence[Subject]) -> Row:
+    """A set's name and what it holds, as agents write it."""
+    topic = members[0].topic
+    content: Row = "partitions", topic, [one.partition for one in members], None
     if members[0].partition is None:
-        return "clients", None, None, [(one.user, one.client_id) for one in members]
-    return "partitions", subject.topic, [one.partition for one in members], None
+        content = "clients", None, None, [(one.user, one.client_id) for one in members]
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32], *content
 
 
-def _accounts(script: Script) -> Iterator[Row]:
+def _attempts(script: Script) -> Iterator[Row]:
     """How all attempts ended, since when they end alike."""
-    for source in world.SOURCES:
+    for source, name in world.SOURCES.items():
         for family in script.families(source):
             read, attempts = world.FAMILIES[family], script.attempts(source, family)
             for ok, from_us, to_us in attempts.outcomes():
-                took_us = attempts.took_us if ok else REFUSED_US
-                for start, end in spans.cut(from_us, to_us):
-                    count = attempts.number_in(start, end, answered=ok)
-                    yield _row(
-                        script, source, start, family, start, end, "ok" if ok else "refused", count,
-                        count * read.beans if ok else 0, 0, count * took_us / 1e6,
-                        took_us / 1e6 if count else 0.0, attempts.interval_us,
-                        round(attempts.interval_us * tables.MAX_GAP_INTERVALS), CATALOGUE,
-                        world.KAFKA_VERSION if ok and read.via_jmx else None,
-                        None if ok else REFUSED,
-                    )  # fmt: skip
+                yield (
+                    name, family, from_us, to_us, "ok" if ok else "refused",
+                    read.beans if ok else 0, attempts.took_us if ok else REFUSED_US,
+                    0 if ok else attempts.took_us, attempts.took_us, attempts.interval_us,
+                    attempts.offset_us, round(attempts.interval_us * tables.MAX_GAP_INTERVALS),
+                    world.KAFKA_VERSION if ok and read.via_jmx else None, None if ok else REFUSED,
+                )  # fmt: skip
 
 
-_CUT: Final = """
-WITH parts AS (
-    SELECT *, $1 AS size, epoch_us(start) AS s, epoch_us("end") AS e FROM narrow
-), placed AS (SELECT *, unnest(range(s, e, size)) AS at_us FROM parts)
-SELECT * EXCLUDE (size, s, e, at_us) REPLACE (
-    make_timestamptz(at_us)::DATE AS date, make_timestamptz(at_us) AS start,
-    make_timestamptz(least(e, at_us - at_us % size + size)) AS "end",
-    batch + (at_us - s) // size AS batch)
-FROM placed
+_SERIES: Final = (
+    "number bigint, source string, metric string, topic string, partition int, user string, "
+    "client_id string, group string, labels map<string,string>, flags array<string>, "
+    "interval_us bigint, offset_us bigint, took_us bigint"
+)
+_SPANS: Final = (
+    "number bigint, value double, from_us bigint, to_us bigint, lead bigint, may_end bigint, "
+    "over bigint, was_positive boolean, stays_positive boolean"
+)
+_ATTEMPTS: Final = (
+    "source string, family string, from_us bigint, to_us bigint, outcome string, each bigint, "
+    "lasted_us bigint, late_us bigint, took_us bigint, interval_us bigint, offset_us bigint, "
+    "max_gap_us bigint, kafka_version string, error string"
+)
+_NOTICED: Final = (
+    "source string, at_us bigint, kind string, topic string, partition int, old string, new string"
+)
+_SETS: Final = (
+    "numbers array<int>, set string, kind string, topic string, partitions array<int>, "
+    "clients array<struct<user:string,client_id:string>>"
+)
+
+# `made`: how many attempts were made from an instant on until another. `parts`: where a window
+# starts, a span is cut.
+_MACROS: Final = f"""
+CREATE MACRO batch_of(at_us) AS (at_us - {{start_us}}) // {WINDOW_US} + 1;
+CREATE MACRO made(a, b, first, every) AS
+    (b - first + every - 1) // every - (a - first + every - 1) // every;
+CREATE MACRO parts(name) AS TABLE
+    SELECT *, greatest(from_us, window_us) AS s, least(to_us, window_us + {WINDOW_US}) AS e
+    FROM (SELECT *, unnest(range(from_us - from_us % {WINDOW_US}, to_us, {WINDOW_US})) AS window_us
+        FROM query_table(name));
+"""
+
+# Those put together that agents put together: series of one metric that are zero or idle, by
+# partition or else by client.
+_FOLDED: Final = f"""
+CREATE TABLE folded AS
+WITH cut AS MATERIALIZED (FROM parts('spans')), risen AS (
+    SELECT cut.number, s, sum(more) AS increase
+    FROM cut JOIN rises ON rises.number = cut.number AND at_us >= s AND at_us < e
+        AND at_us // {WINDOW_US} = s // {WINDOW_US}
+    GROUP BY ALL
+), valued AS (
+    SELECT number, s, e, coalesce(increase, value) AS value, if(s = from_us, lead, 0) AS lead_us,
+        if(stays_positive AND e < to_us, 0,
+            greatest(0, least(e - s, may_end - (over - e)))) AS tail_us,
+        was_positive AND s = from_us AS was_positive,
+        stays_positive AND e = to_us AS stays_positive
+    FROM cut LEFT JOIN risen USING (number, s)
+), common AS (
+    SELECT number, min(number) OVER (
+        PARTITION BY source, metric, topic, "group", labels, partition IS NULL) AS common
+    FROM series
+)
+SELECT min(number) AS number, list_sort(list(number::INT)) AS numbers,
+    value, s, e, lead_us, tail_us, was_positive, stays_positive
+FROM valued JOIN common USING (number)
+GROUP BY if(value <> 0, number, common), value, s, e, lead_us, tail_us, was_positive, stays_positive
+"""
+_LISTS: Final = "SELECT DISTINCT numbers FROM folded WHERE len(numbers) > 1"
+_COMMON: Final = f"'{world.NAME}' AS cluster, 'agent-' || source AS agent"
+_PLACED: Final = f"""{_COMMON}, batch_of(s) AS batch, make_timestamptz(s)::DATE AS date,
+    make_timestamptz(s) AS start, make_timestamptz(e) AS "end" """
+_RUNS: Final = f"""
+SELECT {_PLACED}, source, metric, series.topic, if(len(numbers) = 1, partition, NULL) AS partition,
+    if(len(numbers) = 1, "user", NULL) AS "user", "group", labels, lead_us, tail_us, value,
+    if(len(numbers) = 1, client_id, NULL) AS client_id,
+    made(s - took_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
+    len(numbers)::INT AS series, "set" AS members,
+    nullif(list_concat(flags, if(was_positive, ['{tables.FLAG_PREVIOUS_POSITIVE}'], []),
+        if(stays_positive, ['{tables.FLAG_NEXT_POSITIVE}'], [])), []) AS flags
+FROM folded JOIN series USING (number) LEFT JOIN sets USING (numbers)
+"""
+_MEMBERS: Final = f"""
+SELECT {_COMMON}, "set", kind, sets.topic, partitions, clients, min(batch_of(s)) AS batch
+FROM sets JOIN folded USING (numbers) JOIN series USING (number) GROUP BY ALL
+"""
+_SCRAPES: Final = f"""
+SELECT {_PLACED}, *, 0::BIGINT AS dropped_series, '{CATALOGUE}' AS catalogue,
+    made(s - took_us + late_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
+    scrapes * each AS beans, scrapes * lasted_us / 1e6 AS seconds_total,
+    if(scrapes > 0, lasted_us / 1e6, 0) AS seconds_max
+FROM parts('attempts') WHERE e > s
+"""
+_EVENTS: Final = f"""
+SELECT {_COMMON}, batch_of(at_us) AS batch, make_timestamptz(at_us)::DATE AS date,
+    make_timestamptz(at_us) AS at, source, kind, topic, partition, old, "new",
+    NULL::VARCHAR AS "user", NULL::VARCHAR AS client_id, NULL::VARCHAR AS "group"
+FROM noticed
 """

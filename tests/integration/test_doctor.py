@@ -20,9 +20,8 @@ from collector.bronze_table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli import main
-from lakehouse.doctor import sources
-from lakehouse.doctor.diagnosis import Diagnosis, Question
-from lakehouse.doctor.examination import examine
+from lakehouse.doctor.diagnosis import Diagnosis, Question, examine
+from lakehouse.doctor.finding import LATE
 from lakehouse.maintain import place as places
 from tests import bronze_commits, gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
@@ -82,7 +81,7 @@ class Lake:
 
     def look(self, **changed: Any) -> Diagnosis:
         place = places.at(str(self.root), None)
-        asked = {"now": NOW, "days": 7, "late": sources.LATE, "software": "0.1.0", **changed}
+        asked = {"now": NOW, "days": 7, "late": LATE, "software": "0.1.0", **changed}
         return examine(Question(place, **asked))
 
     def found(self, **changed: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse import periods
-from lakehouse.slo_window import CALENDAR_MONTH, ISO_WEEK, TimeWindow
+from lakehouse.slo_objective import CALENDAR_MONTH, ISO_WEEK, TimeWindow
 
 WEEK = periods.week("2026-W47")  # 16 to 23 November
 
