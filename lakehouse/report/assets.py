@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from lakehouse.report.verdicts import WORDS
+from lakehouse.report import words
 
 
 def page(template: str, **told: Any) -> str:
@@ -21,17 +21,24 @@ def page(template: str, **told: Any) -> str:
         told: What it shows; every text is escaped.
     """
     style, script = _asset("page.css"), _asset("page.js")
-    environment = Environment(
-        loader=PackageLoader("lakehouse.report"), autoescape=True, undefined=StrictUndefined
+    return (
+        templates("lakehouse.report")
+        .get_template(template)
+        .render(
+            # Both are files of this package: no fact ever reaches them.
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+            **told,
+        )
     )
-    environment.globals["said"] = WORDS
-    return environment.get_template(template).render(
-        # Both are files of this package: no fact ever reaches them.
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        policy=_policy(style, script),
-        **told,
-    )
+
+
+def templates(package: str) -> Environment:
+    """The templates of a package; every text in them is escaped."""
+    made = Environment(loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined)
+    made.globals |= {"words": words, "said": words.VERDICTS}
+    return made
 
 
 def _asset(file: str) -> str:

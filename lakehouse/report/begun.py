@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import tables
 from lakehouse.gold_rows import before_window
 
@@ -70,14 +68,18 @@ def begun(gold: Gold) -> Begun:
 
 
 def _after(gold: Gold, table: tables.Table, names: Sequence[str]) -> dict[Key, dict[str, int]]:
-    told = {
-        high: before_window(spill, high, seen).alias(high)
+    before = {
+        high: before_window(spill, high, seen)
         for high, (spill, seen) in _HIGH.items()
         if high in table.column_names
     }
-    rows = gold.after(table).select(*names, *told.values())
-    rows = rows.where(F.greatest(F.lit(0), *told) > 0)
-    return {tuple(row)[: len(names)]: {high: row[high] for high in told} for row in rows.collect()}
+    chosen = [f"r.{name}" for name in names] + [f"{us} AS {high}" for high, us in before.items()]
+    rows = gold.ask(
+        f"SELECT {', '.join(chosen)} FROM {{rows}} r "
+        f"WHERE greatest(0, {', '.join(before.values())}) > 0",
+        rows=gold.after(table),
+    )
+    return {tuple(row[name] for name in names): {h: row[h] for h in before} for row in rows}
 
 
 def _raised(row: Row, more: Mapping[str, int]) -> Row:

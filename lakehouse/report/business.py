@@ -60,7 +60,7 @@ def stated(
     """
     rest = outside(disjoint([one.aligned(gold.window_seconds) for one in spans]), gold.period)
     manner = sla.Manner(maintenance=rest, window_seconds=gold.window_seconds)
-    found = sla.read(gold.spark, gold.lake, objectives, gold.period, now_us, known, manner)
+    found = sla.read(gold.engine, objectives, gold.period, now_us, known, manner)
     inside = (one.without or one for one in found)
     return [one for one in inside if one.expected_us or any(one.times)]
 

@@ -16,10 +16,10 @@ from markupsafe import Markup
 from lakehouse.report import layers, words
 from lakehouse.report.marks import NONE
 from lakehouse.report.svg import COLOURS, tidy
-from lakehouse.report.values import Values, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from lakehouse.report.incidents import Bar, Paint
     from lakehouse.report.layers import Drawing
@@ -33,6 +33,27 @@ _PIXELS: Final = 3
 
 _SUFFIXES: Final = frozenset({"%", *map(words.binary_unit, range(words.BINARY_UNITS))})
 _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
+
+
+_PARTS: Final = 1000
+"""Of one: what is told of a value that is no whole number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A drawing's values, in the steps and the unit in which it is drawn.
+
+    Attributes:
+        within: First and last instant, seconds since the epoch.
+        spans: ``start,length,value,low,high`` of each span, joined by ``;``; both bounds are left
+            out where they are the value. Start and length are seconds, the start counts from the
+            first instant. Where no span is, the figure is not known.
+        unit: What stands behind a value.
+    """
+
+    within: str
+    spans: str
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +77,7 @@ def timeline(figure: Spans, title: str, marks: Marks = NONE) -> Chart:
     if not is_drawn(figure):
         return Chart(caption)
     drawings = _both(lambda width: timeline_svg(figure, width, marks))
-    return Chart(caption + marks.said, drawings, values(figure, _WIDTHS["wide"] // _PIXELS))
+    return Chart(caption + marks.said, drawings, _values(figure, _WIDTHS["wide"] // _PIXELS))
 
 
 def is_drawn(figure: Spans) -> bool:
@@ -195,3 +216,25 @@ def _bars(bars: Sequence[Bar], paint: Paint) -> Drawing:
     if paint == "leaderless":
         return chart.mark_bar(color=colour, height={"band": 0.9}, stroke=colour, strokeWidth=1.5)
     return chart.mark_bar(color=colour, height={"band": 0.9})
+
+
+def _values(figure: Spans, most: int) -> Values:
+    """Those of a timeline, in about ``most`` spans at most."""
+    scaled, unit = figure.coarser(most).scaled()
+    first, last = scaled.within
+    told = ";".join(_span(one, first) for one in scaled.known)
+    return Values(f"{_seconds(first)} {_seconds(last)}", told, unit)
+
+
+def _span(one: Known, first: datetime) -> str:
+    value, low, high = one.values
+    start, end = _seconds(one.start), _seconds(one.end)
+    told = [round(value * _PARTS)]
+    if not low == value == high:
+        told += [math.floor(low * _PARTS), math.ceil(high * _PARTS)]  # outwards, as all bounds
+    numbers = (start - _seconds(first), end - start, *(part / _PARTS for part in told))
+    return ",".join(f"{number:.3f}".rstrip("0").rstrip(".") for number in numbers)
+
+
+def _seconds(instant: datetime) -> int:
+    return round(instant.timestamp())

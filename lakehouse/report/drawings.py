@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from lakehouse.report.marks import Marks
     from lakehouse.report.questions import Question
+    from lakehouse.report.spans import Spans
 
 COVERAGE: Final = "Share of the expected time that was seen"
 
@@ -34,17 +35,20 @@ def of_coverage(facts: Mapping[str, Any], marked: Marks) -> list[charts.Chart]:
 
 
 def _charts(facts: Mapping[str, Any], name: str, title: str, marked: Marks) -> list[charts.Chart]:
-    """The timeline of the whole cluster, or of the worst subjects where there is none."""
-    found = [one for one in facts.get("timelines") or () if one.get("name") == name]
-    whole = [one for one in found if one.get("subject") is None]
-    period = period_of(facts)
-    drawn = []
-    for one in whole or found:
-        figure = spans(one.get("points") or (), period, str(one.get("unit") or ""))
-        drawn.append((figure, titled(title, one.get("subject"))))
-    drawn.sort(key=lambda pair: pair[0].highest, reverse=True)
     mine = marked.of_chart(name)
-    return [charts.timeline(figure, heading, mine) for figure, heading in drawn[:_DRAWN]]
+    drawn = timelines(facts, name)[:_DRAWN]
+    return [charts.timeline(figure, titled(title, subject), mine) for figure, subject in drawn]
+
+
+def timelines(facts: Mapping[str, Any], name: str) -> list[tuple[Spans, object]]:
+    """The timeline of the whole cluster, or of each subject where there is none, worst first."""
+    found = [one for one in facts.get("timelines") or () if one.get("name") == name]
+    drawn = [
+        (spans(one.get("points") or (), period_of(facts), str(one.get("unit") or "")), subject)
+        for one in [one for one in found if one.get("subject") is None] or found
+        for subject in [one.get("subject")]
+    ]
+    return sorted(drawn, key=lambda pair: pair[0].highest, reverse=True)
 
 
 def titled(title: str, subject: object) -> str:

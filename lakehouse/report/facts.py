@@ -7,9 +7,6 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import lake as lakes
 from lakehouse import sla, tables
 from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
@@ -18,7 +15,6 @@ from lakehouse.gold_rows import reached
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.begun import begun
-from lakehouse.report.from_bronze import racks
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
@@ -29,72 +25,71 @@ from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, t
 from lakehouse.report.seen import coverage
 from lakehouse.report.tiering import tiering
 from lakehouse.report.timelines import timelines
+from lakehouse.rollup.engine import ask
 from lakehouse.trends.facts import trends
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from pyspark.sql import SparkSession
-
-    from lakehouse.lake import Lake
+    from lakehouse.existence import Subject
+    from lakehouse.report.gather import Row
+    from lakehouse.rollup.engine import Engine
     from lakehouse.slo import Objective
 
 _WATCHED: Final = "min_isr"
 
 
-def window_of(spark: SparkSession, lake: Lake) -> int:
+def window_of(engine: Engine) -> int:
     """Length of gold's finest windows, seconds.
 
     Raises:
         TableNotFoundError: There is no gold yet.
         PeriodError: Nothing has been rolled up yet.
     """
-    return reached(spark, lake).window_seconds
+    return reached(engine).window_seconds
 
 
-def last_week(spark: SparkSession, lake: Lake, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
+def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
     """The last ISO week of a time zone that has ended; in a lake's first week that one.
 
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    first, last = _seen(spark, lake)
+    first, last = _seen(engine)
     return last_ended(first, last, instant(now_us), zone)
 
 
-def latest_week(spark: SparkSession, lake: Lake) -> Period:
+def latest_week(engine: Engine) -> Period:
     """The ISO week of UTC of the last instant that anything was seen: mostly that under way.
 
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    _, last = _seen(spark, lake)
+    _, last = _seen(engine)
     return week_of(last - dt.timedelta(microseconds=1))
 
 
-def _seen(spark: SparkSession, lake: Lake) -> tuple[dt.datetime, dt.datetime]:
+def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
     """When anything was seen first, and the end of what was seen last."""
-    seen = lakes.read(spark, lake, tables.SUBJECTS).agg(
-        F.min(F.unix_micros("first_seen")), F.max(F.unix_micros("last_seen"))
-    )
-    first, last = seen.collect()[0]
+    ends = "SELECT min(r.first_seen), max(r.last_seen) FROM {rows} r"
+    ((first, last),) = ask(engine, ends, rows=engine.rows(tables.SUBJECTS))
     if last is None:
-        raise PeriodError(f"{lake.root}: nothing was seen there yet; are the agents delivering?")
+        root = engine.lake.root
+        raise PeriodError(f"{root}: nothing was seen there yet; are the agents delivering?")
     return instant(first), instant(last)
 
 
-def clusters(spark: SparkSession, lake: Lake) -> list[str]:
+def clusters(engine: Engine) -> list[str]:
     """The clusters that a lake tells of.
 
     Raises:
         TableNotFoundError: There is no gold yet.
     """
-    return sorted({one.cluster for one in sla.subjects(spark, lake)})
+    return sorted({one.cluster for one in sla.subjects(engine)})
 
 
 def facts(
-    spark: SparkSession,
-    lake: Lake,
+    engine: Engine,
     objectives: Sequence[Objective],
     period: Period,
     *,
@@ -105,8 +100,7 @@ def facts(
     """The facts of a report over a period, which is widened to whole windows.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        engine: Reads gold.
         objectives: What is asked for.
         period: What the report is about.
         cluster: Which cluster; may be left out where the lake has one.
@@ -117,20 +111,20 @@ def facts(
         TableNotFoundError: There is no gold yet.
         PeriodError: Nothing was rolled up, or which cluster is meant is not clear.
     """
-    window_seconds, committed = reached(spark, lake)
+    window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
     generated = now or dt.datetime.now(dt.UTC)
-    subjects = sla.subjects(spark, lake)
-    cluster = _cluster(lake, cluster, {one.cluster for one in subjects})
+    subjects = sla.subjects(engine)
+    cluster = _cluster(engine.lake.root, cluster, {one.cluster for one in subjects})
     known = [one for one in subjects if one.cluster == cluster]
     planned = calendar.maintenance
     plain = sla.Manner(window_seconds=window_seconds)
     asked = (period, micros(generated), known)
     manner = replace(plain, own_windows=period.grain == WEEK, burns=True, maintenance=planned)
-    promised = sla.read(spark, lake, objectives, *asked, manner)
+    promised = sla.read(engine, objectives, *asked, manner)
     stated, others = sla.of_time(promised, objectives, period)
-    stated += sla.read(spark, lake, others, *asked, plain)
-    gold = Gold(spark, lake, cluster, period, window_seconds, committed)
+    stated += sla.read(engine, others, *asked, plain)
+    gold = Gold(engine, cluster, period, window_seconds)
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
     bounds = begun(gold)
@@ -165,7 +159,7 @@ def facts(
         "coverage": seen,
         "timelines": timelines(gold, known, micros(generated)),
         "trends": trends(gold, objectives, known, micros(generated)),
-        "racks": racks(gold, [one["source"] for one in seen["sources"]]),
+        "racks": racks(known, {one["source"] for one in seen["sources"]}),
         "events": [{**row, "at": iso(row["at"])} for row in events],
         "events_omitted": omitted,
         "rejected": gold.rejected(),
@@ -173,18 +167,29 @@ def facts(
     }
 
 
+def racks(known: Sequence[Subject], sources: Collection[str]) -> list[Row]:
+    """The rack of each broker that has one, as it was reported last: ``source`` and ``rack``.
+
+    Args:
+        known: The cluster's subjects.
+        sources: All sources that there were in the period, brokers among them.
+    """
+    found = {one.source: one.rack for one in known if one.rack and one.source in sources}
+    return [{"source": source, "rack": rack} for source, rack in sorted(found.items())]
+
+
 def _week(period: Period, calendar: Calendar) -> dict[str, str] | None:
     name = week_name(period, calendar.zone)
     return None if name is None else {"iso": name, "time_zone": calendar.time_zone}
 
 
-def _cluster(lake: Lake, wanted: str | None, known: set[str]) -> str:
+def _cluster(root: str, wanted: str | None, known: set[str]) -> str:
     if wanted in known:
         return str(wanted)
     if wanted is None and len(known) == 1:
         return next(iter(known))
     names = ", ".join(sorted(known)) or "none"
-    raise PeriodError(f"{lake.root}: it has these clusters: {names}; choose one by --cluster")
+    raise PeriodError(f"{root}: it has these clusters: {names}; choose one by --cluster")
 
 
 def _version() -> str:

@@ -52,6 +52,15 @@ class Figure:
         return f"{bounded}, {self.unknown}" if self.unknown else bounded
 
 
+Finding = tuple[str | Name | Figure, ...]
+"""An answer: words, names and figures in reading order."""
+
+
+def sentence(finding: Finding) -> str:
+    """The answer as text alone."""
+    return "".join(part if isinstance(part, str) else part.text for part in finding)
+
+
 def name(value: object, label: str = "", limit: int = words.NAME_LIMIT) -> Name:
     """A hostile name, made fit to be shown."""
     given = str(value)
@@ -122,6 +131,16 @@ def offsets(row: Row) -> Figure:
 def plain(value: float | None, text: str) -> Figure:
     """A figure for which the facts give no bounds."""
     return Figure(text, order=value)
+
+
+def between(row: Row, name: str, write: Callable[[float | None], str]) -> Figure:
+    """A count with its bounds; where only these are known, they are the figure."""
+    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    said = f"{write(low)} to {write(high)}" if low != high else ""
+    if value is None:
+        known = None not in (low, high)
+        return Figure((said or write(high)) if known else words.NOT_KNOWN, order=high)
+    return Figure(write(value), said, order=value)
 
 
 def badness(row: Row, *stems: str) -> tuple[float, float]:

@@ -1,28 +1,21 @@
-"""What a report needs from gold, as plain rows; and usable rows of bronze."""
+"""What a report needs from gold, as plain rows; and the agents' events."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import bronze_rows, tables
-from lakehouse import lake as lakes
+from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
-from lakehouse.gold_rows import GoldRows, summed
+from lakehouse.gold_rows import GoldRows, is_hourly, is_one_of, is_same, summed, text
 from lakehouse.kernel.reasons import BEYOND, IN_THE_FUTURE
-from lakehouse.lake import Lake
-from lakehouse.periods import HOUR_US, Period, micros
+from lakehouse.periods import HOUR_US, Period, instant, micros
+from lakehouse.rollup.engine import Engine, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Callable, Sequence
 
     from lakehouse.tables import Table
 
@@ -35,6 +28,10 @@ _MOST_POINTS: Final = 500
 _MOST_EVENTS: Final = 10_000
 _MOST_ELECTIONS: Final = 1_000
 _ELECTION: Final = "leader_change"
+_NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
+_EVENT: Final = ", ".join(
+    f"r.{name}" for name in tables.EVENTS.column_names if name not in _NOT_SHOWN
+)
 _DRAWN: Final = (300, 3600, 86_400)
 """What a point of a chart may stand for beside a finest window, seconds."""
 
@@ -47,26 +44,33 @@ class Gold:
     """One cluster's rows of gold in a period.
 
     Attributes:
+        engine: Reads gold.
         period: Whole windows.
         window_seconds: Length of the finest windows.
-        committed: When the newest commit of bronze was made that is rolled up, as far as known.
     """
 
-    spark: SparkSession
-    lake: Lake
+    engine: Engine
     cluster: str
     period: Period
     window_seconds: int
-    committed: dt.datetime | None = None
     _told: dict[tuple[str, ...], list[Row]] = field(default_factory=dict, compare=False, repr=False)
+    _kept: dict[tuple[str, str], Relation] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def rows(self) -> GoldRows:
         """Rows of every cluster and period."""
-        return GoldRows(self.spark, self.lake, self.window_seconds * 1_000_000)
+        return GoldRows(self.engine, self.window_seconds * 1_000_000)
+
+    def within(self, period: Period) -> Gold:
+        """The same cluster's rows in another period."""
+        return Gold(self.engine, self.cluster, period, self.window_seconds)
+
+    def ask(self, sql: str, **relations: Relation) -> list[Row]:
+        """The rows of a SELECT over relations, which it names in braces."""
+        return self.rows.ask(sql, **relations)
 
     def sums(self, table: Table, keys: Sequence[str], metrics: Sequence[str] = ()) -> list[Row]:
-        """A metric table summed over the period, per keys; asked of Spark once.
+        """A metric table summed over the period, per keys and in their order; asked once.
 
         Args:
             table: The table.
@@ -75,33 +79,73 @@ class Gold:
         """
         asked = (table.name, *keys, *metrics)
         if asked not in self._told:
-            rows = _of(self.whole(table), metrics)
-            self._told[asked] = _rows(summed(rows, table, keys))
+            self._told[asked] = self._summed(self.whole(table), table, keys, metrics)
         return list(self._told[asked])
 
     def by_window(
         self, table: Table, keys: Sequence[str], seconds: int, metrics: Sequence[str] = ()
     ) -> list[Row]:
         """A metric table summed per window of a length and keys; ``window`` in microseconds."""
-        of = self.rows.hours if seconds * 1_000_000 >= HOUR_US else self.rows.windows
-        rows = _of(self._mine(of(table, self.period)), metrics)
-        at = f"unix_micros(`window`) - pmod(unix_micros(`window`), {seconds * 1_000_000}L)"
-        return _rows(summed(rows.withColumn("window", F.expr(at)), table, ("window", *keys)))
+        size = seconds * 1_000_000
+        names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
+        rows = self.engine.query(
+            f"SELECT r.window - r.window % {size} AS window, {', '.join(names)} FROM {{rows}} r",
+            rows=self.hours(table) if size >= HOUR_US else self.finest(table),
+        )
+        return self._summed(rows, table, ("window", *keys), metrics)
 
-    def whole(self, table: Table) -> DataFrame:
-        """Rows of the hours that the period is made of, else of its finest windows."""
-        return self._mine(self.rows.whole(table, self.period))
+    def whole(self, table: Table) -> Relation:
+        """Rows of the hours that the period is made of, else of its finest windows.
 
-    def finest(self, table: Table) -> DataFrame:
+        Of stretches what of them lies in the period.
+        """
+        if table in (tables.INCIDENTS, tables.READINGS):
+            return self._mine(self._stretches, table)
+        return self._mine(self.rows.whole, table)
+
+    def hours(self, table: Table) -> Relation:
+        """Rows of the table itself, which mostly are of hours."""
+        return self._mine(self.rows.hours, table)
+
+    def finest(self, table: Table) -> Relation:
         """Rows of the finest windows."""
-        return self._mine(self.rows.windows(table, self.period))
+        return self._mine(self.rows.windows, table)
 
-    def after(self, table: Table) -> DataFrame:
+    def after(self, table: Table) -> Relation:
         """Rows that begin as the period ends."""
-        return self._mine(self.rows.after(table, self.period))
+        return self._mine(self.rows.after, table)
 
-    def _mine(self, rows: DataFrame) -> DataFrame:
-        return rows.where(F.col("cluster") == self.cluster)
+    def _summed(
+        self, rows: Relation, table: Table, keys: Sequence[str], metrics: Sequence[str]
+    ) -> list[Row]:
+        where = is_one_of("r.metric", metrics) if metrics else "true"
+        order = ", ".join(f"r.{name} NULLS FIRST" for name in keys)
+        return self.ask(f"{summed(table, keys, where)} ORDER BY {order}", rows=rows)
+
+    def _mine(self, of: Callable[[Table, Period], Relation], table: Table) -> Relation:
+        key = (of.__name__, table.name)
+        if key not in self._kept:
+            self._kept[key] = self.engine.query(
+                f"SELECT r.* FROM {{rows}} r WHERE {is_same('r.cluster', self.cluster)}",
+                rows=of(table, self.period),
+            )
+        return self._kept[key]
+
+    def _stretches(self, table: Table, period: Period) -> Relation:
+        """Stretches of hours, cut off at the ends of a period that is made of windows."""
+        start, end = micros(period.start), micros(period.end)
+        rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
+        if is_hourly(period):
+            return rows
+        cut = {
+            "start": f"greatest(r.start, {start})",
+            "end": f"least(r.end, {end})",
+            "lead_us": f"CASE WHEN r.start < {start} THEN 0 ELSE r.lead_us END",
+            # It was not over before the end less the tail.
+            "tail_us": f"greatest(0, least(r.end, {end}) - greatest(r.end - r.tail_us, {start}))",
+        }
+        names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
+        return self.engine.query(f"SELECT {names} FROM {{rows}} r WHERE r.end > {start}", rows=rows)
 
     @property
     def chart_seconds(self) -> int:
@@ -126,12 +170,11 @@ class Gold:
         ``last`` is that of the last window that tells, in seconds, None where there was no danger;
         ``window`` its start in microseconds. Who is not among them: it is not known.
         """
-        last = _of(self.finest(tables.GROUPS), (HEADROOM,)).groupBy("group", "topic")
-        return _rows(
-            last.agg(
-                F.max_by("min", "window").alias("last"),
-                F.unix_micros(F.max("window")).alias("window"),
-            )
+        return self.ask(
+            "SELECT r.group, r.topic, r.min AS last, r.window FROM (SELECT r.*, row_number() OVER "
+            "(PARTITION BY r.group, r.topic ORDER BY r.window DESC) AS place FROM {rows} r "
+            f"WHERE r.metric = {text(HEADROOM)}) r WHERE r.place = 1",
+            rows=self.finest(tables.GROUPS),
         )
 
     def events(self) -> tuple[list[Row], dict[str, int]]:
@@ -140,21 +183,23 @@ class Gold:
         A rolling restart has an election for each partition: they must not crowd out what is rare.
         """
         try:
-            rows = lakes.read(self.spark, self.lake, tables.EVENTS)
+            rows = self.hours(tables.EVENTS)
         except TableNotFoundError:
             return [], {}
-        first, last = F.lit(self.period.start), F.lit(self.period.end)
-        rows = rows.where(
-            (F.col("cluster") == self.cluster) & (F.col("at") >= first) & (F.col("at") < last)
+        is_election = f"r.kind = {text(_ELECTION)}"
+        told = self.ask(
+            f"SELECT {_EVENT} FROM (SELECT r.*, row_number() OVER "
+            f"(PARTITION BY {is_election} ORDER BY r.at, {_EVENT}) AS place FROM {{rows}} r) r "
+            f"WHERE r.place <= CASE WHEN {is_election} THEN {_MOST_ELECTIONS} "
+            f"ELSE {_MOST_EVENTS} END ORDER BY r.at, {_EVENT}",
+            rows=rows,
         )
-        rows = rows.drop("date", "cluster", "agent", "batch")
-        is_election = F.col("kind") == _ELECTION
-        elections = rows.where(is_election).orderBy("at").limit(_MOST_ELECTIONS)
-        kept = rows.where(~is_election).orderBy("at").limit(_MOST_EVENTS).unionByName(elections)
-        told = _rows(kept.orderBy("at").withColumn("at", F.unix_micros("at")))
         listed = Counter(row["kind"] for row in told)
-        every = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
-        omitted = {kind: count - listed[kind] for kind, count in sorted(every.items())}
+        every = self.ask(
+            "SELECT r.kind, count(*) AS number FROM {rows} r GROUP BY r.kind ORDER BY r.kind",
+            rows=rows,
+        )
+        omitted = {row["kind"]: row["number"] - listed[row["kind"]] for row in every}
         return told, {kind: count for kind, count in omitted.items() if count > 0}
 
     def rejected(self) -> int:
@@ -162,23 +207,11 @@ class Gold:
 
         Those count too that lie in the future, or in no year of ours: else no report would tell.
         """
-        undated = F.col("reason").isin(*_UNDATED)
-        every = lakes.read(self.spark, self.lake, tables.REJECTED)
-        every = every.where((F.col("cluster") == self.cluster) & undated)
-        within = self._mine(self.rows.hours(tables.REJECTED, self.period)).where(~undated)
-        rows = every.select("rows").unionByName(within.select("rows"))
-        return int(rows.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0])
-
-    def bronze(self, table: Table, within: Period | None = None) -> DataFrame:
-        """Usable rows of a table of bronze that begin in the period."""
-        rows = self._mine(lakes.read(self.spark, self.lake, table))
-        period = within or self.period
-        return bronze_rows.usable(rows, table, period, self.rows.window_us, self.committed)
-
-
-def _of(rows: DataFrame, metrics: Sequence[str]) -> DataFrame:
-    return rows.where(F.col("metric").isin(*metrics)) if metrics else rows
-
-
-def _rows(rows: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in rows.collect()]
+        start, end = micros(self.period.start), micros(self.period.end)
+        (found,) = self.ask(
+            "SELECT coalesce(sum(r.rows), 0) AS number FROM {rows} r "
+            f"WHERE {is_same('r.cluster', self.cluster)} AND ({is_one_of('r.reason', _UNDATED)} "
+            f"OR (r.window >= {start} AND r.window < {end}))",
+            rows=self.engine.rows(tables.REJECTED),
+        )
+        return int(found["number"])

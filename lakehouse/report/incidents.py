@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lakehouse.report import figures, words
-from lakehouse.report.subjects import subjects
+from lakehouse.report.lookup import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import sla
+from lakehouse.report.lookup import tally
 from lakehouse.weighted import by_cluster
 
 if TYPE_CHECKING:
@@ -17,20 +17,15 @@ if TYPE_CHECKING:
 
 def verdicts(objectives: Sequence[Objective], stated: Sequence[Statement]) -> list[dict[str, Any]]:
     """One verdict per objective, that of its worst subject; worst first."""
-    found = []
-    for objective in objectives:
-        counts = Counter(one.verdict for one in stated if one.objective == objective)
-        worst = next((verdict for verdict in sla.VERDICTS if counts[verdict]), "no_data")
-        found.append(
-            {
-                "objective": objective.name,
-                "title": objective.title,
-                "target": objective.target,
-                "verdict": worst,
-                "subjects": counts.total(),
-                **{verdict: counts[verdict] for verdict in sla.VERDICTS},
-            }
-        )
+    found = [
+        {
+            "objective": objective.name,
+            "title": objective.title,
+            "target": objective.target,
+            **tally(one.verdict for one in stated if one.objective == objective),
+        }
+        for objective in objectives
+    ]
     return sorted(found, key=lambda one: sla.VERDICTS.index(one["verdict"]))
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from pyspark.sql import functions as F  # noqa: N812
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.gold_rows import EXACT
-from lakehouse.report.from_bronze import last_lags
+from lakehouse.gold_rows import EXACT, is_one_of, is_same
+from lakehouse.metrics import family
+from lakehouse.periods import Period
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.sums import bounded, of_topics, unknown_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lakehouse.existence import Subject
     from lakehouse.report.begun import Begun
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lakehouse.sla import Statement
 
 _TIERED: Final = "kafka.topic.remote_storage_enabled"
+_STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
 def tier_lag(
@@ -77,18 +78,84 @@ def _lag(metrics: Any, metric: str) -> Row:
 
 def _means(gold: Gold) -> dict[tuple[str, str], float]:
     """Lag on the mean over the time in which anybody told of it, bytes, per metric and topic."""
-    rows = gold.finest(tables.TOPICS).where(F.col("metric").isin(COPY_LAG, DELETE_LAG))
-    # Brokers that tell in turns are several series in the time of one. As no total was above the
+    # Brokers that report in turns are several series in the time of one. As no total was above the
     # greatest, it took at least so long to add up to what there is.
-    most = F.when(F.col("max_total") > 0, F.col("max_total"))
-    seconds = F.greatest(
-        F.col("observed_us") / F.col("series") / 1e6, F.col("value_seconds") / most
+    seconds = (
+        "greatest(CAST(r.observed_us AS DOUBLE) / nullif(r.series, 0) / 1e6, "
+        "CASE WHEN r.max_total > 0 THEN r.value_seconds / r.max_total END)"
     )
-    sums = rows.groupBy("metric", "topic").agg(
-        F.sum(F.col("value_seconds").cast(EXACT)).cast("double").alias("value_seconds"),
-        F.sum(seconds.cast(EXACT)).cast("double").alias("seconds"),
+    sums = gold.ask(
+        "SELECT r.metric, r.topic, "
+        f"CAST(sum(CAST(r.value_seconds AS {EXACT})) AS DOUBLE) AS value_seconds, "
+        f"CAST(sum(CAST({seconds} AS {EXACT})) AS DOUBLE) AS seconds "
+        f"FROM {{rows}} r WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))} "
+        "GROUP BY r.metric, r.topic",
+        rows=gold.finest(tables.TOPICS),
     )
     return {
         (row["metric"], row["topic"]): row["value_seconds"] / row["seconds"]
-        for row in sums.where("seconds > 0").collect()
+        for row in sums
+        if row["seconds"]
     }
+
+
+class LastLag(NamedTuple):
+    """What waits of a topic at the end of a period, bytes.
+
+    Attributes:
+        known: The sum over its brokers; None: one of them was read no more that may lead it still.
+        told: The sum of what each of these reported last, if that was earlier than the others.
+    """
+
+    known: float | None
+    told: float
+
+
+def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
+    """Lag at the end of the period, per metric and topic.
+
+    A broker that stopped reporting a topic while it was read on leads it no more.
+    """
+    start = gold.period.end - 2 * dt.timedelta(seconds=gold.window_seconds)
+    last = gold.within(Period(max(gold.period.start, start), gold.period.end))
+    # Of two windows the later one counts.
+    rows = last.ask(
+        "SELECT r.metric, r.topic, r.source, r.end, r.value FROM {rows} r "
+        f"WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))} ORDER BY r.end",
+        rows=last.hours(tables.LAGS),
+    )
+    if not rows:
+        return {}
+    read = last.ask(
+        "SELECT r.source, max(r.end) AS read_until FROM {rows} r "
+        f"WHERE {is_same('r.family', family(COPY_LAG))} AND r.outcome = 'ok' GROUP BY r.source",
+        rows=last.whole(tables.READINGS),
+    )
+    read_until = {row["source"]: row["read_until"] for row in read}
+    found: dict[tuple[str, str], dict[str, _Told]] = {}
+    for row in rows:
+        told = found.setdefault((row["metric"], row["topic"]), {})
+        told[row["source"]] = _Told(row["source"], row["end"], row["value"])
+    return {key: last_of(list(told.values()), read_until) for key, told in found.items()}
+
+
+class _Told(NamedTuple):
+    source: str
+    end_us: int
+    value: float
+
+
+def last_of(told: Sequence[_Told], read_until: Mapping[str, int]) -> LastLag:
+    """What waits of one topic.
+
+    Args:
+        told: What each source reported last, and until when it did, microseconds.
+        read_until: Until when each source was read; who is not in it was not.
+    """
+    newest = max(one.end_us for one in told)
+    late = [one for one in told if one.end_us >= newest - _STILL_US]
+    silent = [
+        one for one in told if one not in late and read_until.get(one.source, 0) <= one.end_us
+    ]
+    known = None if silent else sum(one.value for one in late)
+    return LastLag(known, sum(one.value for one in (*late, *silent)))

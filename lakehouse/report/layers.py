@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
+from datetime import time as clock
 from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
 
+from lakehouse import zones
+from lakehouse.report import words
 from lakehouse.report.svg import COLOURS
-from lakehouse.report.ticks import ticks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Iterator, Sequence
 
     from lakehouse.report.marks import Kind, Marks
     from lakehouse.report.spans import Span
@@ -28,6 +30,11 @@ _SHAPES: Final[dict[Kind, str]] = {
 }
 """A kind is told by its shape: all marks have one colour."""
 
+_DAY: Final = timedelta(days=1)
+_PARTS: Final = tuple(
+    timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
+)
+_DAYS: Final = (1, 2, 7, 14, 28, 91, 364)
 _MARK_PIXELS: Final = 12
 _MARK_ROOM: Final = 11
 
@@ -76,3 +83,40 @@ def time_axis(within: Span, width: int) -> alt.X:
 def epoch_ms(instant: datetime) -> int:
     """An instant as Vega takes it."""
     return round(instant.timestamp() * 1000)
+
+
+def ticks_of(within: Span, most: int) -> list[tuple[datetime, str]]:
+    """Round instants of a period in UTC, oldest first, and what stands below each.
+
+    Args:
+        within: The period.
+        most: How many there is room for; where summer begins or ends, one more.
+    """
+    length = within[1] - within[0]
+    part = next((part for part in _PARTS if length <= most * part), None)
+    if part is not None:
+        found = ((tick, f"{words.local(tick):%H:%M}") for tick in _times(within, part))
+    else:
+        apart = next((n for n in _DAYS if length <= most * n * _DAY), _DAYS[-1])
+        found = ((tick, _day(words.local(tick))) for tick in _midnights(within, apart))
+    return [(tick, label) for tick, label in found if within[0] <= tick <= within[1]]
+
+
+def _times(within: Span, part: timedelta) -> list[datetime]:
+    """Multiples of a part of a day by the clock; a time that the clock leaves out is the next."""
+    zone = words.zone()
+    midnight = datetime(1970, 1, 1, tzinfo=UTC)
+    wanted = [(midnight + part * n).time() for n in range(_DAY // part)]
+    days = zones.days(*within, zone)
+    return sorted({zones.wall(day, time_, zone) for day in days for time_ in wanted})
+
+
+def _midnights(within: Span, apart: int) -> Iterator[datetime]:
+    zone = words.zone()
+    for day in zones.days(*within, zone):
+        if (day.toordinal() - 1) % apart == 0:  # of weeks the Mondays
+            yield zones.wall(day, clock(), zone)
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%b}"

@@ -37,6 +37,10 @@ class Cell:
     order: float | str | None = None
 
 
+Shown = Figure | str | tuple[Name, ...] | Cell
+"""What a cell may be made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column: its heading, how a row becomes a cell, and whether it holds numbers."""
@@ -120,34 +124,21 @@ class Draft:
         )
 
 
-def names(get: Callable[[Row], tuple[Name, ...]]) -> Callable[[Row], Cell]:
-    """A cell of names."""
-
-    def cell(row: Row) -> Cell:
-        found = get(row)
-        return Cell(names=found, order=" ".join(part.text for part in found))
-
-    return cell
-
-
-def figure(get: Callable[[Row], Figure]) -> Callable[[Row], Cell]:
-    """A cell of a figure."""
-
-    def cell(row: Row) -> Cell:
-        found = get(row)
-        return Cell(figure=found, order=found.order)
-
-    return cell
+def cell(told: Shown) -> Cell:
+    """What a row has in a column, as a cell that can be sorted by."""
+    if isinstance(told, Cell):
+        return told
+    if isinstance(told, Figure):
+        return Cell(figure=told, order=told.order)
+    if isinstance(told, str):
+        return Cell(text=told, order=told)
+    return Cell(names=told, order=" ".join(part.text for part in told))
 
 
-def text(get: Callable[[Row], str]) -> Callable[[Row], Cell]:
-    """A cell of plain text."""
-
-    def cell(row: Row) -> Cell:
-        found = get(row)
-        return Cell(text=found, order=found)
-
-    return cell
+def shown(get: Callable[[Row], Shown]) -> Callable[[Row], Cell]:
+    """How a row becomes a cell."""
+    return lambda row: cell(get(row))
 
 
-_OF_TEAM: Final = Column("Team", names(lambda row: figures.single(row.get(TEAM))), numeric=False)
+figure = text = shown  # the same, by what notebooks call it
+_OF_TEAM: Final = Column("Team", shown(lambda row: figures.single(row.get(TEAM))), numeric=False)

@@ -1,33 +1,48 @@
-"""Incidents of partitions: runs that touch, from whatever source and window, are one."""
+"""Incidents of partitions: stretches that touch, from whatever source and hour, are one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.metrics import LEADERLESS
+from lakehouse import tables
+from lakehouse.gold_rows import is_one_of
+from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import iso
-from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from lakehouse.report.gather import Gold
 
 Row = dict[str, Any]
 
 _KINDS: Final = {LEADERLESS: "leaderless"}
 
 
-def incidents(runs: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+_NAMES: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
+
+
+def incidents_of(gold: Gold) -> dict[tuple[str, int], list[Row]]:
+    """Incidents per topic and partition, oldest first."""
+    rows = gold.ask(
+        f"SELECT {', '.join(f'r.{name}' for name in _NAMES)} FROM {{rows}} r "
+        f"WHERE {is_one_of('r.metric', (UNDER_MIN_ISR, LEADERLESS))} AND r.partition IS NOT NULL",
+        rows=gold.whole(tables.INCIDENTS),
+    )
+    return incidents(rows)
+
+
+def incidents(stretches: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
     """Incidents per topic and partition, oldest first.
 
     Args:
-        runs: Positive runs of partitions, instants in microseconds. A folded row of zeros never
-            comes here, so every run names its partition.
+        stretches: Rows of gold/incidents that are of partitions.
     """
     series: defaultdict[tuple[str, int, str], list[Row]] = defaultdict(list)
-    for run in runs:
-        kind = _KINDS.get(run["metric"], "under_min_isr")
-        series[(run["topic"], run["partition"], kind)].append(run)
+    for one in stretches:
+        kind = _KINDS.get(one["metric"], "under_min_isr")
+        series[(one["topic"], one["partition"], kind)].append(one)
     joined = [
         (pieces[0]["start"], topic, partition, kind, pieces)
         for (topic, partition, kind), all_pieces in series.items()
@@ -55,11 +70,10 @@ def _joined(pieces: list[Row]) -> list[list[Row]]:
 def _told(pieces: list[Row], kind: str) -> Row:
     """One incident; its edges are the tightest that any source saw."""
     start, end = min(p["start"] for p in pieces), max(p["end"] for p in pieces)
-    first = [p for p in pieces if p["start"] == start]
     return {
         "start": iso(start),
         "end": iso(end),
-        "lead_us": min(_edge(p, "lead_us", FLAG_PREVIOUS_POSITIVE) for p in first),
+        "lead_us": min(p["lead_us"] for p in pieces if p["start"] == start),
         "tail_us": _tail(pieces, end),
         "kind": kind,
         "sources": sorted({p["source"] for p in pieces}),
@@ -69,7 +83,7 @@ def _told(pieces: list[Row], kind: str) -> Row:
 def _tail(pieces: list[Row], end: int) -> int:
     """How long before its end an incident may have been over.
 
-    A piece that begins at a window's start may not have been bad at all: then the end may lie
+    A piece that begins at an hour's start may not have been bad at all: then the end may lie
     within the one before, of the same source.
     """
     by_end = {(piece["source"], piece["end"]): piece for piece in pieces}
@@ -77,15 +91,9 @@ def _tail(pieces: list[Row], end: int) -> int:
     for source in {piece["source"] for piece in pieces if piece["end"] == end}:
         at, tail = end, 0
         while (piece := by_end.get((source, at))) is not None:
-            length = piece["end"] - piece["start"]
-            edge = min(_edge(piece, "tail_us", FLAG_NEXT_POSITIVE), length)
-            tail += edge
-            if edge < length:
+            tail += piece["tail_us"]
+            if piece["tail_us"] < piece["end"] - piece["start"]:
                 break
             at = piece["start"]
         tails.append(tail)
     return min(tails)
-
-
-def _edge(piece: Row, name: str, flag: str) -> int:
-    return 0 if flag in (piece["flags"] or ()) else int(piece[name])

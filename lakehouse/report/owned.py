@@ -6,10 +6,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.owners import LABELS, NOBODY, Owner
-from lakehouse.report.findings import nothing_seen
+from lakehouse.report.lookup import nothing_seen, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakehouse.owners import Owners
     from lakehouse.prices import Prices
@@ -33,6 +33,12 @@ LABELLED: Final = (
 )
 """Sections and keys whose rows are about a topic, a client or a group."""
 
+_COUNTED: Final = {
+    "topic": "min_isr.topics",
+    "client": "throttling.clients",
+    "group": "lost_before_read.groups",
+    "tiered": "tiering.topics",
+}
 _LOOKED: Final = {
     "client": frozenset({"quotas"}),
     "tiered": frozenset({"tiered"}),
@@ -103,28 +109,16 @@ def accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Row]:
     Sums are of what is known. How many clients and topics they leave out for that is said beside.
     """
     told: defaultdict[Owner, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for kind, rows in _owned(facts):
-        for row in rows:
+    for kind, path in _COUNTED.items():
+        for row in value_at(facts, path) or ():
             told[_owner(row)][kind].append(row)
     looked = {kind: not nothing_seen(facts, families) for kind, families in _LOOKED.items()}
-    made = [_account(owner, of_it, looked, prices) for owner, of_it in told.items()]
-    made.sort(key=lambda one: (_is_nobody(one), *(str(one[key]) for key in LABELS)))
-    return made
-
-
-def _owned(facts: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[Row]]]:
-    yield "topic", (facts.get("min_isr") or {}).get("topics") or ()
-    yield "client", (facts.get("throttling") or {}).get("clients") or ()
-    yield "group", (facts.get("lost_before_read") or {}).get("groups") or ()
-    yield "tiered", (facts.get("tiering") or {}).get("topics") or ()
+    owners = sorted(told, key=lambda owner: (owner == NOBODY, *map(str, owner)))
+    return [_account(owner, told[owner], looked, prices) for owner in owners]
 
 
 def _owner(row: Mapping[str, Any]) -> Owner:
     return Owner(*(row.get(key) for key in LABELS))
-
-
-def _is_nobody(row: Mapping[str, Any]) -> bool:
-    return _owner(row) == NOBODY
 
 
 def _account(

@@ -4,63 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse import zones
 from lakehouse.report import (
     assets,
-    burn_section,
-    business_section,
+    beside,
+    changes,
     charts,
     drawings,
     figures,
-    hygiene_section,
     incidents,
-    maintenance_section,
     marks,
-    observation,
-    owner_section,
-    rack_section,
-    restated_section,
-    tables,
     trend,
     words,
 )
-from lakehouse.report.findings import nothing_seen
-from lakehouse.report.questions import Question, questions
+from lakehouse.report.lookup import nothing_seen
+from lakehouse.report.questions import questions
 from lakehouse.report.spans import period_of
-from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
+from lakehouse.report.tables import listing
+from lakehouse.report.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakehouse.report.extra import Extra
     from lakehouse.report.figures import Name
     from lakehouse.report.marks import Marks
-    from lakehouse.report.spans import Span
+    from lakehouse.report.verdicts import Verdict
 
-SHORT: Final = {
-    "min-isr": "Safe writes",
-    "throttling": "Throttling",
-    "tier-lag": "Tiered storage",
-    "lost": "Lost before read",
-    "remote-reads": "Remote reads",
-}
-"""What the list of sections calls each question."""
-
-
-CHANGED: Final = (
-    restated_section.section,
-    burn_section.section,
-    maintenance_section.section,
-    trend.section,
-)
+CHANGED: Final = (changes.restated, changes.burn, changes.maintenance, trend.section)
 """Sections that say how to take the verdicts, and what changed: they stand before the questions."""
 
-EXTRAS: Final = (
-    business_section.section,
-    owner_section.section,
-    rack_section.section,
-    hygiene_section.section,
-)
+EXTRAS: Final = (beside.business, beside.owners, beside.racks, beside.hygiene)
 """Sections beside the five questions. Of both, only those are there that the facts have."""
 
 
@@ -70,57 +43,37 @@ def render(facts: Mapping[str, Any]) -> str:
     Args:
         facts: The report's facts, as docs/report-json.md describes them.
     """
-    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+    with words.shown_in(words.zone_of(facts)):
         return _rendered(facts)
 
 
 def _rendered(facts: Mapping[str, Any]) -> str:
-    period = period_of(facts)
-    marked = marks.marks(facts, period)
+    marked = marks.marks(facts, period_of(facts))
     judged = verdicts(facts)
     return assets.page(
         "page.html.j2",
+        facts=facts,
         headline=headline(facts),
+        cluster=figures.name(facts.get("cluster")),
+        team=figures.single(facts.get("team")),
+        period=words.period(facts["from"], facts["to"]),
+        week=week_name(facts),
         glance=_glance(judged),
         verdicts=judged,
-        questions=[_question(one, facts, marked) for one in questions(facts)],
+        questions=[(one, drawings.of_question(one, facts, marked)) for one in questions(facts)],
         changed=changed(facts),
-        extras=[one for section in EXTRAS if (one := section(facts)) is not None],
+        extras=_sections(EXTRAS, facts),
+        happened=_happened(facts, marked),
+        marked=marked,
         coverage=coverage_of(facts, marked),
-        events=observation.EVENTS.of(facts.get("events") or ()),
-        events_omitted=observation.omitted(facts),
-        **_happened(facts, period, marked),
-        **_masthead(facts),
+        events=listing("events", facts.get("events")),
+        events_omitted=_omitted(facts),
     )
-
-
-def _glance(judged: Sequence[Verdict]) -> list[tuple[str, list[tuple[int, Name]]]]:
-    """The objectives of each verdict, worst first: their places in the list, and their titles."""
-    groups: dict[str, list[tuple[int, Name]]] = {word: [] for word in WORDS}
-    for number, one in enumerate(judged, 1):
-        groups[one.verdict].append((number, figures.name(one.title)))
-    return [(word, found) for word, found in groups.items() if found]
 
 
 def changed(facts: Mapping[str, Any]) -> list[Extra]:
     """What changed and how to take the verdicts, as far as the facts have it."""
-    return [one for section in CHANGED if (one := section(facts)) is not None]
-
-
-def _masthead(facts: Mapping[str, Any]) -> dict[str, Any]:
-    window = facts.get("window_seconds")
-    return {
-        "version": words.line(facts.get("jmxlake") or ""),
-        "cluster": figures.name(facts.get("cluster")),
-        "team": figures.single(facts.get("team")),
-        "period": words.period(facts["from"], facts["to"]),
-        "week": week_name(facts),
-        "zone": str(words.zone()),
-        "restated": len(facts.get("restated") or ()),
-        "generated": words.day_and_time(facts.get("generated_at")),
-        "window": words.duration(None if window is None else round(window * 1_000_000)),
-        "floor": words.duration(facts.get("detection_floor_us"), "up"),
-    }
+    return _sections(CHANGED, facts)
 
 
 def week_name(facts: Mapping[str, Any]) -> str:
@@ -131,39 +84,10 @@ def week_name(facts: Mapping[str, Any]) -> str:
     return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
 
 
-def _question(question: Question, facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
-    return {
-        "anchor": question.anchor,
-        "short": SHORT[question.anchor],
-        "title": question.title,
-        "kip": question.kip,
-        "meaning": question.meaning,
-        "finding": question.finding,
-        "listings": question.listings,
-        "charts": drawings.of_question(question, facts, marked),
-    }
-
-
-def _happened(facts: Mapping[str, Any], period: Span, marked: Marks) -> dict[str, Any]:
-    found = incidents.incidents(facts)
-    topics = len({row["topic"] for row in found})
-    drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
-    return {
-        "incidents": tables.INCIDENTS.of(found),
-        "incident_drawings": charts.incidents(incidents.bars(facts, period), period, marked),
-        "incident_caption": (
-            f"{words.plural(len(found), 'incident')} of {words.plural(topics, 'topic')}{drawn}."
-        ),
-        "marked": marked.counted,
-        "is_planned": bool(marked.planned),
-    }
-
-
 def coverage_of(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
     """What was seen, as a share, a sentence, charts and lists."""
     coverage = facts.get("coverage") or {}
-    share = coverage.get("percent")
-    percent = words.percent(None if share is None else share / 100, "down")
+    percent = words.per_cent(coverage.get("percent"))
     observed, expected, unknown = (
         words.duration(coverage.get(key)) for key in ("observed_us", "expected_us", "unknown_us")
     )
@@ -181,7 +105,40 @@ def coverage_of(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
         "sentence": sentence,
         "charts": drawings.of_coverage(facts, marked),
         "listings": (
-            observation.SOURCES.of(coverage.get("sources") or ()),
-            observation.GAPS.of(incidents.gaps(facts)),
+            listing("sources", coverage.get("sources")),
+            listing("gaps", incidents.gaps(facts)),
         ),
     }
+
+
+def _sections(
+    sections: Iterable[Callable[[Mapping[str, Any]], Extra | None]], facts: Mapping[str, Any]
+) -> list[Extra]:
+    return [one for section in sections if (one := section(facts)) is not None]
+
+
+def _glance(judged: Sequence[Verdict]) -> list[tuple[str, list[tuple[int, Name]]]]:
+    """The objectives of each verdict, worst first: their places in the list, and their titles."""
+    groups: dict[str, list[tuple[int, Name]]] = {word: [] for word in words.VERDICTS}
+    for number, one in enumerate(judged, 1):
+        groups[one.verdict].append((number, figures.name(one.title)))
+    return [(word, found) for word, found in groups.items() if found]
+
+
+def _happened(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
+    found, period = incidents.incidents(facts), period_of(facts)
+    topics = len({row["topic"] for row in found})
+    drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
+    number = words.plural(len(found), "incident")
+    return {
+        "caption": f"{number} of {words.plural(topics, 'topic')}{drawn}.",
+        "drawings": charts.incidents(incidents.bars(facts, period), period, marked),
+        "listing": listing("incidents", found),
+    }
+
+
+def _omitted(facts: Mapping[str, Any]) -> str:
+    """That there were more events than are listed, in a sentence; empty where all are."""
+    left = facts.get("events_omitted") or {}
+    told = ", ".join(f"{words.line(k).replace('_', ' ')} {n:,} times" for k, n in left.items())
+    return f"Not listed, but noticed later in the cluster: {told}." if told else ""

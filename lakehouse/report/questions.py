@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import figures, findings, tables, words
-from lakehouse.report.findings import Finding
+from lakehouse.report import cells, figures, words
+from lakehouse.report.declared import declared
+from lakehouse.report.figures import Finding
 from lakehouse.report.listing import Listing
+from lakehouse.report.lookup import nothing_seen, value_at
+from lakehouse.report.tables import table
 
 if TYPE_CHECKING:
     from lakehouse.report.figures import Row
@@ -20,208 +23,117 @@ class Question:
 
     Attributes:
         anchor: Its place in the page.
+        short: What the list of sections calls it.
         title: The question in words people use.
         kip: The document that asks it.
         meaning: Why it matters, in a sentence.
+        charts: Names of the timelines that belong to it, with what they show.
         finding: What was found, as words, names and figures in reading order.
         listings: The tables behind it.
-        charts: Names of the timelines that belong to it, with what they show.
     """
 
     anchor: str
+    short: str
     title: str
     kip: str
     meaning: str
+    charts: Mapping[str, str]
     finding: Finding
     listings: tuple[Listing, ...]
-    charts: Mapping[str, str]
 
 
 def questions(facts: Mapping[str, Any]) -> tuple[Question, ...]:
     """The five questions in the order of the page."""
-    return (_min_isr(facts), _throttling(facts), _tier_lag(facts), _lost(facts), _remote(facts))
+    asked = declared("page.yaml")["questions"]
+    return tuple(_question(facts, anchor, told) for anchor, told in asked.items())
 
 
-def _min_isr(facts: Mapping[str, Any]) -> Question:
-    topics = findings.rows(facts, "min_isr", "topics")
-
-    def tell(bad: list[Row]) -> Finding:
-        worst = bad[0]
-        most = worst.get("max_concurrent")
-        at_once = "" if not most else f", at most {words.plural(most, 'partition')} at once"
-        return (
-            "Topic ",
-            figures.name(worst["topic"]),
-            " could not be written to safely for ",
-            figures.time(worst, "unavailable_any"),
-            f"{at_once}.{findings.others(bad, 'topic', 'Nor could', 'Nor could')}",
-        )
-
+def _question(facts: Mapping[str, Any], anchor: str, told: Mapping[str, Any]) -> Question:
+    lists = [
+        (table(name), list(value_at(facts, path) or ())) for name, path in told["tables"].items()
+    ]
+    draft, rows = lists[0]
+    is_bad, tell = _TOLD[anchor]
+    bad = sorted(filter(is_bad, rows), key=draft.badness or str, reverse=True)
+    finding: Finding
+    if bad:
+        finding = (*tell(bad[0]), _others(len(bad) - 1, *told["others"]))
+    elif nothing_seen(facts, frozenset(told["families"])):
+        finding = ("Not known: nobody looked in this period.",)
+    else:
+        doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
+        finding = (told["quiet"], " Some time was not seen, see the table." if doubtful else "")
+    known = {key: told[key] for key in ("short", "title", "kip", "meaning", "charts")}
     return Question(
-        "min-isr",
-        "Could every topic be written to safely?",
-        "KIP-164",
-        "While a partition has fewer in-sync replicas than its minimum, or no leader at all, "
-        "a producer that asks for acks=all is refused.",
-        findings.found(
-            facts,
-            frozenset({"min_isr"}),
-            topics,
-            tables.TOPICS.badness or str,
-            findings.lasted("unavailable_any", "any", "leaderless"),
-            tell,
-            "No partition was seen under its minimum or without a leader.",
-        ),
-        (
-            tables.TOPICS.of(topics),
-            tables.PARTITIONS.of(findings.rows(facts, "min_isr", "partitions")),
-            tables.BROKERS.of(findings.rows(facts, "min_isr", "brokers")),
-        ),
-        {
-            "under_min_isr": "Partitions under their minimum",
-            "leaderless": "Partitions without a leader",
-        },
+        anchor, **known, finding=finding, listings=tuple(one.of(found) for one, found in lists)
     )
 
 
-def _throttling(facts: Mapping[str, Any]) -> Question:
-    clients = findings.rows(facts, "throttling", "clients")
+def _others(number: int, noun: str, one: str, many: str) -> str:
+    """A sentence that says how many others there were; empty where there were none."""
+    said = one if number == 1 else many
+    return f". {said} {words.plural(number, 'other ' + noun)}." if number else "."
 
-    def tell(bad: list[Row]) -> Finding:
-        worst = bad[0]
-        who = figures.subject(worst, ("user", "client_id"))
-        kind = tables.KINDS.get(str(worst.get("kind")), words.line(worst.get("kind")))
-        return (
-            *(part for n, one in enumerate(who) for part in (findings.label(one, n), one)),
-            f" was throttled ({kind}) for ",
-            figures.time(worst, "throttled"),
-            f".{findings.others(bad, 'client', 'So was', 'So were')}",
-        )
 
-    return Question(
-        "throttling",
-        "Whom did quotas slow down?",
-        "KIP-13",
-        "A client that goes over its quota is made to wait. Kafka shows the throttle for up to "
-        "a minute after it ended, which the lower bound takes away.",
-        findings.found(
-            facts,
-            frozenset({"quotas"}),
-            clients,
-            tables.CLIENTS.badness or str,
-            findings.lasted("throttled"),
-            tell,
-            "No client was seen throttled.",
-        ),
-        (tables.CLIENTS.of(clients),),
-        {"throttled": "Clients being throttled"},
+def _min_isr(worst: Row) -> Finding:
+    most = worst.get("max_concurrent")
+    at_once = f", at most {words.plural(most, 'partition')} at once" if most else ""
+    time = figures.time(worst, "unavailable_any")
+    topic = figures.name(worst["topic"])
+    return "Topic ", topic, " could not be written to safely for ", time, at_once
+
+
+def _throttling(worst: Row) -> Finding:
+    who: list[str | figures.Name] = []
+    for one in figures.subject(worst, ("user", "client_id")):
+        who += [f", {one.label} " if who else f"{one.label.capitalize()} ", one]
+    was = f" was throttled ({cells.kind_of_quota(worst)}) for "
+    return *who, was, figures.time(worst, "throttled")
+
+
+def _tier_lag(worst: Row) -> Finding:
+    most = words.size(value_at(worst, "copy.max_bytes"))
+    return (
+        "Topic ",
+        figures.name(worst["topic"]),
+        " was behind with its uploads for ",
+        cells.uploads_lagging(worst),
+        f", by {most} at most; with its deletions for ",
+        cells.deletions_lagging(worst),
     )
 
 
-def _tier_lag(facts: Mapping[str, Any]) -> Question:
-    topics = findings.rows(facts, "tier_lag", "topics")
+def _lost(worst: Row) -> Finding:
+    partition = figures.name(f"{worst.get('topic')}-{worst.get('partition')}")
+    group = figures.name(worst["group"])
+    return "Group ", group, " lost ", figures.offsets(worst), " offsets of ", partition
 
-    def tell(bad: list[Row]) -> Finding:
-        worst = bad[0]
-        copy = worst.get("copy") or {}
-        return (
-            "Topic ",
-            figures.name(worst["topic"]),
-            " was behind with its uploads for ",
-            tables.lagging(worst, "copy"),
-            f", by {words.size(copy.get('max_bytes'))} at most; with its deletions for ",
-            tables.lagging(worst, "delete"),
-            f".{findings.others(bad, 'topic', 'So was', 'So were')}",
-        )
 
-    return Question(
-        "tier-lag",
-        "Did tiered storage keep up?",
-        "KIP-963",
-        "Closed segments wait on the brokers' disks until they are uploaded, and expired ones "
-        "in the remote store until they are deleted.",
-        findings.found(
-            facts,
-            frozenset({"tiered"}),
-            topics,
-            tables.TIERS.badness or str,
-            lambda row: tables.tier_badness(row)[0] > 0.5,
-            tell,
-            "No topic was seen lagging.",
-        ),
-        (tables.TIERS.of(topics),),
-        {"copy_lag_bytes": "Waiting for upload", "delete_lag_bytes": "Waiting for deletion"},
+def _remote(worst: Row) -> Finding:
+    requests, errors = (words.count(worst.get(key)) for key in ("requests", "errors"))
+    return (
+        "Topic ",
+        figures.name(worst["topic"]),
+        f" was read from the remote store most: {requests} requests, "
+        f"{words.size(worst.get('bytes'))}, errors: {errors}",
     )
 
 
-def _lost(facts: Mapping[str, Any]) -> Question:
-    groups = findings.rows(facts, "lost_before_read", "groups")
-
-    def tell(bad: list[Row]) -> Finding:
-        worst = bad[0]
-        return (
-            "Group ",
-            figures.name(worst["group"]),
-            " lost ",
-            figures.offsets(worst),
-            " offsets of ",
-            figures.name(f"{worst.get('topic')}-{worst.get('partition')}"),
-            f".{findings.others(bad, 'partition', 'So did', 'So did')}",
-        )
-
-    return Question(
-        "lost",
-        "Was anything deleted before it was read?",
-        "KIP-490",
-        "Retention deletes records whether a group has read them or not. Offsets are counted; "
-        "transaction markers and aborted records occupy offsets, too.",
-        findings.found(
-            facts,
-            frozenset({"offsets"}),
-            groups,
-            tables.GROUPS.badness or str,
-            findings.positive("offsets_high", "offsets_low"),
-            tell,
-            "No group was seen to lose anything.",
-        ),
-        (tables.GROUPS.of(groups),),
-        {"lost_offsets": "Offsets lost before they were read"},
-    )
+def _positive(*keys: str) -> Callable[[Row], bool]:
+    """Whether any of these columns is above zero."""
+    return lambda row: any((row.get(key) or 0) > 0 for key in keys)
 
 
-def _remote(facts: Mapping[str, Any]) -> Question:
-    topics = findings.rows(facts, "remote_reads", "topics")
+def _lasted(*stems: str) -> Callable[[Row], bool]:
+    """Whether any of these durations may have been above zero."""
+    return _positive(*(f"{stem}{part}_us" for stem in stems for part in ("", "_high")))
 
-    def tell(bad: list[Row]) -> Finding:
-        worst = bad[0]
-        return (
-            "Topic ",
-            figures.name(worst["topic"]),
-            f" was read from the remote store most: {words.count(worst.get('requests'))} "
-            f"requests, {words.size(worst.get('bytes'))}, "
-            f"errors: {words.count(worst.get('errors'))}."
-            f"{findings.others(bad, 'topic', 'Less was read of', 'Less was read of')}",
-        )
 
-    return Question(
-        "remote-reads",
-        "What was read back from the remote store?",
-        "KIP-1002",
-        "A consumer that is far behind reads from the remote store, which costs round trips: for "
-        "the records, and for the indexes of each segment, one after another.",
-        findings.found(
-            facts,
-            frozenset({"tiered"}),  # beans of topics; remote_reads has those of brokers
-            topics,
-            tables.REMOTE_TOPICS.badness or str,
-            findings.positive("requests", "bytes"),
-            tell,
-            "Nothing was seen read from the remote store.",
-        ),
-        (
-            tables.REMOTE_TOPICS.of(topics),
-            tables.REMOTE_BROKERS.of(findings.rows(facts, "remote_reads", "brokers")),
-            tables.REMOTE_INDEXES.of(findings.rows(facts, "remote_reads", "indexes")),
-        ),
-        {"remote_fetch_bytes": "Read from the remote store"},
-    )
+_TOLD: Final[Mapping[str, tuple[Callable[[Row], bool], Callable[[Row], Finding]]]] = {
+    "min-isr": (_lasted("unavailable_any", "any", "leaderless"), _min_isr),
+    "throttling": (_lasted("throttled"), _throttling),
+    "tier-lag": (lambda row: cells.tier_badness(row)[0] > 0.5, _tier_lag),
+    "lost": (_positive("offsets_high", "offsets_low"), _lost),
+    "remote-reads": (_positive("requests", "bytes"), _remote),
+}
+"""Which rows of a question are worth telling, and how the worst is told."""

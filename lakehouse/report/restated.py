@@ -6,15 +6,11 @@ Statements made before the period was over are no such thing: time went on.
 from __future__ import annotations
 
 import datetime as dt
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
+from lakehouse.gold_rows import is_same
 from lakehouse.periods import iso, micros
 
 if TYPE_CHECKING:
@@ -80,25 +76,21 @@ def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
     """What was stated of the cluster over the objectives' own times, when these were over."""
-    times = {(str(one["from"]), str(one["to"])) for one in objectives if one.get("from")}
+    times = {(_micros(one["from"]), _micros(one["to"])) for one in objectives if one.get("from")}
     try:
-        rows = lakes.read(gold.spark, gold.lake, tables.SLA)
+        rows = gold.engine.rows(tables.SLA)
     except TableNotFoundError:
         return []
-    rows = rows.where(F.col("cluster") == gold.cluster)
-    instants = ("window", "window_end", "stated_at")
-    rows = rows.withColumns({name: F.unix_micros(name) for name in instants})
-    of_them = [
-        (F.col("window") == micros(start)) & (F.col("window_end") == micros(end))
-        for start, end in sorted((_parsed(start), _parsed(end)) for start, end in times)
-    ]
-    if not of_them:
-        return []
-    wanted = rows.where(reduce(or_, of_them) & (F.col("stated_at") >= F.col("window_end")))
-    names = ("objective", *SUBJECT, "statement", *instants, *FIGURES)
-    found = [row.asDict() for row in wanted.select(*(f"`{name}`" for name in names)).collect()]
+    of_them = (f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(times))
+    names = ("window", "window_end", "stated_at", "objective", *SUBJECT, "statement", *FIGURES)
+    found = gold.ask(
+        f"SELECT {', '.join(f'r.{name}' for name in names)} FROM {{rows}} r "
+        f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.window_end "
+        f"AND ({' OR '.join(of_them) or 'false'})",
+        rows=rows,
+    )
     return [{**row, "from": iso(row["window"]), "to": iso(row["window_end"])} for row in found]
 
 
-def _parsed(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text)
+def _micros(text: str) -> int:
+    return micros(dt.datetime.fromisoformat(text))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import remote_index, tables
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.report import quotas as limits
-from lakehouse.report.from_bronze import bad_runs
-from lakehouse.report.outages import incidents
+from lakehouse.report.outages import incidents_of
 from lakehouse.report.sums import bounded, by, of_topics, partitions_told, per_second, unknown_of
 from lakehouse.report.unseen import unseen
 
@@ -33,7 +32,7 @@ def min_isr(
     topics = of_topics(gold, begun)
     sums = gold.sums(tables.PARTITIONS, ("metric", *_OF_PARTITION), _UNAVAILABLE)
     partitions = by(begun.raised(sums, _OF_PARTITION), _OF_PARTITION, "metric")
-    outages = incidents(bad_runs(gold))
+    outages = incidents_of(gold)
     unknown = unknown_of(stated, UNAVAILABLE)
     missed = unseen(gold, stated)
     return {
@@ -159,10 +158,5 @@ def remote_reads(gold: Gold) -> Row:
             for source, found in sorted(brokers.items())
             if found[f"{reader}.fetches"]
         ],
-        "indexes": _indexes(gold),
+        "indexes": [one.as_json() for one in remote_index.costs(brokers)],
     }
-
-
-def _indexes(gold: Gold) -> list[Row]:
-    rows = remote_index.counted(gold.whole(tables.BROKERS)).collect()
-    return [one.as_json() for one in remote_index.costs(row.asDict() for row in rows)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import tables
 from lakehouse.existence import expected_us, with_ends
 from lakehouse.periods import iso
-from lakehouse.report.from_bronze import failures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,13 @@ def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:
     """What was to be seen and what was, per source and family."""
     rows = gold.sums(tables.COVERAGE, ("source", "family", "outcome"))
     failed = defaultdict(list)
-    for row in sorted(failures(gold), key=lambda row: row["start"]):
+    names = ("start", "end", "outcome", "source", "family", "error")
+    listed = ", ".join(f"r.{name}" for name in names)
+    for row in gold.ask(
+        f"SELECT {listed} FROM {{rows}} r WHERE r.outcome NOT IN ('ok', 'skipped') "
+        f"ORDER BY {listed}",
+        rows=gold.whole(tables.READINGS),
+    ):
         failed[(row["source"], row["family"])].append(row)
     sources = []
     for one, end_us in with_ends(subjects):

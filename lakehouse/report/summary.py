@@ -6,9 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import zones
-from lakehouse.report import assets, figures, observation, verdicts, words
-from lakehouse.report.listing import Cell, Column, Draft, Listing, figure, names, text
-from lakehouse.report.page import SHORT
+from lakehouse.report import assets, figures, verdicts, words
+from lakehouse.report.columns import badge, column
+from lakehouse.report.declared import declared
+from lakehouse.report.figures import sentence
+from lakehouse.report.listing import Cell, Column, Draft, Listing, shown
 from lakehouse.report.questions import questions
 
 if TYPE_CHECKING:
@@ -24,16 +26,15 @@ def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         reports: Facts of one report for each cluster.
     """
     clusters = [_cluster(one) for one in reports]
-    clusters.sort(key=lambda one: (-verdicts.rank(one["verdict"]), str(one["cluster"])))
+    clusters.sort(key=lambda one: (-words.rank(one["verdict"]), str(one["cluster"])))
     return {"format": 1, "clusters": clusters}
 
 
 def _cluster(facts: Mapping[str, Any]) -> Row:
     rows = verdicts.ordered(facts)
-    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+    with words.shown_in(words.zone_of(facts)):
         said = [
-            {"question": one.anchor, "answer": "".join(_plain(part) for part in one.finding)}
-            for one in questions(facts)
+            {"question": one.anchor, "answer": sentence(one.finding)} for one in questions(facts)
         ]
     return {
         "cluster": facts.get("cluster"),
@@ -50,10 +51,6 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
     }
 
 
-def _plain(part: object) -> str:
-    return part if isinstance(part, str) else str(part.text)  # type: ignore[attr-defined]
-
-
 def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
     """The summary as one HTML page.
 
@@ -67,7 +64,7 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
         headline=headline(clusters),
         clusters=[_shown(one, pages.get(str(one["cluster"]), "")) for one in clusters],
         overview=_overview(clusters),
-        names=SHORT,
+        names={name: one["short"] for name, one in declared("page.yaml")["questions"].items()},
     )
 
 
@@ -82,17 +79,17 @@ def headline(clusters: Sequence[Row]) -> str:
 
 
 def _shown(one: Row, page: str) -> dict[str, Any]:
-    with words.shown_in(zones.named(str(one["time_zone"]))):
+    with words.shown_in(words.zone_of(one)):
         return {
             "name": figures.name(one["cluster"]),
             "page": page,
-            "verdict": _known(one["verdict"]),
+            "verdict": words.verdict(one["verdict"]),
             "headline": one["headline"],
             "period": words.period(one["from"], one["to"]),
             "week": _week(one),
             "findings": [(row["question"], row["answer"]) for row in one["findings"]],
             "restated": one["restated"],
-            "coverage": words.percent(_share(one), "down"),
+            "coverage": words.per_cent(one.get("coverage_percent")),
         }
 
 
@@ -111,10 +108,10 @@ def _overview(clusters: Sequence[Row]) -> Listing:
         "Clusters and objectives",
         "cluster",
         (
-            Column("Cluster", names(lambda row: figures.single(row["cluster"])), numeric=False),
-            Column("Seen", figure(observation.share)),
+            column("Cluster", "name cluster"),
+            column("Seen", "figure seen"),
             *(_objective(name, title) for name, title in titles.items()),
-            Column("Week", text(_week), numeric=False),
+            Column("Week", shown(_week), numeric=False),
         ),
     )
     return draft.of([{**one, "percent": one["coverage_percent"]} for one in clusters])
@@ -123,18 +120,6 @@ def _overview(clusters: Sequence[Row]) -> Listing:
 def _objective(name: str, title: str) -> Column:
     def cell(row: Row) -> Cell:
         found = next((one for one in row["verdicts"] if one["objective"] == name), None)
-        if found is None:
-            return Cell()
-        verdict = _known(found.get("verdict"))
-        return Cell(verdict=verdict, order=-float(verdicts.rank(verdict)))
+        return Cell() if found is None else badge(found.get("verdict"))
 
     return Column(title, cell, numeric=False)
-
-
-def _known(verdict: object) -> str:
-    return str(verdict) if verdict in verdicts.WORDS else "no_data"
-
-
-def _share(one: Row) -> float | None:
-    percent = one.get("coverage_percent")
-    return None if percent is None else percent / 100

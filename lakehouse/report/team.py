@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.errors import OwnersError
 from lakehouse.report import owned, words
+from lakehouse.report.lookup import tally
 from lakehouse.trends.change import LEVEL
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from lakehouse.report.owned import Facts, Row
 
-_VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
 _OF_SUBJECT: Final = ("topic", "user", "client_id", "group")
 _OF_GROUPS: Final = "lost_offsets"
 _OF_BROKERS: Final = (("min_isr", "brokers"), ("remote_reads", "brokers"))
@@ -74,11 +73,8 @@ def _judged(told: Mapping[str, Any]) -> Facts:
     for row in told.get("verdicts") or ():
         subjects = by_name.get(row["objective"])
         if subjects:
-            counts = Counter(one.get("verdict") for one in subjects)
-            worst = next((verdict for verdict in _VERDICTS if counts[verdict]), "no_data")
-            counted = {verdict: counts[verdict] for verdict in _VERDICTS}
-            made.append({**row, "verdict": worst, "subjects": len(subjects), **counted})
-    made.sort(key=lambda one: _VERDICTS.index(one["verdict"]))
+            made.append({**row, **tally(str(one.get("verdict")) for one in subjects)})
+    made.sort(key=lambda one: words.rank(one["verdict"]), reverse=True)
     return {"objectives": objectives, "verdicts": made}
 
 

@@ -12,16 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.report import words
+from lakehouse.report.figures import sentence
+from lakehouse.report.lookup import value_at
 from lakehouse.report.questions import questions
 from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakehouse.report.figures import Figure, Name
-    from lakehouse.report.findings import Finding
+    from lakehouse.report.figures import Name
 
-_MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
 _PLAIN_WIDTH: Final = 100
 
@@ -52,7 +52,7 @@ def _verdicts(facts: Mapping[str, Any]) -> Table:
     for heading in ("Verdict", "Objective", "Subjects", "Lowest good share"):
         table.add_column(heading)
     for one in verdicts(facts):
-        mark = Text(f"{_MARKS[one.verdict]} {WORDS[one.verdict]}", _STYLES[one.verdict])
+        mark = Text(f"{words.MARKS[one.verdict]} {WORDS[one.verdict]}", _STYLES[one.verdict])
         title = Text.assemble(one.title, "\n", (one.target, "dim"))
         table.add_row(mark, title, Text(one.counts), Text(_worst(one)))
     return table
@@ -69,20 +69,11 @@ def _findings(facts: Mapping[str, Any]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for question in questions(facts):
-        table.add_row(question.kip, Text(_text(question.finding)))
-    percent = (facts.get("coverage") or {}).get("percent")
-    seen = words.percent(None if percent is None else percent / 100, "down")
+        table.add_row(question.kip, Text(sentence(question.finding)))
+    seen = words.per_cent(value_at(facts, "coverage.percent"))
     table.add_row("coverage", Text(f"{seen} of the expected time was seen."))
     return table
 
 
 def _names(names: tuple[Name, ...]) -> str:
     return ", ".join(f"{one.label} {one.text}".strip() for one in names)
-
-
-def _text(finding: Finding) -> str:
-    return "".join(part if isinstance(part, str) else _part(part) for part in finding)
-
-
-def _part(part: Name | Figure) -> str:
-    return part.text

@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import partition_count, tables
+from lakehouse.gold_rows import is_one_of
 from lakehouse.metrics import UNAVAILABLE
-from lakehouse.session import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -67,8 +65,7 @@ def unseen(gold: Gold, stated: Sequence[Statement]) -> Mapping[str, Unseen]:
     """By topic; of a topic that is not there, nobody knows."""
     found: defaultdict[str, Unseen] = defaultdict(Unseen)
     asked = [one for one in stated if one.objective.metric == UNAVAILABLE]
-    with compiled(gold.spark, len(asked) * gold.rows.number(gold.period)):
-        seen = _wholly_seen(gold, {one.objective.name for one in asked}) if asked else {}
+    seen = _wholly_seen(gold, {one.objective.name for one in asked}) if asked else {}
     for one in asked:
         topic, whole = str(one.subject.topic), one.whole_us
         counted = seen.get(topic, {})
@@ -81,11 +78,15 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
 
     Of several objectives it is by the one that tells of most.
     """
-    sli = gold.whole(tables.SLI).where(F.col("objective").isin(*sorted(objectives)))
-    rows = partition_count.by_count(sli, gold.whole(tables.TOPICS), ())
+    sli = gold.engine.query(
+        f"SELECT r.* FROM {{rows}} r WHERE {is_one_of('r.objective', sorted(objectives))}",
+        rows=gold.whole(tables.SLI),
+    )
     told: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-    for row in rows.where("topic IS NOT NULL").collect():
-        told[row["objective"], row["topic"]][row["count"]] = row["us"]
+    rows = partition_count.by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
+    for _, objective, topic, count, us in rows:
+        if topic is not None:
+            told[objective, topic][count] = us
     found: dict[str, dict[int, int]] = {}
     for (_, topic), counted in sorted(told.items()):
         if sum(counted.values()) > sum(found.get(topic, {}).values()):

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import figures, words
-from lakehouse.report.figures import Figure, Name
-from lakehouse.report.findings import Finding
-from lakehouse.report.listing import Cell, Column, Draft, Listing, figure, names
+from lakehouse.report import cells, figures, words
+from lakehouse.report.figures import Figure, Finding, Name
+from lakehouse.report.listing import Listing
+from lakehouse.report.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakehouse.report.figures import Row
 
-WORDS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
-"""Verdicts as people say them, worst first."""
-
-NO_FIGURE: Final = Figure(words.NOT_KNOWN)
+WORDS: Final = words.VERDICTS
 
 _COUNTED: Final = WORDS | {"no_data": "without data"}
 _LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker", "source"})
-_RANK: Final = {verdict: rank for rank, verdict in enumerate(reversed(WORDS))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +79,8 @@ def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
 
 def ordered(facts: Mapping[str, Any]) -> list[Row]:
     """The facts' rows of the verdicts, worst first."""
-    return sorted(
-        facts.get("verdicts") or (), key=lambda row: rank(row.get("verdict")), reverse=True
-    )
-
-
-def rank(verdict: str | None) -> int:
-    """How bad a verdict is; what we do not understand is no data."""
-    return _RANK.get(verdict or "no_data", _RANK["no_data"])
+    told = facts.get("verdicts") or ()
+    return sorted(told, key=lambda row: words.rank(row.get("verdict")), reverse=True)
 
 
 def headline(facts: Mapping[str, Any]) -> str:
@@ -115,17 +105,21 @@ def _and(parts: list[str]) -> str:
 def _verdict(row: Row, objective: Row) -> Verdict:
     subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
     worst = subjects[0] if subjects else None
-    verdict = row.get("verdict") or "no_data"
+    level, title = (
+        _level(objective),
+        words.line(objective.get("title") or objective.get("name") or ""),
+    )
+    draft = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
     return Verdict(
-        verdict if verdict in WORDS else "no_data",
+        words.verdict(row.get("verdict")),
         words.line(row.get("title") or row["objective"]),
         "no target" if row.get("target") is None else f"target {words.percent(row['target'])}",
-        _counts(row, _level(objective)),
+        _counts(row, level),
         words.line(objective.get("description") or "", 400),
-        _subject(worst) if worst else (),
+        cells.subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
         budget(worst) if worst else None,
-        _subjects(objective).of(subjects) if subjects else None,
+        draft.of(subjects) if subjects else None,
         _aside(worst, subjects) if worst else (),
     )
 
@@ -136,7 +130,7 @@ def _aside(worst: Row, subjects: Sequence[Row]) -> Finding:
     without = worst.get("without_maintenance")
     if without:
         told += ["Without planned maintenance: ", figures.attainment(without)]
-        told.append(f", {WORDS.get(str(without.get('verdict')), WORDS['no_data'])}. ")
+        told.append(f", {WORDS[words.verdict(without.get('verdict'))]}. ")
     elif worst.get("maintenance"):
         told.append("Without planned maintenance nothing is left to judge. ")
     burning = sum(
@@ -147,10 +141,6 @@ def _aside(worst: Row, subjects: Sequence[Row]) -> Finding:
     return tuple(told)
 
 
-def _subject(row: Row) -> tuple[Name, ...]:
-    return figures.subject(row) or (Name("the whole cluster"),)
-
-
 def _level(objective: Row) -> str:
     level = str(objective.get("level"))
     return level if level in _LEVELS else "subject"
@@ -158,7 +148,11 @@ def _level(objective: Row) -> str:
 
 def _badness(row: Row) -> tuple[int, float, float]:
     low = row.get("attainment_low")
-    return rank(row.get("verdict")), -(0.0 if low is None else low), row.get("unknown_us") or 0
+    return (
+        words.rank(row.get("verdict")),
+        -(0.0 if low is None else low),
+        row.get("unknown_us") or 0,
+    )
 
 
 def _counts(row: Row, level: str) -> str:
@@ -189,29 +183,3 @@ def _budget_left(left: int | None) -> str:
     if left is not None and left < 0:
         return f"overspent by {words.duration(-left)}"
     return f"{words.duration(left)} left"
-
-
-def _subjects(objective: Row) -> Draft:
-    title = words.line(objective.get("title") or objective.get("name") or "")
-    return Draft(
-        f"{title}: every {_level(objective)}",
-        _level(objective),
-        (
-            Column("Subject", names(_subject), numeric=False),
-            Column("Verdict", badge_cell, numeric=False),
-            Column("Good share", figure(figures.attainment)),
-            Column("Bad time", figure(lambda row: figures.time(row, "bad"))),
-            Column("Budget left", figure(_left)),
-        ),
-    )
-
-
-def badge_cell(row: Row) -> Cell:
-    """A row's verdict as a cell."""
-    verdict = row.get("verdict") or "no_data"
-    return Cell(verdict=verdict if verdict in WORDS else "no_data", order=-float(rank(verdict)))
-
-
-def _left(row: Row) -> Figure:
-    left = row.get("budget_left_us")
-    return figures.plain(left, words.duration(left))

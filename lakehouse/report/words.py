@@ -10,10 +10,12 @@ import unicodedata
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from lakehouse import zones
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 Rounding = Literal["down", "nearest", "up"]
 
@@ -21,6 +23,12 @@ NOT_KNOWN: Final = "not known"
 NAME_LIMIT: Final = 48
 TITLE_LIMIT: Final = 240
 LINE_LIMIT: Final = 160
+
+VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
+"""Verdicts as people say them, worst first."""
+
+MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
+"""The shape of a verdict where there are letters only."""
 
 _TIE: Final = "\u00a0"  # between a number and its unit no line may break
 _MS: Final = 1_000
@@ -32,6 +40,16 @@ _BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 BINARY_UNITS: Final = len(_BINARY)
 # Controls, formatting (bidi overrides, zero width), surrogates, unassigned, separators of lines.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+
+
+def verdict(told: object) -> str:
+    """A verdict of the facts; what we do not understand is no data."""
+    return str(told) if told in VERDICTS else "no_data"
+
+
+def rank(told: object) -> int:
+    """How bad a verdict is."""
+    return list(reversed(VERDICTS)).index(verdict(told))
 
 
 def duration(us: int | None, rounding: Rounding = "nearest") -> str:
@@ -111,9 +129,19 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{count(value)}{_TIE}{line(plain)}".rstrip()
 
 
+def seconds(value: float | None) -> str:
+    """A time given in seconds."""
+    return duration(None if value is None else round(value * _SECOND))
+
+
 def milliseconds(value: float | None) -> str:
     """A time given in milliseconds."""
     return duration(None if value is None else round(value * _MS))
+
+
+def microseconds(value: float | None) -> str:
+    """A time given in microseconds, in parts of one as it may be."""
+    return duration(None if value is None else round(value))
 
 
 def percent(share: float | None, rounding: Rounding = "nearest") -> str:
@@ -131,6 +159,11 @@ def percent(share: float | None, rounding: Rounding = "nearest") -> str:
         if text not in {"0", "100"}:
             break
     return f"{text}{_TIE}%"
+
+
+def per_cent(seen: float | None) -> str:
+    """A coverage that is given in percent, rounded down."""
+    return percent(None if seen is None else seen / 100, "down")
 
 
 def _percent_digits(share: float, digits: int, rounding: Rounding) -> str:
@@ -161,6 +194,11 @@ def shown_in(zone: tzinfo) -> Iterator[None]:
         yield
     finally:
         _ZONE.reset(token)
+
+
+def zone_of(facts: Mapping[str, Any]) -> tzinfo:
+    """The time zone that a report's facts ask for."""
+    return zones.named(str(facts.get("time_zone") or zones.UTC_NAME))
 
 
 def zone() -> tzinfo:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from lakehouse import zones
 from lakehouse.report import words
-from lakehouse.report.figures import name
-from lakehouse.report.page import SHORT, changed, week_name
+from lakehouse.report.figures import name, sentence
+from lakehouse.report.lookup import value_at
+from lakehouse.report.page import changed, week_name
 from lakehouse.report.questions import questions
 from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from lakehouse.report.findings import Finding
-
-MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
-"""The shape of a verdict where there are letters only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class Line:
     @property
     def mark(self) -> str:
         """Its shape, as a letter."""
-        return MARKS[self.verdict]
+        return words.MARKS[self.verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +70,18 @@ class Digest:
 
 def digest(facts: Mapping[str, Any]) -> Digest:
     """The digest of a report's facts, in the time zone that they ask for."""
-    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+    with words.shown_in(words.zone_of(facts)):
         week = week_name(facts)
+        seen = words.per_cent(value_at(facts, "coverage.percent"))
         period = words.period(facts["from"], facts["to"])
         return Digest(
             _plain(headline(facts)),
             _plain(f"{period} ({week})" if week else period),
             _plain(_about(facts)),
             tuple(map(_line, verdicts(facts))),
-            tuple((one.short, _plain(_text(one.answer))) for one in changed(facts)),
-            tuple((SHORT[one.anchor], _plain(_text(one.finding))) for one in questions(facts)),
-            _plain(_coverage(facts)),
+            tuple((one.short, _plain(sentence(one.answer))) for one in changed(facts)),
+            tuple((one.short, _plain(sentence(one.finding))) for one in questions(facts)),
+            _plain(f"{seen} of the expected time was seen."),
         )
 
 
@@ -100,16 +96,6 @@ def _line(one: Verdict) -> Line:
     share = "" if one.attainment is None else f"Lowest: {worst} {one.attainment.text}"
     detail = f"{one.counts}; {one.target}"
     return Line(one.verdict, WORDS[one.verdict], *map(_plain, (one.title, detail, share)))
-
-
-def _text(finding: Finding) -> str:
-    return "".join(part if isinstance(part, str) else part.text for part in finding)
-
-
-def _coverage(facts: Mapping[str, Any]) -> str:
-    percent = (facts.get("coverage") or {}).get("percent")
-    seen = words.percent(None if percent is None else percent / 100, "down")
-    return f"{seen} of the expected time was seen."
 
 
 def _plain(text: str) -> str:

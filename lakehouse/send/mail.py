@@ -14,10 +14,9 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from lakehouse.errors import SendError
 from lakehouse.report import words
+from lakehouse.report.assets import templates
 from lakehouse.send.pictures import WIDTH
 
 if TYPE_CHECKING:
@@ -148,16 +147,17 @@ def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]
 
 
 def _html(told: Digest, drawn: Sequence[Picture], attached: Sequence[str], version: str) -> str:
-    environment = Environment(
-        loader=PackageLoader("lakehouse.send"), autoescape=True, undefined=StrictUndefined
-    )
-    return environment.get_template("mail.html.j2").render(
-        told=told,
-        pictures=[{"caption": one.caption, "cid": _cid(one)} for one in drawn],
-        attached=attached,
-        colours=_COLOURS,
-        width=WIDTH,
-        version=words.line(version),
+    return (
+        templates("lakehouse.send")
+        .get_template("mail.html.j2")
+        .render(
+            told=told,
+            pictures=[{"caption": one.caption, "cid": _cid(one)} for one in drawn],
+            attached=attached,
+            colours=_COLOURS,
+            width=WIDTH,
+            version=words.line(version),
+        )
     )
 
 

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import vl_convert
 
-from lakehouse import zones
-from lakehouse.report import charts, incidents, marks, words
-from lakehouse.report.drawings import COVERAGE, titled
-from lakehouse.report.page import SHORT
+from lakehouse.report import charts, drawings, incidents, marks, words
 from lakehouse.report.questions import questions
-from lakehouse.report.spans import period_of, spans
+from lakehouse.report.spans import period_of
 from lakehouse.report.svg import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from lakehouse.report.marks import Kind, Marks
-    from lakehouse.report.spans import Span, Spans
 
 MOST: Final = 6
 WIDTH: Final = 600
@@ -60,7 +56,7 @@ class Picture:
 
 def pictures(facts: Mapping[str, Any]) -> tuple[Picture, ...]:
     """The incidents, then the worst timeline of each question, then what was seen."""
-    with words.shown_in(zones.named(str(facts.get("time_zone") or zones.UTC_NAME))):
+    with words.shown_in(words.zone_of(facts)):
         found = [Picture(*told) for told in _drawn(facts)]
     return tuple(found[:MOST])
 
@@ -74,16 +70,15 @@ def _drawn(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, bytes]]:
         svg = charts.incidents_svg(bars, within, WIDTH, marked)
         yield "incidents", f"{caption} (grey).{_shapes(marked)}", _png(svg)
     wanted = {
-        name: f"{SHORT[one.anchor]}: {title.lower()}"
+        name: f"{one.short}: {title.lower()}"
         for one in questions(facts)
         for name, title in one.charts.items()
     }
-    wanted["coverage"] = COVERAGE
+    wanted["coverage"] = drawings.COVERAGE
     for name, title in wanted.items():
-        worst = _worst(facts, name, within)
-        if worst is not None:
-            figure, subject = worst
-            shown = titled(title, subject)
+        figures = [one for one in drawings.timelines(facts, name) if charts.is_drawn(one[0])]
+        for figure, subject in figures[:1]:
+            shown = drawings.titled(title, subject)
             said = figure.summary.replace(", hatched.", ", grey.")
             mine = marked.of_chart(name)
             svg = charts.timeline_svg(figure, WIDTH, mine)
@@ -94,18 +89,6 @@ def _shapes(marked: Marks) -> str:
     """What is marked, and by which shape: a mail has no legend."""
     told = ", ".join(f"{_SHAPES[kind]} {said}" for kind, said in marked.counted)
     return (f" Above: {told}." if told else "") + (" Shaded: planned." if marked.planned else "")
-
-
-def _worst(facts: Mapping[str, Any], name: str, within: Span) -> tuple[Spans, object] | None:
-    """The timeline of the whole cluster, else of the worst subject; None where there is none."""
-    told = [one for one in facts.get("timelines") or () if one.get("name") == name]
-    whole = [one for one in told if one.get("subject") is None] or told
-    figures = [
-        (spans(one.get("points") or (), within, str(one.get("unit"))), one.get("subject"))
-        for one in whole
-    ]
-    drawn = [pair for pair in figures if charts.is_drawn(pair[0])]
-    return max(drawn, key=lambda pair: pair[0].highest, default=None)
 
 
 def _png(svg: str) -> bytes:

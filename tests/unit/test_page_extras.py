@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.errors import PeriodError
+from lakehouse.report.declared import declared
 from lakehouse.report.owned import labelled
 from lakehouse.report.page import render
+from lakehouse.report.tables import table
 from lakehouse.report.team import of_team
 from tests import sample_facts
 from tests.page_reader import read
@@ -95,3 +97,8 @@ def test_a_page_in_utc_says_so():
 def test_facts_with_a_zone_that_is_none_are_one_line():
     with pytest.raises(PeriodError, match="there is none here"):
         render(sample_facts.demo() | {"time_zone": "<script>"})
+
+
+def test_every_table_of_page_yaml_can_be_made() -> None:
+    for name in declared("page.yaml")["tables"]:
+        assert table(name).columns, name

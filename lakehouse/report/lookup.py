@@ -1,0 +1,59 @@
+"""What several outputs look up in the facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.report import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from lakehouse.report.figures import Row
+
+
+def value_at(row: Any, path: str) -> Any:
+    """What stands at a dotted path, such as ``forecast.0.share``; None where nothing does."""
+    for key in path.split("."):
+        if isinstance(row, list):
+            row = row[int(key)] if int(key) < len(row) else None
+        else:
+            row = (row or {}).get(key)
+    return row
+
+
+def subjects(told: Mapping[str, Any]) -> Iterator[tuple[Row, Row]]:
+    """Each objective with each of its subjects, in the order of the facts.
+
+    Args:
+        told: Whatever has ``objectives``: the facts, their business hours or their trends.
+    """
+    for objective in told.get("objectives") or ():
+        for subject in objective.get("subjects") or ():
+            yield objective, subject
+
+
+def titled(told: Mapping[str, Any]) -> Iterator[Row]:
+    """Each subject as one row that says its objective in words."""
+    for objective, subject in subjects(told):
+        yield {**subject, "objective": objective.get("title") or objective.get("name")}
+
+
+def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset()) -> bool:
+    """Whether no reading was made: of any of these families, or, where none is named, of any.
+
+    A family that nobody was told to read is in no row of the coverage: nobody looked at it either.
+    """
+    if not families:
+        return not value_at(facts, "coverage.observed_us")
+    sources = value_at(facts, "coverage.sources") or ()
+    return not any(row.get("observed_us") for row in sources if row.get("family") in families)
+
+
+def tally(found: Iterable[str]) -> dict[str, Any]:
+    """Verdicts of subjects together: the worst, how many there are, and of each how many."""
+    counts = Counter(found)
+    worst = next((verdict for verdict in words.VERDICTS if counts[verdict]), "no_data")
+    counted = {verdict: counts[verdict] for verdict in words.VERDICTS}
+    return {"verdict": worst, "subjects": counts.total(), **counted}
