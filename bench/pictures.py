@@ -1,14 +1,13 @@
 """The pictures of docs/report.md: a real page of an invented week, as a browser shows it.
 
 ``python -m bench.pictures`` makes the lake of tests/story_lake.py, rolls it up, writes the page and
-photographs parts of it. It needs a Chromium (``make browser``) and the jars (``make jars``).
+photographs parts of it. It needs a Chromium (``make browser``).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -16,10 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from bench import palette
-from demo.jars import delta_jars
 from lakehouse.report import pdf
 from lakehouse.report.page import render
-from lakehouse.session import JARS_SETTING, session
 from tests.story_facts import facts_of
 from tests.story_lake import Story
 
@@ -108,9 +105,8 @@ def main() -> None:
 
 
 def _week() -> dict[str, object]:
-    os.environ.setdefault(JARS_SETTING, str(delta_jars()[0].parent))
     with tempfile.TemporaryDirectory(prefix="jmxlake-week-") as folder:
-        return facts_of(session(), Path(folder), Story(_WEEK_HOURS, _MONDAY))
+        return facts_of(Path(folder), Story(_WEEK_HOURS, _MONDAY))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import datetime as dt
 import json
+import shutil
 import sys
 import tempfile
 from dataclasses import replace
@@ -33,8 +34,8 @@ _DAYS: Final = 7
 _CLUSTER: Final = "cluster-1"
 _HISTORY: Final = Fleet(clusters=1, brokers=5, topics=20, partitions=50, share=0.02, hit=0.02)
 _QUICK: Final = {
-    "clusters": 1, "brokers": 10, "topics": 50, "partitions": 100, "hours": 2, "sizes": [],
-    "history_days": 3, "week_share": 0.0,
+    "clusters": 1, "brokers": 10, "topics": 50, "partitions": 100, "hours": 2,
+    "history_days": 3, "day_clients": 50, "week_share": 0.0,
 }  # fmt: skip
 
 
@@ -46,19 +47,18 @@ def measure_all(folder: Path, chosen: argparse.Namespace, teller: Teller) -> Fin
     teller.say(f"bronze of {chosen.hours} hours, {fleet.series:,} series")
     written = rollup_fleet.write(lake, fleet, START, chosen.hours)
     teller.say(f"rolling up {written.runs:,} runs that stand for {written.samples:,} samples")
-    findings.day = rollup_ours.rolled_up(lake, written)
+    findings.days["day_spark"] = rollup_ours.rolled_up(lake, written)
     _peers(findings, folder, fleet, chosen, teller)
-    for hours in chosen.sizes:
-        teller.say(f"rolling up {hours} hours for the first time")
-        with _scratch(folder) as place:
-            findings.sizes.append(rollup_ours.of_size(place / "lake", fleet, hours))
+    teller.say("the same without Spark")
+    findings.days["day_local"] = rollup_ours.anew(lake, written, "local")
+    shutil.rmtree(lake)
     if chosen.history_days:
         days = (1, chosen.history_days)
-        teller.say(f"an hour more after {days[0]} and {days[1]} days of a smaller fleet")
+        teller.say(f"hours more after {days[0]} and {days[1]} days of a smaller fleet")
         with _scratch(folder) as place:
             findings.growth = rollup_ours.growth(place, _HISTORY, days, chosen.repeats)
-    if chosen.week_share:
-        _week(findings, lake, replace(fleet, share=chosen.week_share), chosen.hours, teller)
+    if chosen.day_clients:
+        _clients(findings, lake, replace(fleet, clients=chosen.day_clients), chosen, teller)
     return findings
 
 
@@ -81,13 +81,22 @@ def _peers(
         findings.peers.append(Peer(name, count, seconds, cost.peak_gib, agreed))
 
 
-def _week(findings: Findings, lake: Path, fleet: Fleet, hours: int, teller: Teller) -> None:
-    """Fill the week up, then state and report it."""
-    rest = _DAYS * 24 - hours
+def _clients(
+    findings: Findings, lake: Path, fleet: Fleet, chosen: argparse.Namespace, teller: Teller
+) -> None:
+    """The day once more, with clients; then fill the week up, state and report it."""
+    teller.say(f"bronze of {chosen.hours} hours with {fleet.clients:,} clients")
+    written = rollup_fleet.write(lake, fleet, START, chosen.hours)
+    teller.say(f"rolling up {written.runs:,} runs")
+    findings.days["day_clients_spark"] = rollup_ours.rolled_up(lake, written)
+    if not chosen.week_share:
+        return
+    rest = _DAYS * 24 - chosen.hours
     teller.say(f"bronze of {rest} hours more")
-    written = rollup_fleet.write(lake, fleet, START + dt.timedelta(hours=hours), rest)
+    quiet, then = replace(fleet, share=chosen.week_share), START + dt.timedelta(hours=chosen.hours)
+    written = rollup_fleet.write(lake, quiet, then, rest)
     teller.say(f"rolling up {written.runs:,} runs more")
-    rollup_ours.rolled_up(lake, written)
+    rollup_ours.rolled_up(lake, written, "local")
     for command in ("sla", "report"):
         teller.say(f"jmxlake {command} of the week")
         findings.told[command] = rollup_ours.told(lake, command, _WEEK)
@@ -109,12 +118,10 @@ def _options() -> argparse.Namespace:
         ("peer-from", 9, "first hour of the plain samples for the peers"),
         ("peer-hours", 1, "hours of one cluster as plain samples"),
         ("history-days", 30, "days of history, against one; 0: not measured"),
-        ("repeats", 3, "hours added after either history"),
+        ("repeats", 3, "hours added after either history, on each of two evenings"),
+        ("day-clients", 5_000, "clients of a cluster of the second day; 0: there is none"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{what} ({default})")
-    parser.add_argument(
-        "--sizes", type=int, nargs="*", default=[1, 5], help="first rollups of so many hours (1 5)"
-    )
     parser.add_argument(
         "--week-share", type=float, default=0.002,
         help="share in the rest of the week, for sla and report (0.002); 0: not measured",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bench.rollup_compare import Agreement
@@ -20,11 +19,10 @@ CLAIM: Final = (
     "A day of 100 brokers with 1,000 partitions each, 2.6 billion samples, is rolled up in minutes"
     " on two cores, and an hour more costs the same whatever lies before it"
 )
-_MILLION: Final = 1_000_000
 
 
 class Peer(NamedTuple):
-    """What an engine took for plain samples, beyond its start."""
+    """What another engine took for the same questions of plain samples."""
 
     name: str
     samples: int
@@ -45,71 +43,48 @@ class Findings:
     Attributes:
         share: Share of the partitions whose lag changes at every scrape.
         starts: What starting Spark costs, for much data (True) and for little.
-        day: The rollup of the day.
-        sizes: First rollups of other sizes.
-        told: What ``sla`` and ``report`` took.
+        days: Rollups of the day by name: ``day_spark``, ``day_local``, ``day_clients_spark``.
+        told: What ``sla`` and ``report`` of the week took.
     """
 
     share: float
     starts: dict[bool, Cost]
-    day: RolledUp | None = None
+    days: dict[str, RolledUp] = field(default_factory=dict)
     peers: list[Peer] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
-    sizes: list[RolledUp] = field(default_factory=list)
     told: dict[str, Cost] = field(default_factory=dict)
 
-    def beyond(self, cost: Cost, *, large: bool = True) -> float:
-        """Seconds of a process without those that Spark takes to start."""
-        return cost.seconds - self.starts[large].seconds
+    def beyond(self, seconds: float) -> float:
+        """Seconds of a small rollup without those that Spark takes to start."""
+        return seconds - self.starts[False].seconds
 
     @property
     def ours(self) -> float:
-        """Microseconds a sample, of the day."""
-        assert self.day is not None
-        return self.beyond(self.day.cost) * 1e6 / self.day.written.samples
-
-    def a_million_runs(self) -> list[float]:
-        """Seconds a million new runs, by the number of runs."""
-        return [self.beyond(one.cost) / one.written.runs * _MILLION for one in self._by_size()]
-
-    def a_million_runs_more(self) -> list[float]:
-        """Seconds a million runs more, from each size to the next.
-
-        What a rollup costs whatever it reads, planning and compiling mostly, is in none of them.
-        """
-        return [
-            (more.cost.seconds - less.cost.seconds) / (more.written.runs - less.written.runs)
-            * _MILLION
-            for less, more in pairwise(self._by_size())
-        ]  # fmt: skip
-
-    def _by_size(self) -> list[RolledUp]:
-        return sorted([*self.sizes, *([self.day] if self.day else [])])
+        """Microseconds a sample of the day on Spark, without its start."""
+        cost, written = self.days["day_spark"].cost, self.days["day_spark"].written
+        return (cost.seconds - self.starts[True].seconds) * 1e6 / written.samples
 
     def figures(self) -> dict[str, Any]:
         """By name, as the last line has them."""
-        assert self.day is not None
-        cost, written = self.day.cost, self.day.written
-        found: dict[str, Any] = {
-            "seconds": round(self.beyond(cost), 1),
-            "seconds_with_start": round(cost.seconds, 1),
-            "cpu_seconds": round(cost.cpu_seconds, 1),
-            "peak_gib": round(cost.peak_gib, 2),
-            "runs": written.runs,
-            "samples": written.samples,
-            "share": self.share,
-            "micros_a_sample": round(self.ours, 4),
-        }
+        found: dict[str, Any] = {"share": self.share}
+        for name, one in self.days.items():
+            found |= {
+                f"{name}_s": round(one.cost.seconds, 1),
+                f"{name}_cpu_s": round(one.cost.cpu_seconds, 1),
+                f"{name}_peak_gib": round(one.cost.peak_gib, 2),
+                f"{name}_runs": one.written.runs,
+                f"{name}_samples": one.written.samples,
+            }
+        found["micros_a_sample"] = round(self.ours, 4)
         found |= {f"micros_a_sample_{one.name}": round(one.micros, 4) for one in self.peers}
         found |= {f"samples_{one.name}": one.samples for one in self.peers}
-        found |= {
-            f"{name}_seconds": round(self.beyond(one, large=False), 1)
-            for name, one in self.told.items()
-        }
+        found |= {f"{name}_week_s": round(one.seconds, 1) for name, one in self.told.items()}
         found |= {f"{name}_peak_gib": round(one.peak_gib, 2) for name, one in self.told.items()}
+        if self.growth:
+            found["hour_more_s"] = round(max(self.beyond(one.seconds) for one in self.growth), 1)
         return found | {
-            f"hour_after_{one.days}_days_seconds": round(
-                one.seconds - self.starts[False].seconds, 1
+            f"hour_after_{one.days}_days_{one.evening:%A}_s".lower(): round(
+                self.beyond(one.seconds), 1
             )
             for one in self.growth
         }
@@ -118,54 +93,45 @@ class Findings:
         """Theirs by ours, so that more is better; growth is ours by ours, and 1 is best."""
         found = {f"vs_{one.name}": one.micros / self.ours for one in self.peers}
         if self.growth:
-            short, long = self.growth
-            start = self.starts[False]
-            found["history_growth"] = (long.seconds - start.seconds) / (
-                short.seconds - start.seconds
+            pairs = list(zip(self.growth[::2], self.growth[1::2], strict=True))
+            found["history_growth"] = max(
+                self.beyond(long.seconds) / self.beyond(short.seconds) for short, long in pairs
             )
-            found["history_growth_cpu"] = (long.cpu_seconds - start.cpu_seconds) / (
-                short.cpu_seconds - start.cpu_seconds
+            cpu = self.starts[False].cpu_seconds
+            found["history_growth_cpu"] = max(
+                (long.cpu_seconds - cpu) / (short.cpu_seconds - cpu) for short, long in pairs
             )
-        if self.sizes:
-            dearest, cheapest = max(self.a_million_runs()), min(self.a_million_runs())
-            found["run_growth"] = dearest / cheapest
-            more = self.a_million_runs_more()
-            found["run_growth_more"] = max(more) / min(more)
         return {name: round(value, 2) for name, value in found.items()}
 
 
 def show(findings: Findings, teller: Teller) -> None:
     """All of it as tables."""
-    teller.show(_rollups(findings))
+    teller.show(_days(findings))
     if findings.peers:
         teller.show(_peers(findings))
     if findings.growth:
         teller.show(_growth(findings))
     if findings.told:
-        table = new_table("A week of all brokers, beyond Spark's start", "seconds", "peak GiB")
+        table = new_table("A week of all brokers", "seconds", "peak GiB")
         for name, cost in findings.told.items():
-            seconds = findings.beyond(cost, large=False)
-            table.add_row(name, f"{seconds:,.1f}", f"{cost.peak_gib:.2f}")
+            table.add_row(name, f"{cost.seconds:,.1f}", f"{cost.peak_gib:.2f}")
         teller.show(table)
 
 
-def _rollups(findings: Findings) -> Table:
+def _days(findings: Findings) -> Table:
     table = new_table(
         f"First rollups, all tables; {findings.share:.1%} of the lags change at every scrape",
-        "runs", "samples", "seconds", "with start", "CPU s", "peak GiB", "s per million runs",
+        "runs", "samples", "seconds", "CPU s", "peak GiB", "s per million runs",
     )  # fmt: skip
-    found = sorted([*findings.sizes, *([findings.day] if findings.day else [])])
-    for one, dear in zip(found, findings.a_million_runs(), strict=True):
-        cost, written = one.cost, one.written
+    for name, (written, cost) in findings.days.items():
         table.add_row(
-            "the day" if one is findings.day else "",
+            name.replace("_", " "),
             f"{written.runs:,}",
             f"{written.samples:,}",
-            f"{findings.beyond(cost):,.1f}",
             f"{cost.seconds:,.1f}",
             f"{cost.cpu_seconds:,.1f}",
             f"{cost.peak_gib:.2f}",
-            f"{dear:.2f}",
+            f"{cost.seconds / written.runs * 1e6:.2f}",
         )
     return table
 
@@ -193,11 +159,12 @@ def _peers(findings: Findings) -> Table:
 
 
 def _growth(findings: Findings) -> Table:
-    table = new_table("An hour more, medians", "seconds", "with start", "CPU s with start")
-    start = findings.starts[False].seconds
+    table = new_table("An hour more, medians", "beyond Spark's start", "seconds", "CPU s")
     for one in findings.growth:
-        seconds = f"{one.seconds - start:,.1f}"
         table.add_row(
-            f"after {one.days} days", seconds, f"{one.seconds:,.1f}", f"{one.cpu_seconds:,.1f}"
+            f"{one.evening:%A} after {one.days} days",
+            f"{findings.beyond(one.seconds):,.1f}",
+            f"{one.seconds:,.1f}",
+            f"{one.cpu_seconds:,.1f}",
         )
     return table

@@ -1,8 +1,9 @@
-"""What ``jmxlake`` itself takes: rollups of a day, of other sizes, of an hour after a history."""
+"""What ``jmxlake`` itself takes: rollups of a day, of an hour after a history, a week's report."""
 
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 import statistics
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 _HOURS_A_COMMIT: Final = 6
 """Of a history: some hundred commits, as maintenance leaves those of many agents."""
 
+_EVENING: Final = 18
+SUNDAY: Final = START - dt.timedelta(hours=24 - _EVENING)
+MONDAY: Final = START + dt.timedelta(hours=_EVENING)
+"""Evenings at which hours are added: as a week ends, and as one begins."""
+
 
 class RolledUp(NamedTuple):
     """Runs that were new to one rollup, and what it cost."""
@@ -28,55 +34,57 @@ class RolledUp(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What adding an hour costs after so many days of history: medians."""
+    """What adding an hour costs on an evening after so many days of history: medians."""
 
+    evening: dt.datetime
     days: int
     seconds: float
     cpu_seconds: float
 
 
-def rolled_up(lake: Path, written: Written, *, large: bool = True) -> RolledUp:
+def rolled_up(lake: Path, written: Written, engine: str = "spark") -> RolledUp:
     """Roll up what was written."""
-    return RolledUp(written, measure([script("jmxlake"), "rollup", str(lake)], large=large))
+    return RolledUp(written, measure([script("jmxlake"), "rollup", str(lake), "--engine", engine]))
 
 
-def of_size(lake: Path, fleet: Fleet, hours: int) -> RolledUp:
-    """The first rollup of a lake of some hours."""
-    return rolled_up(lake, rollup_fleet.write(lake, fleet, START, hours))
+def anew(lake: Path, written: Written, engine: str) -> RolledUp:
+    """Roll a lake up as if gold had never been made."""
+    shutil.rmtree(lake / "gold")
+    return rolled_up(lake, written, engine)
 
 
 def growth(folder: Path, fleet: Fleet, days: tuple[int, int], repeats: int) -> list[Growth]:
-    """Add the same hours after a short and a long history, in turn.
+    """Add hours after a short and a long history, in turn, on a Sunday and a Monday evening.
 
-    Both histories end at the same instant, so that the open week and month hold the same days: what
-    differs is what lies before them.
+    Both histories end at the same instant: what differs is what lies before.
     """
-    lakes = {}
-    for one in days:
-        lakes[one] = folder / f"history-{one}"
-        began = START + dt.timedelta(days=1 - one)
-        written = rollup_fleet.write(
-            lakes[one], fleet, began, 24 * one, hours_a_commit=_HOURS_A_COMMIT
-        )
-        rolled_up(lakes[one], written)
-    costs: dict[int, list[Cost]] = {one: [] for one in days}
-    for hour in range(repeats):
-        for one, lake in lakes.items():
-            at = START + dt.timedelta(hours=24 + hour)
-            written = rollup_fleet.write(lake, fleet, at, 1, show=False)
-            costs[one].append(rolled_up(lake, written, large=False).cost)
-    return [
-        Growth(
-            one,
-            statistics.median(cost.seconds for cost in found),
-            statistics.median(cost.cpu_seconds for cost in found),
-        )
-        for one, found in costs.items()
-    ]
+    lakes = {one: folder / f"history-{one}" for one in days}
+    for one, lake in lakes.items():
+        began = SUNDAY - dt.timedelta(days=one)
+        written = rollup_fleet.write(lake, fleet, began, 24 * one, hours_a_commit=_HOURS_A_COMMIT)
+        rolled_up(lake, written, "local")
+    found = []
+    for evening in (SUNDAY, MONDAY):
+        costs: dict[int, list[Cost]] = {one: [] for one in days}
+        for hour in range(repeats):
+            for one, lake in lakes.items():
+                at = evening + dt.timedelta(hours=hour)
+                written = rollup_fleet.write(lake, fleet, at, 1, show=False)
+                costs[one].append(rolled_up(lake, written).cost)
+        found += [
+            Growth(
+                evening,
+                one,
+                statistics.median(cost.seconds for cost in own),
+                statistics.median(cost.cpu_seconds for cost in own),
+            )
+            for one, own in costs.items()
+        ]
+    return found
 
 
 def told(lake: Path, command: str, week: str) -> Cost:
     """``sla`` of all clusters, or ``report`` of one, over a week."""
     more = ["--cluster", "cluster-1", "--html", str(lake.parent / "report.html")]
     line = [script("jmxlake"), command, str(lake), "--week", week]
-    return measure(line + (more if command == "report" else []), large=False)
+    return measure(line + (more if command == "report" else []))

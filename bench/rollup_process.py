@@ -7,18 +7,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psutil
 
 from demo.jars import delta_jars
-from lakehouse.session import JARS_SETTING, SIZE_SETTING
+from lakehouse.session import JARS_SETTING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LOOK_SECONDS: Final = 1.0  # a look goes through all processes: 0.03 s
-_START: Final = "from lakehouse.session import session; session().sql('SELECT 1').collect()"
+_START: Final = (
+    "from lakehouse.session import session; session(large={large}).sql('SELECT 1').collect()"
+)
 
 
 class Cost(NamedTuple):
@@ -41,18 +44,13 @@ class FailedError(Exception):
     """A process that is measured ended otherwise than it should."""
 
 
-def measure(command: Sequence[str], *, large: bool = True) -> Cost:
+def measure(command: Sequence[str]) -> Cost:
     """Run a command to its end.
-
-    Args:
-        command: What to run.
-        large: Whether Spark has the settings for much data.
 
     Raises:
         FailedError: It ended with another code than 0.
     """
-    environment = {**os.environ, SIZE_SETTING: "large" if large else "quick"}
-    environment.setdefault(JARS_SETTING, str(delta_jars()[0].parent))
+    environment = {JARS_SETTING: str(delta_jars()[0].parent), **os.environ}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
@@ -60,7 +58,8 @@ def measure(command: Sequence[str], *, large: bool = True) -> Cost:
         peak = 0
         while process.poll() is None:
             peak = max(peak, _look(process.pid, cpu))
-            time.sleep(_LOOK_SECONDS)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
         seconds = time.monotonic() - began
         if process.returncode:
             err.seek(0)
@@ -71,8 +70,8 @@ def measure(command: Sequence[str], *, large: bool = True) -> Cost:
 
 
 def spark_start(*, large: bool) -> Cost:
-    """What a process costs that only starts Spark, and asks it next to nothing."""
-    return measure([sys.executable, "-c", _START], large=large)
+    """What a process costs that only starts Spark, for much data or little, and asks it nothing."""
+    return measure([sys.executable, "-c", _START.format(large=large)])
 
 
 def _look(root: int, cpu: dict[int, float]) -> int:

@@ -102,7 +102,7 @@ def _one(figure: _Figure, made: Path, copy: Path) -> float:
 def _run(command: Command, lake: Path) -> float:
     places = {_LAKE: str(lake), _PAGE: str(lake.with_suffix(".html"))}
     line = [script("jmxlake"), *(places.get(one, one) for one in command)]
-    return measure(line, large=False).seconds
+    return measure(line).seconds
 
 
 def figures(

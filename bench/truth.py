@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import shutil
 import subprocess
 import sys
@@ -34,13 +33,13 @@ from bench.truth_judge import INTERVAL_US, judge
 from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
 from demo.errors import DemoError
 from lakehouse import lake as lakes
-from lakehouse import slo
+from lakehouse import rollup, slo
 from lakehouse.periods import Period, instant
+from lakehouse.report.facts import facts
+from lakehouse.rollup.local_engine import LocalEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from pyspark.sql import SparkSession
 
     from lakehouse.slo import Objective
 
@@ -78,22 +77,18 @@ def _live(seed: int, lake: Path, spools: Path) -> Seen:
 
 
 def report(
-    spark: SparkSession, folder: Path, seeds: Sequence[int], say: Callable[[str], None] = print
+    folder: Path, seeds: Sequence[int], say: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
     """Roll a lake up, and the facts of each cluster's report; what is told already stays."""
-    from lakehouse import rollup  # noqa: PLC0415 - Spark only now
-    from lakehouse.report.facts import facts  # noqa: PLC0415
-    from lakehouse.rollup.spark_engine import SparkEngine  # noqa: PLC0415
-
-    place, wanted = lakes.at(str(folder / "lake")), objectives()
-    rollup.rollup(SparkEngine(spark, place), wanted)
+    engine, wanted = LocalEngine(lakes.at(str(folder / "lake"))), objectives()
+    rollup.rollup(engine, wanted)
     say(f"{len(seeds)} reports")
 
     def of(seed: int) -> dict[str, Any]:
         cluster = schedule(seed).cluster
         file = folder / f"{cluster}.json"
         if not file.exists():
-            told = facts(spark, place, wanted, PERIOD, cluster=cluster)
+            told = facts(engine, wanted, PERIOD, cluster=cluster)
             file.write_text(json.dumps(told))
         return dict(json.loads(file.read_text()))
 
@@ -104,19 +99,16 @@ def report(
 def findings(seeds: Sequence[int], seen: list[Seen], told: list[dict[str, Any]]) -> Findings:
     """Every report compared with what was."""
     found = Findings(seen=seen)
-    for number, (seed, facts) in enumerate(zip(seeds, told, strict=True)):
+    for number, (seed, one) in enumerate(zip(seeds, told, strict=True)):
         unlooked = seen[number].unlooked if seen else None
-        found.judgements.append(judge(schedule(seed), facts, unlooked))
-        found.closer.append(judge(schedule(seed), facts, unlooked, INTERVAL_US))
-        found.floors_us.add(facts["detection_floor_us"])
+        found.judgements.append(judge(schedule(seed), one, unlooked))
+        found.closer.append(judge(schedule(seed), one, unlooked, INTERVAL_US))
+        found.floors_us.add(one["detection_floor_us"])
     return found
 
 
 def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
     """Replay, roll up, report, judge."""
-    from demo.jars import delta_jars  # noqa: PLC0415
-    from lakehouse.session import JARS_SETTING, session  # noqa: PLC0415
-
     teller.say(f"{len(seeds)} schedules")
     memory = str(_MEMORY) if _MEMORY.is_dir() else None
     kept = folder / "seen.msgpack"
@@ -126,8 +118,7 @@ def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
             kept.write_bytes(msgspec.msgpack.encode(replay(seeds, folder / "lake", Path(spools))))
     seen = msgspec.msgpack.decode(kept.read_bytes(), type=list[Seen])
     teller.say(f"rolling up {sum(one.scrapes for one in seen):,} scrapes")
-    os.environ[JARS_SETTING] = str(delta_jars()[0].parent)
-    told = report(session(), folder, seeds, teller.say)
+    told = report(folder, seeds, teller.say)
     return findings(seeds, seen, told)
 
 

@@ -20,7 +20,7 @@ from demo.agents import WINDOW, Agents, script
 from demo.clock import iso, seconds
 from demo.cluster import Cluster
 from demo.errors import DemoError
-from demo.jars import delta_jars, kafka_libs
+from demo.jars import kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
@@ -59,7 +59,6 @@ def run(folder: Path, *, report: bool) -> None:
         DemoError: A step failed.
     """
     kafka_libs()
-    delta_jars()
     _empty(folder)
     truth = Truth()
     with _step("Starting Kafka: a controller and 3 brokers"):
@@ -110,28 +109,18 @@ def _next_window() -> str:
 
 
 def _report(folder: Path, start: str, end_: str) -> None:
-    lake = str(folder / "lake")
-    html, facts = folder / "report.html", folder / "report.json"
-    period = ("--from", start, "--to", end_)
-    for name, *arguments in (
-        ("rollup", lake, "--window", WINDOW),
-        ("sla", lake, *period),
-        ("report", lake, *period, "--html", str(html), "--json", str(facts)),
-    ):
-        with _step(f"jmxlake {name}"):
-            _jmxlake(folder / f"{name}.log", name, *arguments)
-
-
-def _jmxlake(log: Path, *arguments: str) -> None:
-    environment = {"JMXLAKE_DELTA_JARS": str(delta_jars()[0].parent)}
+    log = folder / "weekly.log"
+    files = ("--html", str(folder / "report.html"), "--json", str(folder / "report.json"))
+    command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)
     launcher = Launcher()
-    process = launcher.start([script("jmxlake"), *arguments], log, environment)
-    try:
-        if code := process.wait():
-            raise DemoError(f"jmxlake {arguments[0]} ended with {code}:\n{last_lines(log)}")
-    finally:
-        end(process, 5)
-        launcher.close()
+    with _step("jmxlake weekly: rollup, statements and report"):
+        process = launcher.start([script("jmxlake"), *command, "--engine", "local", *files], log)
+        try:
+            if code := process.wait():
+                raise DemoError(f"jmxlake weekly ended with {code}:\n{last_lines(log)}")
+        finally:
+            end(process, 5)
+            launcher.close()
 
 
 def _tell(folder: Path, *, report: bool) -> None:

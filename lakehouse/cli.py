@@ -23,7 +23,8 @@ from lakehouse.commands.sample import sample
 from lakehouse.commands.send import send
 from lakehouse.commands.sla import sla
 from lakehouse.commands.summary import summary
-from lakehouse.errors import LakehouseError, extra
+from lakehouse.commands.weekly import weekly
+from lakehouse.errors import LakehouseError, extra, is_of_spark
 
 
 class _OneLine(click.Group):
@@ -35,11 +36,13 @@ class _OneLine(click.Group):
         except LakehouseError as error:
             _fail(str(error))
         except ModuleNotFoundError as error:
-            _fail(f"{error.name} is missing: install {extra('lakehouse')}")
+            name = f"{error.name}".partition(".")[0]
+            wanted = "lakehouse" if name in {"pyspark", "pandas"} else "local"
+            _fail(f"{name} is missing: install {extra(wanted)}")
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:
-            if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
+            if not is_of_spark(error):
                 raise
             _fail(f"Spark failed: {_first_line(error)}{_hint(error)}")
 
@@ -51,8 +54,8 @@ def main() -> None:
 
 
 for _command in (
-    rollup, verify, register, sla, report, summary, send, explain, objectives_group, export, doctor,
-    maintain, unit, sample, completion,
+    weekly, rollup, verify, register, sla, report, summary, send, explain, objectives_group, export,
+    doctor, maintain, unit, sample, completion,
 ):  # fmt: skip
     main.add_command(_command)
 

@@ -14,24 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import partition_count, tables
 from lakehouse.asked import SUBJECT, Named
-from lakehouse.gold_rows import GoldRows, before_window
-from lakehouse.left_out import Begun, rest, rest_and_begun
+from lakehouse.gold_rows import GoldRows, before_window, is_one_of
+from lakehouse.left_out import Begun, LeftOut
 from lakehouse.maintenance import Maintenance
-from lakehouse.periods import Period
-from lakehouse.session import compiled
+from lakehouse.periods import Period, micros
 from lakehouse.statement import Statement
 from lakehouse.statements import key_of
 from lakehouse.tallied import Times
 from lakehouse.weighted import partitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from lakehouse.existence import Subject
+    from lakehouse.gold_rows import Row
+    from lakehouse.rollup.engine import Relation
     from lakehouse.tables import Table
 
 LEVEL: Final = "partition"
@@ -132,16 +128,14 @@ class EachPartition:
     ) -> _Told:
         asked = _Asked(self.gold, own, period, left_out)
         found = _Told()
-        with compiled(self.gold.spark, len(own) * period.microseconds // self.gold.window_us):
-            bad, seen = asked.bad().collect(), asked.seen().collect()
-            spilled = asked.spilled().collect()
-        for cluster, metric, topic, partition, *times in bad:
-            found.bad.setdefault((cluster, metric, topic), {})[partition] = Times(0, *times)
-        for cluster, objective, topic, count, us in seen:
+        for row in asked.bad():
+            bad = Times(0, *(row[name] for name in _POSITIVE))
+            found.bad.setdefault(_topic_of(row), {})[row["partition"]] = bad
+        for cluster, objective, topic, count, us in asked.seen():
             key = (topic, *(None for _ in SUBJECT[1:]))
             found.seen.setdefault((cluster, objective, key), {})[count] = us
-        for cluster, metric, topic, partition, us in spilled:
-            found.spilled.setdefault((cluster, metric, topic), {})[partition] = us
+        for row in asked.spilled():
+            found.spilled.setdefault(_topic_of(row), {})[row["partition"]] = row["us"]
         return found
 
 
@@ -154,49 +148,74 @@ class _Asked:
     period: Period
     left_out: Sequence[Maintenance]
 
-    def bad(self) -> DataFrame:
+    def bad(self) -> list[Row]:
         """Bad time of partitions that were bad. A counter's rows tell of none."""
         rows_of = self.gold.windows if self.left_out else self.gold.whole
-        rows = self._of_them(rows_of(tables.PARTITIONS, self.period))
-        high = Begun(_before(), "positive_high_us", ("positive_us", "positive_low_us"))
-        rows = rest_and_begun(rows, *self._but_for, high, ("topic",))
-        rows = rows.where(F.col("window") >= F.lit(self.period.start))  # not what began before it
-        rows = rows.where(F.col("metric").isin(*self._metrics) & F.col("positive_us").isNotNull())
-        return rows.groupBy(*_OF_PARTITION).agg(*(F.sum(name).alias(name) for name in _POSITIVE))
+        rows = self.gold.engine.query(
+            f"SELECT r.window AS window, {_KEY}, {', '.join(f'r.{name}' for name in _POSITIVE)}, "
+            f"{_BEFORE} AS before_us FROM {{rows}} r "
+            f"WHERE {self._is_asked} AND {self._is_of_them} AND r.positive_us IS NOT NULL",
+            rows=rows_of(tables.PARTITIONS, self.period),
+        )
+        begun = Begun("r.before_us", "positive_high_us", _OF_PARTITION)
+        sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _POSITIVE)
+        return self.gold.ask(
+            f"SELECT {_KEY}, {sums} FROM {{rows}} r "
+            f"WHERE r.window >= {micros(self.period.start)} "  # not what began before it
+            f"GROUP BY {', '.join(f'r.{name}' for name in _OF_PARTITION)}",
+            rows=self._holes.rest(self.gold, rows, _POSITIVE, begun),
+        )
 
-    def seen(self) -> DataFrame:
+    def seen(self) -> list[tuple[str, str, str | None, int, int]]:
         """How long topics were wholly seen, by how many partitions they had then."""
-        sli = self._rows(tables.SLI, SUBJECT)
-        sli = sli.where(F.col("objective").isin(*{one.objective.name for one in self.own}))
-        rows = self._rows(tables.TOPICS)
-        return partition_count.by_count(sli, rows, self._metrics)
+        names = {one.objective.name for one in self.own}
+        sli = self._rows(tables.SLI, SUBJECT, is_one_of("r.objective", sorted(names)))
+        topics = self._rows(tables.TOPICS, ("topic",), "true")
+        return partition_count.by_count(self.gold, sli, topics, self._metrics)
 
-    def spilled(self) -> DataFrame:
+    def spilled(self) -> list[Row]:
         """Of what was bad in the window after the period, what may lie before it, at most."""
-        rows = self._of_them(self.gold.after(tables.PARTITIONS, self.period))
-        rows = rows.where(F.col("metric").isin(*self._metrics))
-        return rows.select(*_OF_PARTITION, _before().alias("us")).where("us > 0")
+        return self.gold.ask(
+            f"SELECT {_KEY}, {_BEFORE} AS us FROM {{rows}} r "
+            f"WHERE {self._is_asked} AND {self._is_of_them} AND {_BEFORE} > 0",
+            rows=self.gold.after(tables.PARTITIONS, self.period),
+        )
 
     @property
     def _metrics(self) -> list[str]:
         return sorted({one.objective.metric for one in self.own})
 
-    def _rows(self, table: Table, names: Sequence[str] = ("topic",)) -> DataFrame:
-        rows = self._of_them(self.gold.windows(table, self.period))
-        return rest(rows, *self._but_for, names)
+    @property
+    def _is_asked(self) -> str:
+        return is_one_of("r.metric", self._metrics)
+
+    def _rows(self, table: Table, names: Sequence[str], where: str) -> Relation:
+        holes = self._holes._replace(names=names)
+        return self.gold.engine.query(
+            f"SELECT r.* FROM {{rows}} r WHERE {self._is_of_them} AND {where} "
+            f"AND NOT ({holes.holds()})",
+            rows=self.gold.windows(table, self.period),
+        )
 
     @property
-    def _but_for(self) -> tuple[Sequence[Maintenance], list[Subject], int]:
-        return (self.left_out, [one.subject for one in self.own], self.gold.window_us)
+    def _holes(self) -> LeftOut:
+        subjects = [one.subject for one in self.own]
+        return LeftOut(self.left_out, subjects, self.gold.window_us, ("topic",))
 
-    def _of_them(self, rows: DataFrame) -> DataFrame:
-        rows = rows.where(F.col("cluster").isin(*{one.subject.cluster for one in self.own}))
-        topics = {one.subject.topic for one in self.own}
-        return rows.where(F.col("topic").isin(*topics)) if len(topics) <= _FEW else rows
+    @property
+    def _is_of_them(self) -> str:
+        clusters = is_one_of("r.cluster", sorted({one.subject.cluster for one in self.own}))
+        topics = {str(one.subject.topic) for one in self.own}
+        few = len(topics) <= _FEW
+        return f"{clusters} AND {is_one_of('r.topic', sorted(topics))}" if few else clusters
 
 
-def _before() -> Column:
-    return before_window("spill_sum_us", "positive_high_us", "positive_us")
+_KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _OF_PARTITION)
+_BEFORE: Final = before_window("spill_sum_us", "positive_high_us", "positive_us")
+
+
+def _topic_of(row: Row) -> _Topic:
+    return (row["cluster"], row["metric"], row["topic"])
 
 
 def _topic(one: Statement) -> _Topic:

@@ -37,6 +37,11 @@ def one_line(error: Exception) -> str:
     return " ".join(_COLOURS.sub("", str(error)).split())[:_LONGEST]
 
 
+def is_of_spark(error: Exception) -> bool:
+    """Whether an error is one of Spark's own; those of classic Spark and Connect share no class."""
+    return type(error).__module__.split(".")[0] in {"pyspark", "py4j"}
+
+
 def extra(name: str) -> str:
     """What to install where a package of an extra is missing: jmxlake is on no package index."""
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"

@@ -41,6 +41,7 @@ class Subject:
     attributes_us: int | None = None
     attributes: Mapping[str, float | None] = field(default_factory=dict)
     partition: int | None = None
+    rack: str | None = None
 
     @property
     def key(self) -> tuple[str | None, ...]:
@@ -53,7 +54,7 @@ def subject(row: Mapping[str, Any]) -> Subject:
     return Subject(
         row["cluster"], row["kind"], row["topic"], row["user"], row["client_id"], row["group"],
         row["source"], row["first_seen"], row["last_seen"], row["seen_whole_until"],
-        row["attributes_at"], dict(row["attributes"] or {}),
+        row["attributes_at"], dict(row["attributes"] or {}), rack=row.get("rack"),
     )  # fmt: skip
 
 

@@ -1,34 +1,40 @@
 """Rows of gold over a period: those of hours, or of the finest windows.
 
-Days and weeks are sums of hours, made when they are asked for.
+Days and weeks are sums of hours, made when they are asked for. Rows are relations of an engine:
+whoever asks writes SQL as ``rollup.engine`` has it, instants in microseconds.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+import pyarrow as pa
 
-from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
-from lakehouse.lake import Lake
 from lakehouse.periods import HOUR_US, Period, instant, micros
+from lakehouse.rollup.engine import Engine, Relation, Span, ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakehouse.tables import Table
 
+Row = dict[str, Any]
 
-EXACT: Final = "decimal(38,6)"
+EXACT: Final = "DECIMAL(38,6)"
 """Sums of doubles depend on their order, and would differ after a re-run; sums of these do not."""
 
-# A mean, or what the first window alone tells, is not asked of many windows together.
-_COMBINED: Final = {"sum": F.sum, "max": F.max, "min": F.min, "any": F.max}
+_COMBINED: Final = {"sum": "sum", "max": "max", "min": "min", "any": "max"}
+"""A mean, or what the first window alone says, is not asked of many windows together."""
+
+_SPECIAL: Final = re.compile(r"([\x00-\x1f{}\\])")
+"""What engines read in their own ways."""
+
+_GOOD_THROUGHOUT: Final = f"good_us = {HOUR_US} AND bad_high_us = 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +42,24 @@ class GoldRows:
     """Where gold is.
 
     Attributes:
+        engine: What reads it.
         window_us: Length of its finest windows.
     """
 
-    spark: SparkSession
-    lake: Lake
+    engine: Engine
     window_us: int
     _kept: list[dt.date] = field(default_factory=list, compare=False, repr=False)
 
-    def hours(self, table: Table, period: Period) -> DataFrame:
-        """Rows of the table itself that begin in a period: those of hours."""
-        return _within(lakes.read(self.spark, self.lake, table), period)
+    def ask(self, sql: str, **relations: Relation) -> list[Row]:
+        """The rows of a SELECT over relations, which it names in braces."""
+        found: list[Row] = self.engine.collect(self.engine.query(sql, **relations)).to_pylist()
+        return found
 
-    def windows(self, table: Table, period: Period) -> DataFrame:
+    def hours(self, table: Table, period: Period) -> Relation:
+        """Rows of the table itself that begin in a period: those of hours."""
+        return self.engine.rows(table, between=Span(period.start, period.end))
+
+    def windows(self, table: Table, period: Period) -> Relation:
         """Rows of the finest windows that begin in a period.
 
         Raises:
@@ -56,22 +67,18 @@ class GoldRows:
         """
         if not self.are_kept(period.start.date()):
             raise PeriodError(
-                f"{self.lake.root}: of {period.start:%Y-%m-%d} gold keeps whole hours alone, and "
-                "this needs its finest windows; ask for a later period"
+                f"{self.engine.lake.root}: of {period.start:%Y-%m-%d} gold keeps whole hours "
+                "alone, and this needs its finest windows; ask for a later period"
             )
         finest = tables.WINDOWS[table.name]
-        rows = _within(lakes.read(self.spark, self.lake, finest), period)
-        return rows.unionByName(self._good_throughout(period)) if table is tables.SLI else rows
+        rows = self.engine.rows(finest, between=Span(period.start, period.end))
+        return self._with_good_hours(rows, period) if table is tables.SLI else rows
 
-    def whole(self, table: Table, period: Period) -> DataFrame:
+    def whole(self, table: Table, period: Period) -> Relation:
         """Rows of the hours that a period is made of, else of its finest windows."""
         return self.hours(table, period) if is_hourly(period) else self.windows(table, period)
 
-    def number(self, period: Period) -> int:
-        """How many hours, or windows, these are."""
-        return period.microseconds // (HOUR_US if is_hourly(period) else self.window_us)
-
-    def after(self, table: Table, period: Period) -> DataFrame:
+    def after(self, table: Table, period: Period) -> Relation:
         """Rows that begin as a period ends: what was first seen in them may have begun in it."""
         end_us = micros(period.end)
         if end_us % HOUR_US == 0:  # an hour's row says what its first window says
@@ -83,30 +90,42 @@ class GoldRows:
         if any(since >= known for known in self._kept):
             return True
         try:  # of whatever was read, or was to be, there is a row
-            hours = lakes.read(self.spark, self.lake, tables.COVERAGE)
-            windows = lakes.read(self.spark, self.lake, tables.WINDOWS[tables.COVERAGE.name])
+            hours = self.engine.rows(tables.COVERAGE)
+            windows = self.engine.rows(tables.WINDOWS[tables.COVERAGE.name])
         except TableNotFoundError:
             return True
-        first = _oldest(hours.where(F.col("date") >= F.lit(since)))
-        finest = _oldest(windows)
+        ((first, finest),) = ask(
+            self.engine,
+            f"SELECT (SELECT min(r.date) FROM {{hours}} r WHERE r.date >= DATE '{since}'), "
+            "(SELECT min(r.date) FROM {windows} r)",
+            hours=hours,
+            windows=windows,
+        )
         kept = first is None or (finest is not None and finest <= first)
         self._kept.extend([since] * kept)
         return kept
 
-    def _good_throughout(self, period: Period) -> DataFrame:
-        """Windows of gold/sli in hours that were good throughout: gold keeps the hour alone."""
+    def _with_good_hours(self, windows: Relation, period: Period) -> Relation:
+        """With the windows of gold/sli in hours that were good throughout: gold keeps the hour."""
         first = instant(micros(period.start) // HOUR_US * HOUR_US)
-        hours = self.hours(tables.SLI, Period(first, period.end))
-        hours = hours.where(f"good_us = {HOUR_US} AND bad_high_us = 0")
-        each = f"explode(sequence(0L, {HOUR_US - self.window_us}L, {self.window_us}L))"
-        rows = hours.withColumn("offset", F.expr(each)).withColumns(
-            {
-                "window": F.expr("timestamp_micros(unix_micros(`window`) + offset)"),
-                "good_us": F.lit(self.window_us).cast("bigint"),
-                "seen_us": F.expr(f"IF(seen_us IS NULL, NULL, {self.window_us}L)"),
-            }
+        offsets = pa.table({"offset_us": pa.array(range(0, HOUR_US, self.window_us), pa.int64())})
+        changed = {
+            "window": "r.window + o.offset_us",
+            "good_us": f"CAST({self.window_us} AS BIGINT)",
+            "seen_us": f"CASE WHEN r.seen_us IS NOT NULL THEN CAST({self.window_us} AS BIGINT) END",
+        }
+        names = tables.SLI.column_names
+        every = ", ".join(f"r.{name} AS {name}" for name in names)
+        each = ", ".join(f"{changed.get(name, f'r.{name}')} AS {name}" for name in names)
+        return self.engine.query(
+            f"SELECT {every} FROM {{windows}} r UNION ALL SELECT {each} "
+            f"FROM {{hours}} r CROSS JOIN {{offsets}} o WHERE {_GOOD_THROUGHOUT} "
+            f"AND r.window + o.offset_us >= {micros(period.start)} "
+            f"AND r.window + o.offset_us < {micros(period.end)}",
+            windows=windows,
+            hours=self.hours(tables.SLI, Period(first, period.end)),
+            offsets=self.engine.relation(offsets),
         )
-        return _within(rows.drop("offset"), period)
 
 
 class Reached(NamedTuple):
@@ -121,7 +140,7 @@ class Reached(NamedTuple):
     committed: dt.datetime | None
 
 
-def reached(spark: SparkSession, lake: Lake) -> Reached:
+def reached(engine: Engine) -> Reached:
     """How far gold is.
 
     Raises:
@@ -129,15 +148,16 @@ def reached(spark: SparkSession, lake: Lake) -> Reached:
         TableSchemaError: Gold is as an older version left it.
         PeriodError: Nothing has been rolled up yet.
     """
-    rows = lakes.read(spark, lake, tables.PROGRESS)
-    if set(tables.PROGRESS.column_names) - set(rows.columns):
+    rows = engine.rows(tables.PROGRESS)
+    if set(tables.PROGRESS.column_names) - set(engine.schema(tables.PROGRESS) or ()):
         raise TableSchemaError(
-            f"{lake.root}: an older jmxlake rolled it up last; run jmxlake rollup first"
+            f"{engine.lake.root}: an older jmxlake rolled it up last; run jmxlake rollup first"
         )
-    newest = rows.orderBy(F.desc("at")).limit(1)
-    found = newest.select("window_seconds", F.unix_micros("committed").alias("us")).collect()
+    newest = "SELECT r.window_seconds, r.committed FROM {rows} r ORDER BY r.at DESC LIMIT 1"
+    found = ask(engine, newest, rows=rows)
     if not found:
-        raise PeriodError(f"{lake.root}: nothing is rolled up there; run jmxlake rollup first")
+        root = engine.lake.root
+        raise PeriodError(f"{root}: nothing is rolled up there; run jmxlake rollup first")
     ((seconds, us),) = found
     return Reached(seconds, None if us is None else instant(us))
 
@@ -147,40 +167,48 @@ def is_hourly(period: Period) -> bool:
     return all(micros(end) % HOUR_US == 0 for end in (period.start, period.end))
 
 
-def summed(rows: DataFrame, table: Table, keys: Sequence[str]) -> DataFrame:
-    """Rows of a table put together, per keys."""
-    combined = []
+def summed(table: Table, keys: Sequence[str], where: str = "true") -> str:
+    """The SELECT that puts rows of a table, ``{rows} r``, together per keys.
+
+    Args:
+        table: The table.
+        keys: Its columns that tell groups apart.
+        where: Which rows, as a condition on ``r``.
+    """
+    chosen = [f"r.{name} AS {name}" for name in keys]
     for column in table.measures:
         if combine := _COMBINED.get(column.over):
             is_exact = column.over != "sum" or column.type != "double"
-            value = F.col(column.name) if is_exact else F.col(column.name).cast(EXACT)
-            combined.append(combine(value).cast(column.type).alias(column.name))
-    return rows.groupBy(*quoted(keys)).agg(*combined)
+            value = f"r.{column.name}" if is_exact else f"CAST(r.{column.name} AS {EXACT})"
+            chosen.append(f"CAST({combine}({value}) AS {column.type}) AS {column.name}")
+    by = ", ".join(f"r.{name}" for name in keys)
+    return f"SELECT {', '.join(chosen)} FROM {{rows}} r WHERE {where} GROUP BY {by}"
 
 
-def quoted(names: Sequence[str]) -> list[str]:
-    """Column names as Spark SQL wants them where they are words of its own."""
-    return [f"`{name}`" for name in names]
-
-
-def before_window(spill: str, high: str, seen: str) -> Column:
-    """What of a row's upper bound may lie before its first window.
+def before_window(spill: str, high: str, seen: str) -> str:
+    """What of the upper bound of a row ``r`` may lie before its first window.
 
     Rows that an older version rolled up do not say; there it is the most that it may be.
     """
-    return F.coalesce(F.col(spill), F.greatest(F.lit(0), F.col(high) - F.col(seen)))
+    return f"coalesce(r.{spill}, greatest(0, r.{high} - r.{seen}))"
 
 
-def _within(rows: DataFrame, period: Period) -> DataFrame:
-    """Rows whose window begins in a period; by date, files are left out."""
-    last = period.end - dt.timedelta(microseconds=1)
-    return rows.where(
-        F.col("date").between(F.lit(period.start.date()), F.lit(last.date()))
-        & (F.col("window") >= F.lit(period.start))
-        & (F.col("window") < F.lit(period.end))
+def text(value: str) -> str:
+    """A text as an expression of SQL; no text can end its literal, or name a relation."""
+    parts = (
+        f"chr({ord(part)})" if _SPECIAL.fullmatch(part) else "'" + part.replace("'", "''") + "'"
+        for part in _SPECIAL.split(value)
+        if part
     )
+    return f"({joined})" if "||" in (joined := " || ".join(parts)) else joined or "''"
 
 
-def _oldest(rows: DataFrame) -> dt.date | None:
-    found: dt.date | None = rows.agg(F.min("date")).collect()[0][0]
-    return found
+def is_one_of(column: str, values: Iterable[str]) -> str:
+    """The condition that a column is one of some texts; false where there are none."""
+    listed = ", ".join(map(text, values))
+    return f"{column} IN ({listed})" if listed else "false"
+
+
+def is_same(column: str, value: str | None) -> str:
+    """The condition that a column has a value; None: that it is null."""
+    return f"{column} IS NULL" if value is None else f"{column} = {text(value)}"

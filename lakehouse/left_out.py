@@ -3,117 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from typing import TYPE_CHECKING, NamedTuple
 
 from lakehouse.asked import SUBJECT
 from lakehouse.existence import Subject
-from lakehouse.gold_rows import quoted
+from lakehouse.gold_rows import is_one_of
 from lakehouse.maintenance import Maintenance, matches
-from lakehouse.periods import instant
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_MOVED: Final = " moved"
-
-
-def rest(
-    rows: DataFrame,
-    left_out: Sequence[Maintenance],
-    subjects: Sequence[Subject],
-    window_us: int,
-    names: Sequence[str] = SUBJECT,
-) -> DataFrame:
-    """Rows without those of windows that lie in maintenance that concerns their subject.
-
-    Args:
-        rows: With cluster, window, and the columns of a subject that they have.
-        left_out: The maintenance.
-        subjects: All that rows are of.
-        window_us: Length of gold's finest windows.
-        names: Which columns of a subject the rows have.
-    """
-    holes = _Holes(left_out, subjects, window_us, names)
-    return rows.where(~holes.hold(F.col("window"))) if left_out else rows
+    from lakehouse.gold_rows import GoldRows
+    from lakehouse.rollup.engine import Relation
 
 
-def rest_and_begun(
-    rows: DataFrame,
-    left_out: Sequence[Maintenance],
-    subjects: Sequence[Subject],
-    window_us: int,
-    begun: Begun,
-    names: Sequence[str] = SUBJECT,
-) -> DataFrame:
-    """The same, and what may have begun just before that maintenance: of that nobody else tells.
-
-    What was first seen in the first window of maintenance may have begun in the one before it. So
-    of that one there is a row more, all zeros but for its upper bound.
-
-    Args:
-        rows: As above.
-        left_out: The maintenance.
-        subjects: All that rows are of.
-        window_us: Length of gold's finest windows.
-        begun: Where rows say what may have begun before their window.
-        names: Which columns of a subject the rows have.
-    """
-    if not left_out:
-        return rows
-    holes = _Holes(left_out, subjects, window_us, names)
-    before = F.col("window") - F.expr(f"INTERVAL {window_us // 1_000_000} SECOND")
-    starts = ~holes.hold(before) & (begun.us > 0)
-    kept = F.when(~holes.hold(F.col("window")), F.lit(0)).when(starts, F.lit(1))
-    rows = rows.withColumn(_MOVED, kept).where(F.col(_MOVED).isNotNull())
-    told = {"window": before, begun.high: begun.us, **{name: F.lit(0) for name in begun.others}}
-    is_moved = F.col(_MOVED) == 1
-    moved = {name: F.when(is_moved, one).otherwise(F.col(name)) for name, one in told.items()}
-    return rows.withColumns(moved).drop(_MOVED)
-
-
-class Begun(NamedTuple):
-    """What rows say of what may have begun before their window.
+class LeftOut(NamedTuple):
+    """Maintenance whose windows do not count.
 
     Attributes:
-        us: How long before it, at most; microseconds.
-        high: The column of the upper bound.
-        others: The other columns that are summed up.
+        planned: The maintenance.
+        subjects: All that rows are of.
+        window_us: Length of gold's finest windows.
+        names: Which columns of a subject the rows have.
     """
 
-    us: Column
-    high: str
-    others: Sequence[str]
-
-
-class _Holes(NamedTuple):
-    """Maintenance as it concerns rows."""
-
-    left_out: Sequence[Maintenance]
+    planned: Sequence[Maintenance]
     subjects: Sequence[Subject]
     window_us: int
-    names: Sequence[str]
+    names: Sequence[str] = SUBJECT
 
-    def hold(self, window: Column) -> Column:
-        """Whether a window of a row's subject lies in any."""
-        return reduce(or_, (self._holds(one, window) for one in self.left_out))
+    def holds(self, window: str = "r.window") -> str:
+        """The condition that a window of a row ``r`` lies in maintenance of its subject."""
+        return " OR ".join(self._holds(one, window) for one in self.planned) or "false"
 
-    def _holds(self, one: Maintenance, window: Column) -> Column:
+    def rest(self, gold: GoldRows, rows: Relation, sums: Sequence[str], begun: Begun) -> Relation:
+        """Rows that count, and what may have begun just before maintenance.
+
+        What was first seen in the first window of maintenance may have begun in the one before it,
+        and of that nobody else says so: so of that window there is a row more, all zeros but for
+        its upper bound.
+
+        Args:
+            gold: Where the rows are from.
+            rows: With ``window`` and the columns that are named here.
+            sums: What is summed up; all that the result has beside the columns of ``begun``.
+            begun: What may have begun before a row's window.
+        """
+        if not self.planned:
+            return rows
+        before = f"r.window - {self.window_us}"
+        others = [f"r.{name} AS {name}" for name in begun.kept]
+        same = [f"r.{name} AS {name}" for name in sums]
+        moved = [f"{begun.us if name == begun.high else 0} AS {name}" for name in sums]
+        return gold.engine.query(
+            f"SELECT r.window AS window, {', '.join((*others, *same))} FROM {{rows}} r "
+            f"WHERE NOT ({self.holds()}) "
+            f"UNION ALL SELECT {before} AS window, {', '.join((*others, *moved))} FROM {{rows}} r "
+            f"WHERE ({self.holds()}) AND NOT ({self.holds(before)}) AND {begun.us} > 0",
+            rows=rows,
+        )
+
+    def _holds(self, one: Maintenance, window: str) -> str:
         start, end = one.windows(self.window_us)
-        inside = (window >= F.lit(instant(start))) & (window < F.lit(instant(end)))
+        parts = [f"{window} >= {start} AND {window} < {end}"]
         if "cluster" in one.names:
             clusters = {each.cluster for each in self.subjects}
             chosen = sorted(each for each in clusters if matches(each, one.names["cluster"]))
-            inside = inside & F.col("cluster").isin(*chosen)
-        touched = F.lit(not one.subject_names)
-        for name in (each for each in one.subject_names if each in self.names):
-            own = {each.key[SUBJECT.index(name)] for each in self.subjects}
-            named = (each for each in own if each is not None and matches(each, one.names[name]))
-            (column,) = quoted([name])
-            is_it = F.col(column).isin(*sorted(named))
-            touched = touched | F.coalesce(is_it, F.lit(False))  # noqa: FBT003
-        return inside & touched
+            parts.append(is_one_of("r.cluster", chosen))
+        if one.subject_names:
+            touched = [
+                f"coalesce({is_one_of(f'r.{name}', self._named(one, name))}, false)"
+                for name in one.subject_names
+                if name in self.names
+            ]
+            parts.append(f"({' OR '.join(touched) or 'false'})")
+        return f"({' AND '.join(parts)})"
+
+    def _named(self, one: Maintenance, name: str) -> list[str]:
+        own = {each.key[SUBJECT.index(name)] for each in self.subjects}
+        return sorted(each for each in own if each is not None and matches(each, one.names[name]))
+
+
+class Begun(NamedTuple):
+    """What a row ``r`` says of what may have begun before its window.
+
+    Attributes:
+        us: How long before it, at most; SQL, microseconds.
+        high: The column of the upper bound.
+        kept: Columns that a row keeps, whatever is summed.
+    """
+
+    us: str
+    high: str
+    kept: Sequence[str]

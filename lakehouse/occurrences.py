@@ -14,24 +14,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import tables
 from lakehouse.asked import SUBJECT, Living
-from lakehouse.gold_rows import GoldRows
-from lakehouse.left_out import rest
+from lakehouse.gold_rows import EXACT, GoldRows, is_one_of, text
+from lakehouse.left_out import LeftOut
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period
 from lakehouse.tallied import Counts
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
     from lakehouse.asked import Named
+    from lakehouse.rollup.engine import Relation
     from lakehouse.slices import Span
     from lakehouse.slo_objective import Events, Objective
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
+_SUMS: Final = (
+    *(f"CAST(sum(CAST(r.{name} AS {EXACT})) AS DOUBLE) AS {name}" for name in ("counted", "total")),
+    "sum(r.observed) AS observed",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,69 +45,80 @@ class Counting:
 
     def counts(self, objective: Objective, events: Events, span: Span) -> dict[Named, Counts]:
         """Events in a span of every subject that gold tells of."""
-        rows = self._windows(objective, events, span)
-        rows = rows.groupBy("cluster", "subject").agg(
-            *(F.sum(name).alias(name) for name in ("counted", "total", "observed")),
-            F.max("observed").alias("best"),
+        rows = self.gold.ask(
+            f"SELECT r.cluster, r.subject, {', '.join(_SUMS)}, max(r.observed) AS best "
+            "FROM {rows} r GROUP BY r.cluster, r.subject",
+            rows=self._windows(objective, events, span),
         )
         found: dict[Named, Counts] = {}
-        for row in rows.collect():
+        for row in rows:
             key = tuple(row["subject"] if name == objective.level else None for name in SUBJECT)
             seen = row["observed"] * self.gold.window_us // row["best"] if row["best"] else 0
-            told = Counts(row["counted"], row["total"], seen, events.are_good)
-            found[row["cluster"], objective.name, key] = told
+            counted = Counts(row["counted"], row["total"], seen, events.are_good)
+            found[row["cluster"], objective.name, key] = counted
         return found
 
-    def by_slot(self, objective: Objective, events: Events, span: Span, slot: str) -> DataFrame:
+    def by_slot(self, objective: Objective, events: Events, span: Span, slot: str) -> Relation:
         """Good and bad time of each slice, as its events were; where there was none, it is good.
 
         Args:
             objective: Of what.
             events: What it counts.
             span: Microseconds.
-            slot: SQL that gives the slice of a window.
+            slot: SQL that gives the slice of a row's window.
 
         Returns:
             cluster, objective, the columns of a subject, at, good, bad, low, high.
         """
-        rows = self._windows(objective, events, span)
-        best = rows.groupBy("cluster", "subject").agg(F.max("observed").alias("best"))
-        slots = rows.groupBy("cluster", "subject", F.expr(slot).alias("at")).agg(
-            *(F.sum(name).alias(name) for name in ("counted", "total", "observed"))
-        )
-        of_it = "least(counted, total)" if events.are_good else "total - least(counted, total)"
-        seen = f"CAST(floor(observed * {self.gold.window_us}D / nullif(best, 0L)) AS BIGINT)"
-        good = f"CAST(round(seen * ({of_it}) / nullif(total, 0D)) AS BIGINT)"
-        times = slots.join(best, ["cluster", "subject"]).where("best > 0")
-        times = times.withColumn("seen", F.expr(seen))
-        times = times.withColumn("good", F.expr(f"IF(total > 0, {good}, seen)"))
-        times = times.withColumn("bad", F.expr("seen - good"))
-        subject = (
-            F.col("subject").alias(name)
-            if name == objective.level
-            else F.lit(None).cast("string").alias(name)
+        subject = ", ".join(
+            f"s.subject AS {name}" if name == objective.level else f"CAST(NULL AS STRING) AS {name}"
             for name in SUBJECT
         )
-        bounds = (F.col("bad").alias(name) for name in ("low", "high"))
-        name = F.lit(objective.name).alias("objective")
-        return times.select("cluster", name, *subject, "at", "good", "bad", *bounds)
+        of_it = "least(s.counted, s.total)"
+        good = of_it if events.are_good else f"s.total - {of_it}"
+        seen = f"floor(s.observed * CAST({self.gold.window_us} AS DOUBLE) / s.best)"
+        return self.gold.engine.query(
+            f"""
+            WITH windows AS (SELECT r.*, {slot} AS at FROM {{rows}} r),
+            best AS (
+                SELECT r.cluster, r.subject, max(r.observed) AS best
+                FROM windows r GROUP BY r.cluster, r.subject),
+            slots AS (
+                SELECT r.cluster, r.subject, r.at, {", ".join(_SUMS)}
+                FROM windows r GROUP BY r.cluster, r.subject, r.at),
+            seen AS (
+                SELECT s.*, CAST({seen} AS BIGINT) AS seen FROM (
+                    SELECT r.*, b.best FROM slots r JOIN best b
+                    ON b.cluster = r.cluster AND b.subject IS NOT DISTINCT FROM r.subject) s
+                WHERE s.best > 0),
+            judged AS (
+                SELECT s.*, CASE WHEN s.total > 0
+                    THEN CAST(round(s.seen * ({good}) / s.total) AS BIGINT) ELSE s.seen END AS good
+                FROM seen s)
+            SELECT s.cluster, {text(objective.name)} AS objective, {subject}, s.at, s.good,
+                s.seen - s.good AS bad, s.seen - s.good AS low, s.seen - s.good AS high
+            FROM judged s
+            """,
+            rows=self._windows(objective, events, span),
+        )
 
-    def _windows(self, objective: Objective, events: Events, span: Span) -> DataFrame:
+    def _windows(self, objective: Objective, events: Events, span: Span) -> Relation:
         """cluster, subject, window; what was counted in it, and how long that was observed."""
         known = [each.subject for each in self.living]
-        rows = self.gold.windows(_TABLES[objective.level], Period.of(span)).where(
-            F.col("metric").isin(events.counted, events.total)
-            & F.col("cluster").isin(*sorted({one.cluster for one in known}))
-        )
-        rows = rest(rows, self.left_out, known, self.gold.window_us, (objective.level,))
+        level, metrics = objective.level, (events.counted, events.total)
+        holes = LeftOut(self.left_out, known, self.gold.window_us, (level,))
 
-        def of(metric: str, column: str) -> Column:
-            summed = F.sum(F.when(F.col("metric") == metric, F.col(column)))
-            return F.coalesce(summed, F.lit(0).cast("double"))
+        def of(metric: str, column: str) -> str:
+            value = f"CASE WHEN r.metric = {text(metric)} THEN CAST(r.{column} AS {EXACT}) END"
+            return f"coalesce(CAST(sum({value}) AS DOUBLE), 0)"
 
-        both = F.least(*(of(one, "observed_us") for one in (events.counted, events.total)))
-        return rows.groupBy("cluster", F.col(objective.level).alias("subject"), "window").agg(
-            of(events.counted, "increase").alias("counted"),
-            of(events.total, "increase").alias("total"),
-            both.cast("bigint").alias("observed"),
+        observed = (of(one, "observed_us") for one in metrics)
+        return self.gold.engine.query(
+            f"SELECT r.cluster, r.{level} AS subject, r.window AS window, "
+            f"{of(events.counted, 'increase')} AS counted, {of(events.total, 'increase')} AS total,"
+            f" CAST(least({', '.join(observed)}) AS BIGINT) AS observed FROM {{rows}} r "
+            f"WHERE {is_one_of('r.metric', metrics)} AND NOT ({holes.holds()}) "
+            f"AND {is_one_of('r.cluster', sorted({one.cluster for one in known}))} "
+            f"GROUP BY r.cluster, r.{level}, r.window",
+            rows=self.gold.windows(_TABLES[level], Period.of(span)),
         )

@@ -1,47 +1,58 @@
 """How many partitions topics had while they were wholly seen, and what is to be expected of these.
 
-gold/subjects tells the number that was told last. A topic that grew had fewer before, and one that
-was made again may have had more. While a topic is wholly seen, as many are seen as there are.
+gold/subjects has the number that was reported last. A topic that grew had fewer before, and one
+that was made again may have had more. While a topic is wholly seen, as many are seen as there are.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
+from lakehouse.gold_rows import is_one_of
 from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pyspark.sql import DataFrame
+    from lakehouse.gold_rows import GoldRows
+    from lakehouse.rollup.engine import Relation
 
 _COUNTED_AS: Final = (UNDER_MIN_ISR, UNAVAILABLE)
-"""Whoever is told to have no leader is in the second, and not in the first."""
+"""A partition of which it is reported that it has no leader is in the second, not in the first."""
 
 
-def by_count(sli: DataFrame, topics: DataFrame, metrics: Collection[str]) -> DataFrame:
+def by_count(
+    gold: GoldRows, sli: Relation, topics: Relation, metrics: Collection[str]
+) -> list[tuple[str, str, str | None, int, int]]:
     """How long topics were wholly seen, by how many partitions they had then.
 
     Args:
+        gold: Where the rows are from.
         sli: Rows of gold/sli.
         topics: Rows of gold/topics of the same windows; of an hour the count is the greatest in it.
         metrics: Those of partitions that are asked for.
 
     Returns:
-        cluster, objective, topic, count (0 where it is not told), us.
+        cluster, objective, topic, count (0 where nobody reports it), microseconds.
     """
-    # Rows that an older version rolled up do not say it: there no bad time counts as seen.
-    told = F.coalesce("seen_us", "good_us").alias("us")
-    keys = ["cluster", "topic", "window"]
-    times = sli.select("objective", *keys, told).where("us > 0")
-    rows = topics.where(F.col("metric").isin(*_COUNTED_AS, *metrics))
-    counted = rows.groupBy(*keys).agg(F.max("series").alias("count"))
-    joined = times.join(counted, keys, "left")
-    return joined.groupBy(
-        "cluster", "objective", "topic", F.coalesce("count", F.lit(0)).alias("count")
-    ).agg(F.sum("us").alias("us"))
+    rows = gold.ask(
+        # Rows that an older version rolled up do not say it: there no bad time counts as seen.
+        f"""
+        SELECT s.cluster, s.objective, s.topic, coalesce(t.count, 0) AS count,
+            CAST(sum(coalesce(s.seen_us, s.good_us)) AS BIGINT) AS us
+        FROM {{sli}} s LEFT JOIN (
+            SELECT r.cluster, r.topic, r.window AS window, max(r.series) AS count FROM {{topics}} r
+            WHERE {is_one_of("r.metric", sorted({*_COUNTED_AS, *metrics}))}
+            GROUP BY r.cluster, r.topic, r.window) t
+        ON t.cluster = s.cluster AND t.topic = s.topic AND t.window = s.window
+        WHERE coalesce(s.seen_us, s.good_us) > 0
+        GROUP BY s.cluster, s.objective, s.topic, coalesce(t.count, 0)
+        """,
+        sli=sli,
+        topics=topics,
+    )
+    names = ("cluster", "objective", "topic", "count", "us")
+    return [tuple(row[name] for name in names) for row in rows]
 
 
 def expected_us(
@@ -56,10 +67,10 @@ def expected_us(
         seen: How long it was wholly seen, by how many partitions it had then.
         series: Most partitions that were seen at once; of a topic that was not wholly seen then
             there was one more, at least.
-        told: How many there are, as told last.
+        told: How many there are, as reported last.
 
     Returns:
-        Microseconds; None: nobody told of any partition.
+        Microseconds; None: nobody reported any partition.
     """
     counted = {count: us for count, us in seen.items() if count}
     whole = max(counted, default=0)

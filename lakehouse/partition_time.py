@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import partition_count, tables
-from lakehouse.gold_rows import GoldRows, before_window
+from lakehouse.gold_rows import GoldRows, before_window, is_one_of
 from lakehouse.periods import Period
-from lakehouse.session import compiled
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
 from lakehouse.weighted import Weighted, partitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row
-
+    from lakehouse.gold_rows import Row
+    from lakehouse.rollup.engine import Relation
+    from lakehouse.tables import Table
 
 OF_PARTITIONS: Final = "kafka.partition."
 _TIMES: Final = ("observed_us", "positive_us", "positive_low_us", "positive_high_us")
@@ -84,47 +82,54 @@ class _Gold:
 
         A counter's rows tell of no time: None.
         """
-        rows = self._of_them(self.gold.whole(tables.TOPICS, self.period)).where(self._is_asked)
-        of_each = rows.groupBy("cluster", "metric", "topic")
-        sums = (F.sum(name).alias(name) for name in _TIMES)
+        sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _TIMES)
+        rows = self.gold.ask(
+            f"SELECT r.cluster, r.metric, r.topic, {sums}, max(r.series) AS series "
+            f"FROM {{rows}} r WHERE {self._is_asked} GROUP BY r.cluster, r.metric, r.topic",
+            rows=self._of_them(tables.TOPICS),
+        )
         return {
             (row["cluster"], row["metric"], row["topic"]): (_times(row), row["series"])
-            for row in of_each.agg(*sums, F.max("series").alias("series")).collect()
+            for row in rows
         }
 
     def seen(self) -> dict[_Topic, dict[int, int]]:
         """How long topics were wholly seen, by objective and how many partitions they had."""
-        names = {one.objective.name for one in self.own}
-        sli, topics = (
-            self._of_them(self.gold.whole(table, self.period))
-            for table in (tables.SLI, tables.TOPICS)
-        )
-        sli = sli.where(F.col("objective").isin(*sorted(names)))
+        names = sorted({one.objective.name for one in self.own})
+        sli = self._of_them(tables.SLI, is_one_of("r.objective", names))
+        rows = partition_count.by_count(self.gold, sli, self._of_them(tables.TOPICS), self._metrics)
         found: defaultdict[_Topic, dict[int, int]] = defaultdict(dict)
-        rows = partition_count.by_count(sli, topics, self._metrics)
-        with compiled(self.gold.spark, len(self.own) * self.gold.number(self.period)):
-            told = rows.collect()
-        for cluster, objective, topic, count, us in told:
+        for cluster, objective, topic, count, us in rows:
             found[cluster, objective, topic][count] = us
         return found
 
     def spilled(self) -> dict[_Topic, int]:
         """What may have begun in the period of what was first seen just after it, at most."""
-        rows = self._of_them(self.gold.after(tables.TOPICS, self.period)).where(self._is_asked)
         before = before_window("spill_sum_us", "positive_high_us", "positive_us")
-        rows = rows.select("cluster", "metric", "topic", before.alias("us")).where("us > 0")
-        return {tuple(row)[:3]: row["us"] for row in rows.collect()}
+        rows = self.gold.ask(
+            f"SELECT r.cluster, r.metric, r.topic, {before} AS us FROM {{rows}} r "
+            f"WHERE {self._is_asked} AND {self._of_clusters} AND {before} > 0",
+            rows=self.gold.after(tables.TOPICS, self.period),
+        )
+        return {(row["cluster"], row["metric"], row["topic"]): row["us"] for row in rows}
 
-    def _of_them(self, rows: DataFrame) -> DataFrame:
-        return rows.where(F.col("cluster").isin(*sorted({one.subject.cluster for one in self.own})))
+    def _of_them(self, table: Table, where: str = "true") -> Relation:
+        return self.gold.engine.query(
+            f"SELECT r.* FROM {{rows}} r WHERE {self._of_clusters} AND {where}",
+            rows=self.gold.whole(table, self.period),
+        )
+
+    @property
+    def _of_clusters(self) -> str:
+        return is_one_of("r.cluster", sorted({one.subject.cluster for one in self.own}))
 
     @property
     def _metrics(self) -> list[str]:
         return sorted({one.objective.metric for one in self.own})
 
     @property
-    def _is_asked(self) -> Column:
-        return F.col("metric").isin(*self._metrics)
+    def _is_asked(self) -> str:
+        return is_one_of("r.metric", self._metrics)
 
 
 def _times(row: Row) -> Times | None:

@@ -11,14 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse.gold_rows import EXACT
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pyspark.sql import Column, DataFrame
+    from collections.abc import Mapping
 
 Basis = Literal["measured", "modelled"]
 
@@ -123,33 +117,24 @@ class Cost:
 _BOUNDED: Final = ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds")
 
 
-def counted(rows: DataFrame) -> DataFrame:
-    """What each source counted.
+def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:
+    """The cost of each broker that reads remotely, in the order of their names.
 
     Args:
-        rows: Of gold/brokers, of one cluster: all hours, or windows, of a period.
-
-    Returns:
-        One row per source that told anything, with the columns of ``Counted``.
+        brokers: Sums of gold/brokers over a period, by source and metric.
     """
-    columns = [_total(metric, "increase").alias(name) for name, metric in _COUNTERS.items()]
-    columns += [_total(metric, "value_seconds").alias(name) for name, metric in _GAUGES.items()]
-    positive = _total(_READ_TIME, "positive_us")
-    mean = F.when(positive > 0, _total(_READ_TIME, "value_seconds") * 1e6 / positive)
-    wanted = (*_COUNTERS.values(), *_GAUGES.values(), _READ_TIME)
-    known = rows.where(F.col("metric").isin(*wanted)).groupBy("source")
-    return known.agg(*columns, mean.alias("read_ms")).orderBy("source")
+    found = (cost(_counted(source, sums)) for source, sums in sorted(brokers.items()))
+    return [one for one in found if one is not None]
 
 
-def _total(metric: str, column: str) -> Column:
-    one = F.when(F.col("metric") == metric, F.col(column).cast(EXACT))
-    return F.sum(one).cast("double")
-
-
-def costs(rows: Iterable[Mapping[str, Any]]) -> list[Cost]:
-    """The cost of each broker that reads remotely, from the rows of ``counted``."""
-    told = (cost(Counted(**{name: row[name] for name in Counted.__slots__})) for row in rows)
-    return [one for one in told if one is not None]
+def _counted(source: str, sums: Mapping[str, Mapping[str, Any]]) -> Counted:
+    told = {name: sums.get(metric, {}).get("increase") for name, metric in _COUNTERS.items()}
+    told |= {name: sums.get(metric, {}).get("value_seconds") for name, metric in _GAUGES.items()}
+    time = sums.get(_READ_TIME, {})
+    positive = time.get("positive_us")
+    return Counted(
+        source, **told, read_ms=time["value_seconds"] * 1e6 / positive if positive else None
+    )
 
 
 def cost(one: Counted) -> Cost | None:

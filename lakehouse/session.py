@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lakehouse.errors import EngineError, extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
 JARS_SETTING: Final = "JMXLAKE_DELTA_JARS"
@@ -64,18 +61,11 @@ _CONF: Final = {
 
 # A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On two
 # cores a first rollup took 49 s of CPU with these, 110 s without.
-_INTERPRETED: Final = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-_COMPILED: Final = {
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
-}
-_QUICK: Final = {
+_SMALL: Final = {
     # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
     "spark.buffer.pageSize": "1m",
-    **_INTERPRETED,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _LARGE: Final = {
     "spark.driver.memory": "3g",
@@ -88,19 +78,13 @@ _LARGE: Final = {
     "spark.sql.files.maxPartitionBytes": "8m",
     "spark.sql.files.openCostInBytes": "256k",
 }
-_QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+_SMALL_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 
-_PAYS: Final = 200_000
-"""Rows of gold whose aggregation takes a second or two interpreted: as long as compiling it."""
+REMOTE: Final = "SPARK_REMOTE"
+"""Environment variable that names a Spark Connect server: ``sc://host:port``."""
 
-SIZE_SETTING: Final = "JMXLAKE_SPARK"
-"""Environment variable: ``quick`` (the default) for new data of up to some million rows at a time,
-``large`` where compiling pays."""
-
-
-_REMOTE: Final = "SPARK_REMOTE"  # of a Spark Connect server: sc://host:port
 _NAMED_BY: Final = (
-    _REMOTE,
+    REMOTE,
     "PYSPARK_SUBMIT_ARGS",  # --master spark://host:port ... pyspark-shell
     "SPARK_CONF_DIR",  # a folder with spark-defaults.conf
     "PYSPARK_GATEWAY_PORT",  # set by spark-submit
@@ -112,8 +96,12 @@ _ZONE: Final = "spark.sql.session.timeZone"
 _UTC: Final = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
-def session(app: str = "jmxlake") -> SparkSession:
+def session(app: str = "jmxlake", *, large: bool = False) -> SparkSession:
     """The active session, else that of the Spark the environment names, else a local one.
+
+    Args:
+        app: Its name.
+        large: Whether a local one is for millions of rows at a time, where compiling pays.
 
     The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
     ``.cache/delta*`` beside the package, as ``make setup`` leaves it in a source tree, else through
@@ -128,7 +116,9 @@ def session(app: str = "jmxlake") -> SparkSession:
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         active = SparkSession.getActiveSession()
-        return _in_utc(active or _builder(SparkSession.builder.appName(app)).getOrCreate())
+        return _in_utc(
+            active or _builder(SparkSession.builder.appName(app), large=large).getOrCreate()
+        )
     except ImportError as error:
         raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
@@ -137,7 +127,7 @@ def session(app: str = "jmxlake") -> SparkSession:
 
 
 def _advice() -> str:
-    if _REMOTE in os.environ:
+    if REMOTE in os.environ:
         return "is the server up?"
     if any(name in os.environ for name in _NAMED_BY) or _jar_folders():
         return "is Java 17 installed?"
@@ -145,30 +135,6 @@ def _advice() -> str:
         "is Java 17 installed, and is Maven Central reached, where Delta's jars come from?"
         f" {JARS_SETTING} names a folder with them"
     )
-
-
-@contextmanager
-def compiled(spark: SparkSession, rows: int | None = None) -> Iterator[None]:
-    """Have queries compiled that read many rows, in a session that is for few of them.
-
-    Everywhere else they are anyway, and nothing is set. Of two threads with one session the first
-    to end lets the other interpret: slower, and as right.
-
-    Args:
-        spark: The session.
-        rows: How many they read at most; by default surely enough of them.
-    """
-    if rows is not None and rows < _PAYS:
-        yield
-        return
-    off = {name: value for name, value in _INTERPRETED.items() if setting(spark, name) == value}
-    for name in off:
-        spark.conf.set(name, _COMPILED[name])
-    try:
-        yield
-    finally:
-        for name, value in off.items():
-            spark.conf.set(name, value)
 
 
 def setting(spark: SparkSession, name: str) -> str | None:
@@ -195,11 +161,11 @@ def _quiet() -> None:
         PySparkLogger.getLogger(f"{kind}QueryContextLogger").disabled = True
 
 
-def _builder(builder: SparkSession.Builder) -> SparkSession.Builder:
+def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
     _quiet()
     if any(name in os.environ for name in _NAMED_BY):
         return builder.config(_ZONE, "UTC")
-    return _with_delta(_local(builder))
+    return _with_delta(_local(builder, large=large))
 
 
 def _in_utc(session: SparkSession) -> SparkSession:
@@ -211,16 +177,15 @@ def _in_utc(session: SparkSession) -> SparkSession:
     return session
 
 
-def _local(builder: SparkSession.Builder) -> SparkSession.Builder:
-    quick = os.environ.get(SIZE_SETTING, "quick") != "large"
+def _local(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
     # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
     builder = builder.master("local[2]")
-    for key, value in {**_CONF, **(_QUICK if quick else _LARGE)}.items():
+    for key, value in {**_CONF, **(_LARGE if large else _SMALL)}.items():
         builder = builder.config(key, value)
     return builder.config(
-        "spark.driver.extraJavaOptions", f"{java} {_QUICK_JVM}" if quick else java
+        "spark.driver.extraJavaOptions", java if large else f"{java} {_SMALL_JVM}"
     ).config("spark.sql.warehouse.dir", _scratch())
 
 

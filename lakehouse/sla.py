@@ -10,9 +10,6 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.asked import WHOLE, Asked
 from lakehouse.existence import Subject, subject
@@ -27,11 +24,9 @@ from lakehouse.tallied import Times
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import SparkSession
-
     from lakehouse.asked import Named
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
     from lakehouse.slo_objective import Objective
 
 __all__ = [
@@ -52,8 +47,7 @@ AS_ASKED: Final = Manner()
 
 
 def read(
-    spark: SparkSession,
-    lake: Lake,
+    engine: Engine,
     objectives: Sequence[Objective],
     period: Period,
     now_us: int,
@@ -63,8 +57,7 @@ def read(
     """Statements from gold over a period of whole windows.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        engine: Reads gold.
         objectives: What is asked for.
         period: What the statements are about.
         now_us: Nothing is expected later than this.
@@ -75,12 +68,12 @@ def read(
         ObjectiveError: An objective's slices do not fit gold's windows.
         PeriodError: It takes finest windows of gold that are kept no more.
     """
-    known = subjects(spark, lake) if known is None else known
+    known = subjects(engine) if known is None else known
     if not known:
         return []
-    seconds = manner.window_seconds or reached(spark, lake).window_seconds
+    seconds = manner.window_seconds or reached(engine).window_seconds
     until = min(now_us, micros(period.end))
-    gold = GoldRows(spark, lake, seconds * 1_000_000)
+    gold = GoldRows(engine, seconds * 1_000_000)
     return Reading(gold, period, until, manner).statements(objectives, known)
 
 
@@ -123,12 +116,10 @@ def of_time(
     return told, [replace(one, level=one.kind, slices=None, match={}) for one in asked]
 
 
-def subjects(spark: SparkSession, lake: Lake) -> list[Subject]:
+def subjects(engine: Engine) -> list[Subject]:
     """All of gold/subjects, in the order of their names, however the table lies in files."""
-    instants = ("first_seen", "last_seen", "seen_whole_until", "attributes_at")
-    rows = lakes.read(spark, lake, tables.SUBJECTS)
-    rows = rows.withColumns({name: F.unix_micros(name) for name in instants})
-    found = [subject(row.asDict()) for row in rows.collect()]
+    rows = engine.collect(engine.rows(tables.SUBJECTS)).to_pylist(maps_as_pydicts="strict")
+    found = [subject(row) for row in rows]
     return sorted(found, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
 
 

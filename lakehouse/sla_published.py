@@ -8,71 +8,70 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812
+import pyarrow as pa
 
-from lakehouse import lake as lakes
 from lakehouse import periods, tables
 from lakehouse.asked import SUBJECT
+from lakehouse.gold_rows import text
+from lakehouse.periods import micros
+from lakehouse.rollup import lease, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
-
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
     from lakehouse.statement import Statement
 
 _SUBJECT: Final = (*SUBJECT, "partition")
+_NAMES: Final = tables.SLA.column_names
+FIGURES: Final = _NAMES[_NAMES.index("expected_us") :]
+"""The figures of a statement, as gold/sla has them."""
 
 
-def publish(
-    spark: SparkSession, lake: Lake, found: Sequence[Statement], period: Period
-) -> list[Statement]:
+def publish(engine: Engine, found: Sequence[Statement], period: Period) -> list[Statement]:
     """Append to gold/sla what is new or has changed; returns just that.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        engine: Writes gold.
         found: Statements, each on its own period, else on ``period``.
         period: What was asked for.
+
+    Raises:
+        LeaseHeldError: A rollup, or another who publishes, is at work.
     """
-    periods = {one.period or period for one in found}
-    last = _published(spark, lake, periods)
-    fresh, rows = [], []
-    for one in found:
-        figures, of = one.figures(), one.period or period
-        key = (of, one.subject.cluster, one.objective.name, *_names(one))
-        number, before = last.get(key, (0, None))
-        if before == figures:
-            continue
-        fresh.append(one)
-        rows.append(_row(one, figures, of, number + 1))
-    if rows:
-        schema = ", ".join(f"`{column.name}` {column.type}" for column in tables.SLA.columns)
-        ordered = [tuple(row[name] for name in tables.SLA.column_names) for row in rows]
-        lakes.append(lake, tables.SLA, spark.createDataFrame(ordered, schema))
+    with lease.held(engine, lease.USUAL) as held:
+        last = _published(engine, {one.period or period for one in found})
+        fresh, rows = [], []
+        for one in found:
+            figures, of = one.figures(), one.period or period
+            key = (of, one.subject.cluster, one.objective.name, *_names(one))
+            number, before = last.get(key, (0, None))
+            if before != figures:
+                fresh.append(one)
+                rows.append(_row(one, figures, of, number + 1))
+        if rows:
+            held.check()
+            table = pa.Table.from_pylist(rows, shapes.of_table(tables.SLA))
+            engine.write(tables.SLA, engine.relation(table))
     return fresh
 
 
-def _published(spark: SparkSession, lake: Lake, periods: set[Period]) -> dict[Any, tuple[int, Any]]:
+def _published(engine: Engine, wanted: set[Period]) -> dict[Any, tuple[int, Any]]:
     """The last statement's number and figures by period, cluster, objective and subject."""
-    rows = lakes.read(spark, lake, tables.SLA)
+    of_them = " OR ".join(
+        f"(r.grain = {text(one.grain)} AND r.window = {micros(one.start)} "
+        f"AND r.window_end = {micros(one.end)})"
+        for one in wanted
+    )
+    sql = f"SELECT r.* FROM {{rows}} r WHERE {of_them or 'false'} ORDER BY r.statement"
+    rows = engine.collect(engine.query(sql, rows=engine.rows(tables.SLA))).to_pylist()
+    periods_ = {(one.grain, micros(one.start), micros(one.end)): one for one in wanted}
     last: dict[Any, tuple[int, Any]] = {}
-    wanted = tables.SLA.column_names
-    names = wanted[wanted.index("expected_us") :]
-    for period in periods:
-        stated = rows.where(
-            (F.col("grain") == period.grain)
-            & (F.col("window") == F.lit(period.start))
-            & (F.col("window_end") == F.lit(period.end))
-        )
-        for row in stated.orderBy("statement").collect():
-            figures = row.asDict()
-            last[period, row["cluster"], row["objective"], *(row[name] for name in _SUBJECT)] = (
-                row["statement"],
-                {name: figures[name] for name in names},
-            )
+    for row in rows:
+        period = periods_[row["grain"], row["window"], row["window_end"]]
+        key = (period, row["cluster"], row["objective"], *(row[name] for name in _SUBJECT))
+        last[key] = (row["statement"], {name: row[name] for name in FIGURES})
     return last
 
 
@@ -86,10 +85,10 @@ def _row(one: Statement, figures: dict[str, Any], period: Period, number: int) -
         "grain": period.grain,
         "period": str(year),
         "cluster": one.subject.cluster,
-        "window": period.start,
-        "window_end": period.end,
+        "window": micros(period.start),
+        "window_end": micros(period.end),
         "statement": number,
-        "stated_at": dt.datetime.now(dt.UTC),
+        "stated_at": micros(dt.datetime.now(dt.UTC)),
         "objective": one.objective.name,
         **dict(zip(_SUBJECT, _names(one), strict=True)),
         "target": one.objective.target,

@@ -6,8 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import burn, slices, tables, tally
 from lakehouse.asked import WHOLE, Asked, Key, Living, Named
 from lakehouse.each_partition import EachPartition
@@ -17,6 +15,7 @@ from lakehouse.gold_rows import GoldRows
 from lakehouse.maintenance import Maintenance, without
 from lakehouse.occurrences import Counting
 from lakehouse.periods import Period, instant, micros
+from lakehouse.rollup.engine import ask
 from lakehouse.sla_burnt import with_burnt
 from lakehouse.statements import key_of, statement, statements
 from lakehouse.weighted import clusters_as_one
@@ -144,7 +143,7 @@ class Reading:
     def _reached_us(self) -> int:
         """End of the last window of the period that tells of anything."""
         rows = self.gold.windows(tables.COVERAGE, self.period)
-        last = rows.agg(F.max(F.unix_micros("window"))).collect()[0][0]
+        ((last,),) = ask(self.gold.engine, "SELECT max(r.window) FROM {rows} r", rows=rows)
         return micros(self.period.end) if last is None else int(last) + self.window_us
 
     def _found(

@@ -86,30 +86,31 @@ def expected_us(slices: Slices, window_us: int, start_us: int, spans: Iterable[S
 
 def _whole(length: int, target: float) -> Judged:
     """A slice is good if so much of what was seen of it was."""
-    least = f"{target!r}D"
+    least = f"CAST({target!r} AS DOUBLE)"
     is_good = f"good >= {least} * {_SEEN}"
     surely_good = f"good + bad - high >= {least} * {_WHOLE}"
     surely_bad = f"{_WHOLE} - low < {least} * {_WHOLE}"
     return _seen(
         Judged(
-            f"IF({is_good}, {length}L, 0L)",
-            f"IF({is_good}, 0L, {length}L)",
-            f"IF({surely_bad}, {length}L, 0L)",
-            f"IF({surely_good}, 0L, {length}L)",
+            _choice(is_good, length, 0),
+            _choice(is_good, 0, length),
+            _choice(surely_bad, length, 0),
+            _choice(surely_good, 0, length),
         )
     )
 
 
 def _averaged(length: int) -> Judged:
     """A slice counts for the share of it that was good."""
-    # Where nothing is, none of this is told; but Spark may not divide by it either.
-    seen, whole = (f"greatest({sql}, 1L)" for sql in (_SEEN, _WHOLE))
-    good = f"CAST(round({length}D * good / {seen}) AS BIGINT)"
-    low = f"CAST(floor({length}D * low / {whole}) AS BIGINT)"
-    high = f"CAST(ceil({length}D * (high + {_UNKNOWN}) / {whole}) AS BIGINT)"
-    bad = f"({length}L - {good})"
+    # Where nothing is, none of this counts; but Spark may not divide by it either.
+    seen, whole = (f"greatest({sql}, 1)" for sql in (_SEEN, _WHOLE))
+    share = f"CAST({length} AS DOUBLE)"
+    good = f"CAST(round({share} * good / {seen}) AS BIGINT)"
+    low = f"CAST(floor({share} * low / {whole}) AS BIGINT)"
+    high = f"CAST(ceil({share} * (high + {_UNKNOWN}) / {whole}) AS BIGINT)"
+    bad = f"({length} - {good})"
     return _seen(
-        Judged(good, bad, f"least({low}, {bad})", f"greatest({bad}, least({length}L, {high}))")
+        Judged(good, bad, f"least({low}, {bad})", f"greatest({bad}, least({length}, {high}))")
     )
 
 
@@ -123,29 +124,35 @@ def _within_a_window(length: int, target: float) -> Judged:
     allowance = round((1 - target) * length)
 
     def least(bad: str) -> str:
-        over = f"({bad} - {allowance}L * {slices_})"
-        rest = float(max(1, length - allowance))
-        return f"CAST(ceil(greatest(0L, {over}) / {rest!r}D) AS BIGINT)"
+        over = f"({bad} - {allowance} * {slices_})"
+        return _ceiling(f"greatest(0, {over})", max(1, length - allowance))
 
     def most(bad: str) -> str:
         if not allowance:
-            return f"IF({bad} > 0, {slices_}, 0L)"
-        cut = f"IF({_WHOLE} % {length}L = 0, 1, 0)"  # of a slice that is cut less is allowed
-        many = f"CAST(ceil({bad} / {float(allowance)!r}D) AS BIGINT) - {cut}"
-        return f"least({slices_}, greatest(0L, {many}))"
+            return _choice(f"{bad} > 0", slices_, 0)
+        cut = _choice(f"{_WHOLE} % {length} = 0", 1, 0)  # of a slice that is cut less is allowed
+        return f"least({slices_}, greatest(0, {_ceiling(bad, allowance)} - {cut}))"
 
-    slices_ = f"CAST(ceil({_WHOLE} / {float(length)!r}D) AS BIGINT)"
-    seen = f"least({slices_}, CAST(ceil({_SEEN} / {float(length)!r}D) AS BIGINT))"
-    rest = f"IF(bad % {length}L > {allowance}L, 1, 0)"
-    together = f"CAST(floor(bad / {float(length)!r}D) AS BIGINT) + {rest}"
+    slices_ = _ceiling(_WHOLE, length)
+    seen = f"least({slices_}, {_ceiling(_SEEN, length)})"
+    rest = _choice(f"bad % {length} > {allowance}", 1, 0)
+    together = f"CAST(floor(bad / CAST({length} AS DOUBLE)) AS BIGINT) + {rest}"
     bad = f"least({seen}, greatest({least('bad')}, least({most('bad')}, {together})))"
     low = f"least({bad}, {least('low')})"
     worst = f"least({_WHOLE}, high + {_UNKNOWN})"
     high = f"greatest({bad}, {most(worst)} - ({slices_} - {seen}))"
     good = f"({seen} - {bad})"
-    return _seen(Judged(*(f"{length}L * {sql}" for sql in (good, bad, low, high))))
+    return _seen(Judged(*(f"{length} * {sql}" for sql in (good, bad, low, high))))
 
 
 def _seen(one: Judged) -> Judged:
     """Where nobody saw anything, nothing is said: it is unknown."""
-    return Judged(*(f"IF({_SEEN} > 0, {sql}, 0L)" for sql in one))
+    return Judged(*(_choice(f"{_SEEN} > 0", sql, 0) for sql in one))
+
+
+def _choice(condition: str, one: str | int, other: str | int) -> str:
+    return f"CASE WHEN {condition} THEN {one} ELSE {other} END"
+
+
+def _ceiling(sql: str, by: int) -> str:
+    return f"CAST(ceil({sql} / CAST({by} AS DOUBLE)) AS BIGINT)"

@@ -5,40 +5,44 @@ What is made of whole hours is summed from hours, all else from the finest windo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812
+import pyarrow as pa
 
 from lakehouse import slices, tables
 from lakehouse.asked import SUBJECT, Asked, Living, Named
 from lakehouse.burnt import Bad
-from lakehouse.gold_rows import GoldRows, before_window, is_hourly, quoted
-from lakehouse.left_out import Begun, rest_and_begun
+from lakehouse.gold_rows import GoldRows, before_window, is_hourly, is_one_of
+from lakehouse.left_out import Begun, LeftOut
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
-from lakehouse.periods import HOUR_US, Period, instant, micros
-from lakehouse.session import compiled
+from lakehouse.periods import HOUR_US, Period, micros
 from lakehouse.slices import Span
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from lakehouse.rollup.engine import Relation
 
 Summed = dict[Named, dict[str, Times]]
 """Times by cluster, objective and subject, and by the name of a range."""
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
-_SUMS: Final = " sums"
-_ROWS: Final = "rows"
+_KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
+_BY: Final = ", ".join(f"r.{name}" for name in _KEYS)
 _SPILL: Final = "spill_us"
-_OF_NOTHING: Final = ("good_us", "bad_us", "bad_low_us", _SPILL)
-_AT: Final = "unix_micros(`window`)"
+
+
+def spilled() -> str:
+    """What of the upper bound may lie before its first window, of a row ``r`` of gold/sli.
+
+    Nothing is first seen of what groups lost, or of attempts that failed: that has no edges.
+    """
+    before = before_window(_SPILL, "bad_high_us", "bad_us")
+    return f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {before} ELSE 0 END"
 
 
 def summed(
@@ -55,23 +59,20 @@ def summed(
         living: Of which subjects.
         left_out: Whose windows are left out of account.
     """
-    if not asked or not living:
-        return {}
-    sli = _Sli(gold, living, left_out)
-    parts = [part for one in asked for part in sli.parts(one)]
-    ranged = (_ranged(sli.judged(part), part.ranges) for part in parts)
-    every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), ranged)
     found: Summed = {}
-    with compiled(gold.spark, sli.most(parts)):
-        rows = every.collect()
-    for row in rows:
-        told = row.asDict()
-        key = tuple(told[name] for name in SUBJECT)
-        found.setdefault((told["cluster"], told["objective"], key), {}).update(
-            (name.removesuffix(_SUMS), Times(*value[:-1]))
-            for name, value in told.items()
-            if name.endswith(_SUMS) and value is not None and value[_ROWS]
-        )
+    if not asked or not living:
+        return found
+    sli = _Sli(gold, living, left_out)
+    for part in (part for one in asked for part in sli.parts(one)):
+        size = len(Times._fields) + 1
+        for row in map(tuple, map(dict.values, gold.ask(_ranged(part), rows=sli.judged(part)))):
+            cluster, objective, *rest = row
+            key, sums = tuple(rest[: len(SUBJECT)]), rest[len(SUBJECT) :]
+            own = found.setdefault((cluster, objective, key), {})
+            for at, name in enumerate(part.ranges):
+                *times, number = sums[at * size : (at + 1) * size]
+                if number:
+                    own[name] = Times(*times)
     return found
 
 
@@ -86,20 +87,29 @@ def bad(
         living: All of whom, and when they existed.
         whom: Of whom; few, for each brings as many rows as it was bad in.
     """
-    names = ", ".join(f"{name} string" for name in quoted(_KEYS))
-    wanted = [(cluster, name, *key) for cluster, name, key in whom]
-    few = gold.spark.createDataFrame(wanted, names).alias("few")
-    sli = _Sli(gold, living, ())
+    few = pa.table(
+        [
+            pa.array([named[0] for named in whom], pa.string()),
+            pa.array([named[1] for named in whom], pa.string()),
+            *(
+                pa.array([named[2][at] for named in whom], pa.string())
+                for at in range(len(SUBJECT))
+            ),
+        ],
+        names=list(_KEYS),
+    )
     part = _Part(asked, asked.ranges(gold.window_us), gold.window_us)
-    rows = sli.judged(part).where("bad_low_us > 0")
-    same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"few.{name}")) for name in _KEYS]
-    rows = rows.alias("rows").join(few, same, "left_semi").orderBy("at")
+    rows = gold.ask(
+        f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r JOIN {{few}} f ON {_same('f', _KEYS)} "
+        "WHERE r.bad_low_us > 0 ORDER BY r.at",
+        rows=_Sli(gold, living, ()).judged(part),
+        few=gold.engine.relation(few),
+    )
     found: dict[Named, list[Bad]] = {}
-    with compiled(gold.spark, sli.most([part])):
-        told = rows.select(*quoted(_KEYS), "at", "bad_low_us").collect()
-    for row in told:
-        cluster, name, *key = tuple(row)[:-2]
-        found.setdefault((cluster, name, tuple(key)), []).append(Bad(*tuple(row)[-2:]))
+    for row in rows:
+        key = tuple(row[name] for name in SUBJECT)
+        one = Bad(row["at"], row["bad_low_us"])
+        found.setdefault((row["cluster"], row["objective"], key), []).append(one)
     return found
 
 
@@ -135,106 +145,106 @@ class _Sli:
         both = (_Part(asked, hourly, HOUR_US), _Part(asked, others, self.gold.window_us))
         return [part for part in both if part.ranges]
 
-    def most(self, parts: Sequence[_Part]) -> int:
-        """How many rows of gold are read: one for each objective and window at most."""
-        return sum(
-            max(0, min(last, part.span[1]) - max(first, part.span[0]))
-            * kinds[each.subject.kind]
-            // part.size_us
-            for part in parts
-            for kinds in (Counter[str](one.kind for one in part.asked.objectives),)
-            for each in self.living
-            for first, last in each.spans
-        )
-
-    def judged(self, part: _Part) -> DataFrame:
+    def judged(self, part: _Part) -> Relation:
         """Times of rows of gold, or of slices: ``at``, microseconds, and the columns of ``Times``.
 
-        Of rows of gold also what of each may have been before it, and the one after the last.
+        ``spill_us``: what of a row of gold may have been before it; of slices 0. Of rows of gold
+        there is also the one after the last.
         """
         asked, (start, end) = part.asked, part.span
+        times = ", ".join(Times._fields)
         if asked.slices is None:
             rows = self._indicators(part, (start, end + part.size_us))
-            at = F.expr(_AT).alias("at")
-            return rows.select(*quoted(_KEYS), at, *Times._fields, spilled().alias(_SPILL))
+            return self.gold.engine.query(
+                f"SELECT {_KEY}, r.window AS at, {times}, r.{_SPILL} FROM {{rows}} r", rows=rows
+            )
         size = asked.size_us(self.gold.window_us)
-        slot = f"{_AT} - pmod({_AT} - {micros(asked.period.start)}L, {size}L)"
-        joined = self._with_expected(self._slots(part, slot), asked, size)
+        first = micros(asked.period.start)
+        slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
         judged = slices.judged(asked.slices, self.gold.window_us)._asdict().items()
-        return joined.select(*quoted(_KEYS), "at", *(F.expr(sql).alias(n) for n, sql in judged))
+        return self.gold.engine.query(
+            f"SELECT {_KEY}, r.at, {', '.join(f'{sql} AS {name}' for name, sql in judged)}, "
+            f"0 AS {_SPILL} FROM {{rows}} r",
+            rows=self._with_expected(self._slots(part, slot), asked, size),
+        )
 
-    def _slots(self, part: _Part, slot: str) -> DataFrame:
+    def _slots(self, part: _Part, slot: str) -> Relation:
         """Sums over slices, or over windows that hold several."""
         (first, *_) = part.asked.objectives
         if first.events is not None:
             counting = Counting(self.gold, self.living, self.left_out)
             return counting.by_slot(first, first.events, part.span, slot)
         sums = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
-        rows = self._indicators(part, part.span)
-        return rows.groupBy(*quoted(_KEYS), F.expr(slot).alias("at")).agg(
-            *(F.sum(column).cast("bigint").alias(name) for name, column in sums)
+        summing = ", ".join(f"CAST(sum(r.{column}) AS BIGINT) AS {name}" for name, column in sums)
+        return self.gold.engine.query(
+            f"SELECT {_KEY}, {slot} AS at, {summing} FROM {{rows}} r GROUP BY {_BY}, {slot}",
+            rows=self._indicators(part, part.span),
         )
 
-    def _indicators(self, part: _Part, span: Span) -> DataFrame:
+    def _indicators(self, part: _Part, span: Span) -> Relation:
         known = [one.subject for one in self.living]
         rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
-        rows = rows_of(tables.SLI, Period.of(span)).where(
-            F.col("cluster").isin(*sorted({one.cluster for one in known}))
-            & F.col("objective").isin(*(one.name for one in part.asked.objectives))
+        rows = self.gold.engine.query(
+            f"SELECT r.window AS window, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
+            f"{spilled()} AS {_SPILL} FROM {{rows}} r "
+            f"WHERE {is_one_of('r.cluster', sorted({one.cluster for one in known}))} "
+            f"AND {is_one_of('r.objective', [one.name for one in part.asked.objectives])}",
+            rows=rows_of(tables.SLI, Period.of(span)),
         )
-        begun = Begun(spilled(), "bad_high_us", _OF_NOTHING)
-        rows = rest_and_begun(rows, self.left_out, known, self.gold.window_us, begun)
+        holes = LeftOut(self.left_out, known, self.gold.window_us)
+        begun = Begun(f"r.{_SPILL}", "bad_high_us", _KEYS)
+        rows = holes.rest(self.gold, rows, (*Times._fields, _SPILL), begun)
         # What may have begun before the span is not asked for.
-        return rows.where(F.col("window") >= F.lit(instant(span[0]))) if self.left_out else rows
+        inside = f"SELECT r.* FROM {{rows}} r WHERE r.window >= {span[0]}"
+        return self.gold.engine.query(inside, rows=rows) if self.left_out else rows
 
-    def _with_expected(self, slots: DataFrame, asked: Asked, size: int) -> DataFrame:
+    def _with_expected(self, slots: Relation, asked: Asked, size: int) -> Relation:
         """Slices with how much of them the subject existed."""
         levels = {one.kind for one in asked.objectives}
-        known = _spans(self.gold.spark, [one for one in self.living if one.subject.kind in levels])
-        lived = (
-            "aggregate(spans, 0L, (total, one) -> total + "
-            f"greatest(0L, least(one.e, `at` + {size}L) - greatest(one.s, `at`)))"
+        known = _spans(one for one in self.living if one.subject.kind in levels)
+        told = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
+        lived = f"greatest(0, least(k.e, r.at + {size}) - greatest(k.s, r.at))"
+        return self.gold.engine.query(
+            f"SELECT {_KEY}, {told}, CAST(coalesce(sum({lived}), 0) AS BIGINT) AS expected "
+            f"FROM {{slots}} r LEFT JOIN {{known}} k ON {_same('k', ('cluster', *SUBJECT))} "
+            f"GROUP BY {_BY}, {told}",
+            slots=slots,
+            known=self.gold.engine.relation(known),
         )
-        same = [F.col(f"rows.{n}").eqNullSafe(F.col(f"known.{n}")) for n in ("cluster", *SUBJECT)]
-        joined = slots.alias("rows").join(known.alias("known"), same, "left")
-        return joined.select("rows.*", F.expr(f"coalesce({lived}, 0L)").alias("expected"))
 
 
-def _spans(spark: SparkSession, living: Sequence[Living]) -> DataFrame:
+def _same(other: str, names: Iterable[str]) -> str:
+    return " AND ".join(f"r.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names)
+
+
+def _spans(living: Iterable[Living]) -> pa.Table:
     """When each subject existed."""
-    rows = [(one.subject.cluster, *one.subject.key, list(one.spans)) for one in living]
-    names = ", ".join(f"{name} string" for name in quoted(("cluster", *SUBJECT)))
-    schema = f"{names}, spans array<struct<s: bigint, e: bigint>>"
-    return spark.createDataFrame(rows, schema)
+    rows = [(one.subject.cluster, *one.subject.key, *span) for one in living for span in one.spans]
+    columns = list(zip(*rows, strict=True)) or [()] * (len(SUBJECT) + 3)
+    names = ("cluster", *SUBJECT)
+    texts = [pa.array(column, pa.string()) for column in columns[: len(names)]]
+    instants = [pa.array(column, pa.int64()) for column in columns[len(names) :]]
+    return pa.table([*texts, *instants], names=[*names, "s", "e"])
 
 
-def spilled() -> Column:
-    """What of the upper bound may lie before its first window, of rows of gold/sli.
+def _ranged(part: _Part) -> str:
+    """Sums over each range, and how many rows it has that say anything.
 
-    Nothing is first seen of what groups lost, or of attempts that failed: that has no edges.
+    What was first seen just after a range may have begun in it. A client is named by a row of
+    zeros as well (see the kernel's sli_clients.sql).
     """
-    has_edges = F.col("group").isNull() & F.col("source").isNull()
-    return F.when(has_edges, before_window(_SPILL, "bad_high_us", "bad_us")).otherwise(0)
-
-
-def _ranged(rows: DataFrame, ranges: Mapping[str, Span]) -> DataFrame:
-    """Sums over each range, in a column of its own, and how many rows it has.
-
-    What was first seen just after a range may have begun in it.
-    """
-
-    def of(span: Span) -> Column:
-        inside = (F.col("at") >= span[0]) & (F.col("at") < span[1])
-        sums = {n: F.sum(F.when(inside, F.col(n)).otherwise(0)) for n in Times._fields}
-        says = F.greatest(*Times._fields) > 0
-        if _SPILL in rows.columns:
-            after = F.when(F.col("at") == span[1], F.col(_SPILL)).otherwise(0)
-            sums["bad_high_us"] = sums["bad_high_us"] + F.sum(after)
-            # A client is told of by a row of zeros as well (see sli).
-            says = says | F.col("user").isNotNull() | F.col("client_id").isNotNull()
-        sums[_ROWS] = F.count_if(inside & says)
-        # A union by name goes by the names of fields, too.
-        return F.struct(*(one.cast("bigint").alias(n) for n, one in sums.items()))
-
-    columns = (of(span).alias(f"{name}{_SUMS}") for name, span in ranges.items())
-    return rows.groupBy(*quoted(_KEYS)).agg(*columns)
+    says = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"
+    if part.asked.slices is None:
+        says = f"({says} OR r.user IS NOT NULL OR r.client_id IS NOT NULL)"
+    columns = []
+    for at, (start, end) in enumerate(part.ranges.values()):
+        inside = f"r.at >= {start} AND r.at < {end}"
+        for name in Times._fields:
+            of = f"sum(CASE WHEN {inside} THEN r.{name} ELSE 0 END)"
+            if name == "bad_high_us":
+                of += f" + sum(CASE WHEN r.at = {end} THEN r.{_SPILL} ELSE 0 END)"
+            columns.append(f"CAST({of} AS BIGINT) AS {name}_{at}")
+        columns.append(
+            f"CAST(sum(CASE WHEN {inside} AND {says} THEN 1 ELSE 0 END) AS BIGINT) AS rows_{at}"
+        )
+    return f"SELECT {_KEY}, {', '.join(columns)} FROM {{rows}} r GROUP BY {_BY}"

@@ -11,24 +11,22 @@ from lakehouse.business_hours import Calendar
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import WEEK, Period
 from lakehouse.report import facts as reports
+from lakehouse.rollup.local_engine import LocalEngine
 from tests import rollups
 from tests.lake_builder import BASE, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from tests.story_lake import Story
 
 _WEEK_HOURS = 7 * 24
 
 
-def facts_of(spark: SparkSession, root: Path, story: Story) -> dict[str, Any]:
+def facts_of(root: Path, story: Story) -> dict[str, Any]:
     """Roll a story's lake up and report over the whole of it.
 
     Args:
-        spark: A session with Delta, in UTC.
         root: A folder that is still empty.
         story: What happened.
     """
@@ -42,7 +40,7 @@ def facts_of(spark: SparkSession, root: Path, story: Story) -> dict[str, Any]:
         {"cluster": ("*",), "topic": ("shipments", "payments")},
     )  # fmt: skip
     told = reports.facts(
-        spark, lakes.at(str(root)), slo.load(), period,
+        LocalEngine(lakes.at(str(root))), slo.load(), period,
         now=period.end + dt.timedelta(minutes=6), calendar=Calendar(maintenance=(planned,)),
     )  # fmt: skip
     # Neither the version nor what is installed is a part of the story.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
+from contextlib import contextmanager
+from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from lakehouse.errors import LakehouseError
-from lakehouse.quiet import quiet_jvm
+from lakehouse.errors import LakehouseError, LeaseHeldError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable, Iterator
 
-    from lakehouse.lake import Lake
+    from lakehouse.rollup.engine import Engine
+
+F = TypeVar("F", bound="Callable[..., Any] | click.Command")
 
 LAKE: Final = click.argument("lake", metavar="LAKE")
 GOLD: Final = click.option(
@@ -37,15 +42,65 @@ OBJECTIVES: Final = click.option(
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Tell the outcome as JSON.")
 
 
-def opened(lake: str, gold: str | None) -> tuple[SparkSession, Lake]:
-    """Spark, and the lake."""
-    from lakehouse import lake as lakes
-    from lakehouse.session import session
+ENGINE: Final = click.option(
+    "--engine", type=click.Choice(["spark", "local"]),
+    help="By what to compute: Spark, or delta-rs and DuckDB in this process, for a LAKE that is a "
+    "path. By default Spark, if it is installed.",
+)  # fmt: skip
 
-    place = lakes.at(lake, gold)
-    tell("starting Spark")
-    with quiet_jvm():
-        return session(), place
+_HELD: Final = 3
+
+
+def options(*several: Callable[[F], F]) -> Callable[[F], F]:
+    """Options in a row, as one."""
+
+    def all_of_them(command: F) -> F:
+        for one in reversed(several):
+            command = one(command)
+        return command
+
+    return all_of_them
+
+
+def opened(lake: str, gold: str | None, options_file: Path | None) -> Engine:
+    """What reads the gold of a lake."""
+    from lakehouse import lake as lakes
+    from lakehouse.opened import engine_of
+
+    return engine_of(lakes.at(lake, gold), _storage(options_file), tell)
+
+
+def rolling(lake: str, gold: str | None, options_file: Path | None, wished: str | None) -> Engine:
+    """What rolls a lake up, and reads its gold then."""
+    from lakehouse import lake as lakes
+    from lakehouse.opened import engine_of
+
+    place, storage = lakes.at(lake, gold), _storage(options_file)
+    if (wished or ("spark" if util.find_spec("pyspark") else "local")) == "spark":
+        return engine_of(place, storage, tell, by_spark=True)
+    from lakehouse.rollup.local_engine import LocalEngine
+
+    tell("without Spark" + ", which is not installed" * (wished is None))
+    return LocalEngine(place, storage)
+
+
+def _storage(options_file: Path | None) -> dict[str, str]:
+    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
+    if options_file is None:
+        return {}
+    from lakehouse.maintain.place import options as storage_options
+
+    return storage_options(options_file)
+
+
+@contextmanager
+def unless_held() -> Iterator[None]:
+    """End with 3 where another rollup, or who publishes, is at work."""
+    try:
+        yield
+    except LeaseHeldError as error:
+        click.echo(f"jmxlake: {error}", err=True)
+        sys.exit(_HELD)
 
 
 def tell(what: str) -> None:

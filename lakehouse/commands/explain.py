@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lakehouse.commands.common import AS_JSON, GOLD, LAKE, OBJECTIVES, opened, tell
+from lakehouse.commands.common import AS_JSON, GOLD, LAKE, OBJECTIVES, OPTIONS_FILE, opened, tell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     help="An ISO week, such as 2026-W47; by default that of what was seen last.",
 )
 @click.option("--cluster", help="Which cluster, if several have such a subject.")
+@OPTIONS_FILE
 @AS_JSON
-def explain(
+def explain(  # noqa: PLR0913 - a click command
     lake: str, subject: str, gold: str | None, objectives: Path | None, week: str | None,
-    cluster: str | None, *, as_json: bool,
+    cluster: str | None, *, options_file: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Tell the story of one topic, partition, client, group or broker in a week.
 
@@ -41,9 +42,9 @@ def explain(
 
     wanted = slo.load(objectives or slo.SHIPPED)
     period = None if week is None else periods.week(week)
-    spark, place = opened(lake, gold)
-    period = period or latest_week(spark, place)
+    engine = opened(lake, gold, options_file)
+    period = period or latest_week(engine)
     tell("the subject's rows")
-    told = tell_of(spark, place, wanted, subject, period, cluster=cluster)
+    told = tell_of(engine, wanted, subject, period, cluster=cluster)
     # What is not ASCII is spelt out: a terminal obeys some of it.
     click.echo(json.dumps(told, indent=1) if as_json else view(told), nl=as_json)

@@ -9,10 +9,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
 
 WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
 FROM: Final = click.option(
@@ -25,8 +23,8 @@ TO: Final = click.option(
 
 def chosen(
     week: str | None, start: str | None, end: str | None, time_zone: str | None = None
-) -> Callable[[SparkSession, Lake], Period]:
-    """The period that was asked for; a wrong one fails before Spark starts."""
+) -> Callable[[Engine], Period]:
+    """The period that was asked for; a wrong one fails before anything starts."""
     from lakehouse import periods, zones
 
     zone = zones.named(time_zone or zones.UTC_NAME)
@@ -42,5 +40,5 @@ def chosen(
         from lakehouse import sla
         from lakehouse.report.facts import last_week
 
-        return lambda spark, lake: last_week(spark, lake, sla.now_us(), zone)
-    return lambda _spark, _lake: asked
+        return lambda engine: last_week(engine, sla.now_us(), zone)
+    return lambda _: asked

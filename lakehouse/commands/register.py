@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lakehouse.commands.common import LAKE
+from lakehouse.commands.common import LAKE, tell
 
 
 @click.command(short_help="Give the agents' tables names in a catalog.")
@@ -18,9 +18,10 @@ def register(lake: str, bronze: str) -> None:
 
     Names that are there already stay. Nothing is written to LAKE.
     """
+    from lakehouse import lake as lakes
     from lakehouse import registration
-    from lakehouse.commands.common import opened
+    from lakehouse.opened import started
 
-    spark, place = opened(lake, None)
-    for name in registration.register(spark, place.root, bronze):
+    place = lakes.at(lake)
+    for name in registration.register(started(tell), place.root, bronze):
         click.echo(name)

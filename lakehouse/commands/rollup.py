@@ -6,26 +6,36 @@ import datetime as dt
 import json
 import sys
 from contextlib import contextmanager
-from importlib import util
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import AS_JSON, GOLD, LAKE, OBJECTIVES, opened, tell
-from lakehouse.errors import LeaseHeldError
+from lakehouse.commands.common import (
+    AS_JSON,
+    ENGINE,
+    GOLD,
+    LAKE,
+    OBJECTIVES,
+    OPTIONS_FILE,
+    rolling,
+    tell,
+    unless_held,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from lakehouse.rollup import Done
+    from lakehouse.rollup import Done, Outcome, Wanted
     from lakehouse.rollup.engine import Engine
+    from lakehouse.slo import Objective
 
-_HELD: Final = 3
-_ENGINE: Final = click.option(
-    "--engine", type=click.Choice(["spark", "local"]),
-    help="By what: Spark, or delta-rs and DuckDB in this process, for a LAKE that is a path. By "
-    "default Spark, if it is installed.",
+WINDOW: Final = click.option(
+    "--window", metavar="LENGTH", help="Window of the agents, such as 5m or 30s."
+)
+TIDY: Final = click.option(
+    "--tidy", type=click.Choice(["daily", "now", "never"]), default="daily", show_default=True,
+    help="Put gold's small files together and delete old ones, after the rollup.",
 )  # fmt: skip
 
 
@@ -40,15 +50,12 @@ def _date(text: str) -> dt.date:
 @LAKE
 @GOLD
 @OBJECTIVES
-@click.option("--window", metavar="LENGTH", help="Window of the agents, such as 5m or 30s.")
+@WINDOW
 @click.option(
     "--since", type=_date, metavar="DATE",
     help="Recompute all hours from DATE (UTC) on that bronze still holds wholly.",
 )  # fmt: skip
-@click.option(
-    "--tidy", type=click.Choice(["daily", "now", "never"]), default="daily", show_default=True,
-    help="Put gold's small files together and delete old ones, after the rollup.",
-)  # fmt: skip
+@TIDY
 @click.option(
     "--rows", type=click.IntRange(1), metavar="NUMBER",
     help="Rows of bronze/runs to recompute at once; by default what the engine has memory for.",
@@ -56,46 +63,63 @@ def _date(text: str) -> dt.date:
 @click.option(
     "--take-over", is_flag=True, help="You know that the rollup that holds the lease is dead."
 )
-@_ENGINE
+@ENGINE
+@OPTIONS_FILE
 @AS_JSON
 def rollup(  # noqa: PLR0913 - a click command
     lake: str, gold: str | None, objectives: Path | None, window: str | None,
     since: dt.date | None, tidy: str, rows: int | None, *, engine: str | None,
-    take_over: bool, as_json: bool,
+    take_over: bool, options_file: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring gold up to date with what the agents have delivered to LAKE.
 
     It can be ended at any instant and goes on where it was. Ends with 1 where it failed, with 3
     where another rollup of this lake is at work.
     """
-    from lakehouse import grains, slo
+    from lakehouse import slo
     from lakehouse.rollup import Wanted
-    from lakehouse.rollup import rollup as roll_up
 
-    seconds = None if window is None else grains.parse_window(window)
+    seconds = window_seconds(window)
     wanted = slo.load(objectives or slo.SHIPPED)
     asked = Wanted(since, tidy, take_over, rows)
-    used = _engine(lake, gold, engine)
-    try:
-        with shown() as (step, watch):
-            outcome = roll_up(
-                used, wanted, asked, window_seconds=seconds, progress=step, watch=watch
-            )
-    except LeaseHeldError as error:
-        click.echo(f"jmxlake: {error}", err=True)
-        sys.exit(_HELD)
+    outcome = rolled_up(rolling(lake, gold, options_file, engine), wanted, asked, seconds)
     if as_json:
         told = outcome._asdict()
         told.pop("versions")
         click.echo(json.dumps({**told, **outcome.versions._asdict()}))
         return
-    click.echo(f"{outcome.hours} hours rolled up" if outcome.hours else "nothing new")
+    for line in done(outcome):
+        click.echo(line)
+
+
+def window_seconds(window: str | None) -> int | None:
+    """Length of the agents' windows, as a person writes it."""
+    from lakehouse import grains
+
+    return None if window is None else grains.parse_window(window)
+
+
+def rolled_up(
+    engine: Engine, objectives: tuple[Objective, ...], wanted: Wanted, seconds: int | None
+) -> Outcome:
+    """Roll up, and show how far it is; ends with 3 where another rollup is at work."""
+    from lakehouse.rollup import rollup as roll_up
+
+    with unless_held(), shown() as (step, watch):
+        return roll_up(
+            engine, objectives, wanted, window_seconds=seconds, progress=step, watch=watch
+        )
+
+
+def done(outcome: Outcome) -> Iterator[str]:
+    """What a rollup did, in lines."""
+    yield f"{outcome.hours} hours rolled up" if outcome.hours else "nothing new"
     if outcome.late_rows:
-        click.echo(f"{outcome.late_rows} rows came too late and are in gold/rejected")
+        yield f"{outcome.late_rows} rows came too late and are in gold/rejected"
     if outcome.left:
-        click.echo(
-            f"{outcome.left} hours stay as they are: bronze does not hold them wholly, or gold "
-            "not their finest rows"
+        yield (
+            f"{outcome.left} hours stay as they are: bronze does not hold them wholly, or gold not "
+            "their finest rows"
         )
 
 
@@ -108,11 +132,12 @@ def rollup(  # noqa: PLR0913 - a click command
     help="How many hours of clusters to recompute.",
 )  # fmt: skip
 @click.option("--seed", type=int, help="Choose the same hours again; by default others each time.")
-@_ENGINE
+@ENGINE
+@OPTIONS_FILE
 @AS_JSON
-def verify(
+def verify(  # noqa: PLR0913 - a click command
     lake: str, gold: str | None, objectives: Path | None, windows: int, seed: int | None, *,
-    engine: str | None, as_json: bool,
+    engine: str | None, options_file: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Recompute some hours from bronze and compare every row of gold, to the bit.
 
@@ -126,12 +151,9 @@ def verify(
 
     wanted = slo.load(objectives or slo.SHIPPED)
     chosen = secrets.randbelow(10**9) if seed is None else seed
-    used = _engine(lake, gold, engine)
-    try:
+    with unless_held():
+        used = rolling(lake, gold, options_file, engine)
         found = compare(used, wanted, windows, chosen, tell)
-    except LeaseHeldError as error:
-        click.echo(f"jmxlake: {error}", err=True)
-        sys.exit(_HELD)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=1, default=str))
     else:
@@ -143,21 +165,6 @@ def verify(
         )
     if found.differences:
         sys.exit(1)
-
-
-def _engine(lake: str, gold: str | None, wished: str | None) -> Engine:
-    """The engine of a lake, said in one line."""
-    if (wished or ("spark" if util.find_spec("pyspark") else "local")) == "spark":
-        spark, place = opened(lake, gold)
-        from lakehouse.rollup.spark_engine import SparkEngine
-
-        return SparkEngine(spark, place)
-    from lakehouse import lake as lakes
-    from lakehouse.rollup.local_engine import LocalEngine
-
-    place = lakes.at(lake, gold)
-    tell("without Spark" + ", which is not installed" * (wished is None))
-    return LocalEngine(place)
 
 
 @contextmanager

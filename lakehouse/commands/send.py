@@ -44,16 +44,27 @@ def send(
     wanted = settings.load(settings_file)
     facts = saved.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
-    steps = [_mail, _webhook] if only is None else [{"mail": _mail, "webhook": _webhook}[only]]
-    tried = [_tried(step, facts, wanted, to, dry_run=dry_run) for step in steps]
-    if not any(tried):
+    if not sent(facts, wanted, to, only, dry_run=dry_run):
         raise SendError(f"{settings_file}: it does not say how to send by {only}")
-    failed = [one for one in tried if one and one != _DONE]
-    if failed:
-        raise SendError("; ".join(failed))
 
 
 _DONE: Final = "done"
+
+
+def sent(
+    facts: dict[str, Any], wanted: Settings, to: tuple[str, ...] = (), only: str | None = None, *,
+    dry_run: bool = False,
+) -> bool:  # fmt: skip
+    """Send a report by all ways that the settings know; whether they know any.
+
+    Raises:
+        SendError: One of them failed; the others were tried all the same.
+    """
+    steps = [_mail, _webhook] if only is None else [{"mail": _mail, "webhook": _webhook}[only]]
+    tried = [_tried(step, facts, wanted, to, dry_run=dry_run) for step in steps]
+    if failed := [one for one in tried if one and one != _DONE]:
+        raise SendError("; ".join(failed))
+    return any(tried)
 
 
 def _tried(

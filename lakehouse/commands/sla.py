@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import GOLD, LAKE, OBJECTIVES, opened, tell
+from lakehouse.commands.common import (
+    GOLD,
+    LAKE,
+    OBJECTIVES,
+    OPTIONS_FILE,
+    opened,
+    tell,
+    unless_held,
+)
 from lakehouse.commands.period import FROM, TO, WEEK, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakehouse.maintenance import Maintenance
+    from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
+    from lakehouse.slo import Objective
     from lakehouse.statement import Statement
 
 MAINTENANCE: Final = click.option(
@@ -35,10 +47,12 @@ LABELS: Final = click.option(
 @TO
 @LABELS
 @MAINTENANCE
+@OPTIONS_FILE
 @click.option("--json", "as_json", is_flag=True, help="Tell every statement as JSON.")
 def sla(  # noqa: PLR0913, PLR0917 - a click command
     lake: str, gold: str | None, objectives: Path | None, week: str | None, start: str | None,
-    end: str | None, labels: Sequence[str], maintenance: Path | None, *, as_json: bool,
+    end: str | None, labels: Sequence[str], maintenance: Path | None, options_file: Path | None, *,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """State attainment in gold/sla, by default of the last week that has ended.
 
@@ -47,28 +61,24 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     Of a week, each objective is stated over the window of its own: a rolling one that ends with
     the week, or the last of its calendar that ended in it (else the one under way). Of --from and
     --to all are stated over just that.
+
+    Ends with 1 where it failed, with 3 where a rollup of this lake is at work.
     """
     from lakehouse import maintenance as planned
     from lakehouse import partition_time, slo, weighted
-    from lakehouse import sla as slas
     from lakehouse.gold_rows import GoldRows
     from lakehouse.report.facts import window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
     windows = planned.load(maintenance) if maintenance else ()
     asked = chosen(week, start, end)
-    spark, place = opened(lake, gold)
-    seconds = window_of(spark, place)
-    period = asked(spark, place).aligned(seconds)
-    tell("statements")
-    manner = slas.Manner(period.grain == "1w", as_json, windows, seconds)
-    found = slas.read(spark, place, wanted, period, slas.now_us(), manner=manner)
-    fresh = slas.publish(spark, place, found, period)
+    engine = opened(lake, gold, options_file)
+    period = asked(engine)
+    with unless_held():
+        found, fresh = stated(engine, wanted, period, windows, burns=as_json)
     if as_json:
-        together = [
-            *weighted.by_cluster(found),
-            *partition_time.by_topic(GoldRows(spark, place, seconds * 1_000_000), found),
-        ]
+        rows = GoldRows(engine, window_of(engine) * 1_000_000)
+        together = [*weighted.by_cluster(found), *partition_time.by_topic(rows, found)]
         told = {
             "statements": [_statement(one) for one in found],
             "weighted": [one.told() for one in together],
@@ -76,7 +86,32 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
         }
         click.echo(json.dumps(told, indent=1))
     else:
-        click.echo(f"{len(found)} statements, {len(fresh)} of them new or changed")
+        click.echo(summed_up(found, fresh))
+
+
+def stated(
+    engine: Engine,
+    objectives: Sequence[Objective],
+    period: Period,
+    planned: tuple[Maintenance, ...],
+    *,
+    burns: bool = False,
+) -> tuple[list[Statement], list[Statement]]:
+    """What is stated over a period, published; and what of it is new."""
+    from lakehouse import sla as slas
+    from lakehouse.report.facts import window_of
+
+    seconds = window_of(engine)
+    period = period.aligned(seconds)
+    tell("statements")
+    manner = slas.Manner(period.grain == "1w", burns, planned, seconds)
+    found = slas.read(engine, objectives, period, slas.now_us(), manner=manner)
+    return found, slas.publish(engine, found, period)
+
+
+def summed_up(found: Sequence[Statement], fresh: Sequence[Statement]) -> str:
+    """How many statements there are, in a line."""
+    return f"{len(found)} statements, {len(fresh)} of them new or changed"
 
 
 def label(text: str) -> tuple[str, str]:

@@ -1,24 +1,20 @@
-"""What a story is made of, read from the lake: of bronze no more than the subject's own rows."""
+"""What a story is made of: gold's rows, and events, of the subject and of who may report it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.intervals import Stretch
-from lakehouse.explain.runs import bad_runs, of_subject, stretches
+from lakehouse.explain.runs import bad_stretches, of_subject, stretches
 from lakehouse.explain.silence import Attempt
+from lakehouse.gold_rows import is_one_of, is_same
 from lakehouse.sla import Times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pyspark.sql import Column
 
     from lakehouse.explain.subject import Asked
     from lakehouse.explain.watched import Watched
@@ -67,12 +63,13 @@ def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
     Raises:
         TableNotFoundError: The lake lacks gold.
     """
-    runs = bad_runs(gold, asked, watched).orderBy("s").limit(MOST + 1).collect()
-    until = runs[MOST]["s"] if len(runs) > MOST else None
+    bad = f"{bad_stretches(asked, watched)} LIMIT {MOST + 1}"
+    rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
+    until = rows[MOST]["s"] if len(rows) > MOST else None
     told = [
         Stretch(r["metric"], r["part"], r["source"], r["lane"], r["s"], r["e"], r["worst"],
                 r["total"])
-        for r in runs[:MOST]
+        for r in rows[:MOST]
     ]  # fmt: skip
     times, seen = _times(gold, asked)
     return Evidence(
@@ -94,85 +91,91 @@ def _totals(
     if not metrics:
         return {}
     size = gold.window_seconds * 1_000_000
-    rows = gold.finest(tables.TOPICS).where(
-        F.col("metric").isin(*metrics) & of_subject(asked) & (F.col("max_total") > 0)
+    rows = gold.ask(
+        "SELECT r.metric, r.window AS at, r.max_total FROM {rows} r "
+        f"WHERE {is_one_of('r.metric', metrics)} AND {of_subject(asked)} AND r.max_total > 0",
+        rows=gold.finest(tables.TOPICS),
     )
     found: dict[str, list[tuple[int, int, float]]] = {}
-    for row in rows.select("metric", F.unix_micros("window").alias("at"), "max_total").collect():
+    for row in rows:
         found.setdefault(row["metric"], []).append((row["at"], row["at"] + size, row["max_total"]))
     return found
 
 
 def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Attempt]:
-    """Of every source, for each may have had something to tell; of a source its own alone."""
-    rows = gold.bronze(tables.SCRAPES).withColumns(
-        {"s": F.unix_micros("start"), "e": F.unix_micros("end")}
-    )
+    """Of every source, for each may have had something to report; of a source its own alone."""
+    where = "r.outcome <> 'skipped'"
     if asked.kind == "source":
-        rows = rows.where(of_subject(asked))
+        where += f" AND {of_subject(asked)}"
     elif all(one.families for one in watched):
         families = sorted({family for one in watched for family in one.families})
-        rows = rows.where(F.col("family").isin(*families))
-    told = stretches(
-        rows.where("outcome <> 'skipped'"),
-        ("source", "family", "outcome"),
-        error=F.min_by("error", "s"),
-        interval_us=F.max("interval_us"),
-        slowest_us=F.ceil(F.max("seconds_max") * 1_000_000).cast("bigint"),
+        where += f" AND {is_one_of('r.family', families)}"
+    pieces = f"SELECT r.*, r.start AS s, r.end AS e FROM {{rows}} r WHERE {where}"
+    figures = (
+        # The first error: instants of as many digits are in the order of their texts.
+        "substr(min(lpad(CAST(n.s AS STRING), 20, '0') || n.error), 21) AS error, "
+        "max(n.interval_us) AS interval_us, "
+        "CAST(ceil(max(n.seconds_max) * 1000000) AS BIGINT) AS slowest_us"
+    )
+    rows = gold.ask(
+        stretches(pieces, ("source", "family", "outcome"), figures),
+        rows=gold.whole(tables.READINGS),
     )
     names = ("source", "family", "s", "e", "outcome", "error", "interval_us", "slowest_us")
-    ordered = told.select(*names)
-    return [Attempt(*row) for row in ordered.collect()]
+    return [Attempt(*(row[name] for name in names)) for row in rows]
 
 
 def _events(gold: Gold, asked: Asked) -> list[Row]:
-    """What was noticed of the subject, and of the sources that may tell of it."""
+    """What was noticed of the subject, and of the sources that may report it."""
     try:
-        rows = lakes.read(gold.spark, gold.lake, tables.EVENTS)
+        rows = gold.rows.hours(tables.EVENTS, gold.period)
     except TableNotFoundError:
         return []
-    first, last = gold.period.start, gold.period.end
-    found = rows.where(
-        F.col("date").between(F.lit(first.date()), F.lit(last.date()))
-        & (F.col("cluster") == gold.cluster)
-        & (F.col("at") >= F.lit(first))
-        & (F.col("at") < F.lit(last))
-        & _noticed_of(asked)
-    ).withColumn("at", F.unix_micros("at"))
-    kept = found.drop("date", "cluster", "agent", "batch").orderBy("at", "source").limit(MOST)
-    return [row.asDict() for row in kept.collect()]
+    unshown = ("date", "cluster", "agent", "batch")
+    names = [name for name in tables.EVENTS.column_names if name not in unshown]
+    order = ", ".join(f"r.{name}" for name in ("at", "source", *names))
+    return gold.ask(
+        f"SELECT {', '.join(f'r.{name}' for name in names)} FROM {{rows}} r "
+        f"WHERE {is_same('r.cluster', gold.cluster)} AND ({_noticed_of(asked)}) "
+        f"ORDER BY {order} LIMIT {MOST}",
+        rows=rows,
+    )
 
 
-def _noticed_of(asked: Asked) -> Column:
-    """Whether an event is of the subject, or of a source that may tell of it."""
-    subject, of_sources = asked.subject, F.col("kind").isin(*OF_SOURCES)
+def _noticed_of(asked: Asked) -> str:
+    """The condition that an event is of the subject, or of a source that may report it."""
+    subject, of_sources = asked.subject, is_one_of("r.kind", OF_SOURCES)
     if asked.kind == "source":
-        return F.col("source").eqNullSafe(F.lit(subject.source))
+        return is_same("r.source", subject.source)
     if asked.kind == "client":
         # A quota of all users or clients is this client's as well.
         user, client_id = (
-            F.col(name).isNull() | F.col(name).eqNullSafe(getattr(subject, name))
+            f"(r.{name} IS NULL OR {is_same(f'r.{name}', getattr(subject, name))})"
             for name in ("user", "client_id")
         )
-        return of_sources | ((F.col("kind") == "quota_change") & user & client_id)
+        return f"{of_sources} OR (r.kind = 'quota_change' AND {user} AND {client_id})"
     if asked.kind == "partition":
-        of_it = F.col("partition").isNull() | (F.col("partition") == asked.partition)
-        return of_sources | (F.col("topic").eqNullSafe(F.lit(subject.topic)) & of_it)
-    return of_sources | of_subject(asked)
+        of_it = f"(r.partition IS NULL OR r.partition = {asked.partition:d})"
+        return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {of_it})"
+    return f"{of_sources} OR ({of_subject(asked)})"
 
 
 def _times(
     gold: Gold, asked: Asked
 ) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
     """Good and bad time per objective and window, of a partition its topic's; and time seen."""
-    rows = gold.finest(tables.SLI)
-    for name in ("topic", "user", "client_id", "group", "source"):
-        rows = rows.where(F.col(f"`{name}`").eqNullSafe(getattr(asked.subject, name)))
-    seen = F.coalesce("seen_us", "good_us")
-    at = F.unix_micros("window").alias("at")
+    names = ("topic", "user", "client_id", "group", "source")
+    whose = " AND ".join(is_same(f"r.{name}", getattr(asked.subject, name)) for name in names)
+    times = ", ".join(f"r.{name}" for name in Times._fields)
+    rows = gold.ask(
+        f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen "
+        f"FROM {{rows}} r WHERE {whose}",
+        rows=gold.finest(tables.SLI),
+    )
     found: dict[str, dict[int, Times]] = {}
     wholly: dict[str, dict[int, int]] = {}
-    for row in rows.select("objective", at, *Times._fields, seen.alias("seen")).collect():
-        found.setdefault(row["objective"], {})[row["at"]] = Times(*row[2:-1])
+    for row in rows:
+        known = Times(*(row[name] for name in Times._fields))
+        found.setdefault(row["objective"], {})[row["at"]] = known
         wholly.setdefault(row["objective"], {})[row["at"]] = row["seen"]
     return found, wholly

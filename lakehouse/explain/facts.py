@@ -18,20 +18,17 @@ from lakehouse.report.gather import Gold
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
-
     from lakehouse.existence import Subject
     from lakehouse.explain.spans import Span
     from lakehouse.explain.subject import Asked
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
 
 def explain(
-    spark: SparkSession,
-    lake: Lake,
+    engine: Engine,
     objectives: Sequence[Objective],
     subject: str,
     period: Period,
@@ -42,8 +39,7 @@ def explain(
     """The facts of a subject's story, as docs/explain.md describes them.
 
     Args:
-        spark: A session with Delta, in UTC.
-        lake: Where the tables are.
+        engine: Reads gold.
         objectives: What is asked for.
         subject: Its name, as ``find`` reads it.
         period: What the story is about; it is widened to whole windows.
@@ -55,12 +51,13 @@ def explain(
         PeriodError: Nothing is rolled up yet.
         SubjectError: There is no such subject, or more than one.
     """
-    window_seconds, committed = reached(spark, lake)
-    known = _known(sla.subjects(spark, lake), lake, cluster)
-    asked = find(subject, known, lake.root)
+    window_seconds = reached(engine).window_seconds
+    root = engine.lake.root
+    known = _known(sla.subjects(engine), root, cluster)
+    asked = find(subject, known, root)
     of_cluster = [one for one in known if one.cluster == asked.subject.cluster]
     period = period.aligned(window_seconds)
-    gold = Gold(spark, lake, asked.subject.cluster, period, window_seconds, committed)
+    gold = Gold(engine, asked.subject.cluster, period, window_seconds)
     looked_for = watched(asked.kind, objectives)
     evidence = gather(gold, asked, looked_for)
     now = sla.now_us() if now_us is None else now_us
@@ -80,13 +77,11 @@ def explain(
     )
 
 
-def _known(every: Sequence[Subject], lake: Lake, cluster: str | None) -> list[Subject]:
+def _known(every: Sequence[Subject], root: str, cluster: str | None) -> list[Subject]:
     clusters = sorted({one.cluster for one in every})
     if cluster is not None and cluster not in clusters:
         names = ", ".join(words.line(one) for one in clusters) or "none"
-        raise SubjectError(
-            f"{words.line(cluster)}: {lake.root} has no such cluster; it has {names}"
-        )
+        raise SubjectError(f"{words.line(cluster)}: {root} has no such cluster; it has {names}")
     return [one for one in every if cluster in (None, one.cluster)]
 
 
@@ -125,7 +120,7 @@ def _statements(
     """What is said of the subject; of a partition its topic's, and its own where there is any."""
     own = (asked.subject.kind, asked.subject.key)
     manner = sla.Manner(window_seconds=gold.window_seconds, only=own)
-    stated = sla.read(gold.spark, gold.lake, objectives, gold.period, now_us, known, manner)
+    stated = sla.read(gold.engine, objectives, gold.period, now_us, known, manner)
     return [
         one
         for one in stated

@@ -1,87 +1,73 @@
-"""A subject's bad runs: Spark puts together those that touch, so that few rows leave it."""
+"""SQL on a subject's rows: stretches that touch become one in it, so that few rows leave it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import tables
-from lakehouse.bronze_rows import flagged, is_counter
-from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
+from lakehouse.gold_rows import EXACT, is_one_of, is_same, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame
-
     from lakehouse.explain.subject import Asked
     from lakehouse.explain.watched import Watched
-    from lakehouse.report.gather import Gold
+
+_PARTS: Final = {
+    "topic": "CAST(r.partition AS STRING)",
+    "partition": "CAST(r.partition AS STRING)",
+    "group": "concat_ws('/', r.topic, CAST(r.partition AS STRING))",
+}
 
 
-def bad_runs(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> DataFrame:
-    """The subject's runs above zero, as stretches (``s`` to ``e``) of each lane and series."""
+def bad_stretches(asked: Asked, watched: Sequence[Watched]) -> str:
+    """Rows of gold/incidents as stretches (``s`` to ``e``) of series and lanes, oldest first."""
     metrics = sorted({metric for one in watched for metric in one.told_as})
-    rows = gold.bronze(tables.RUNS).where(
-        F.col("metric").isin(*metrics) & of_subject(asked) & (F.col("value") > 0)
+    counters = sorted({name for one in watched if one.is_counter for name in one.told_as})
+    part = _PARTS.get(asked.kind, "CAST(NULL AS STRING)")
+    pieces = (
+        f"SELECT r.metric AS metric, {part} AS part, r.source AS source, l.lane AS lane, "
+        "r.worst AS worst, r.total AS total, "
+        "CASE WHEN l.lane = 'may' THEN r.start - r.lead_us ELSE r.start END AS s, "
+        "CASE WHEN l.lane = 'sure' THEN r.end - r.tail_us ELSE r.end END AS e "
+        "FROM {rows} r CROSS JOIN "
+        "(SELECT 'seen' AS lane UNION ALL SELECT 'sure' AS lane UNION ALL SELECT 'may' AS lane) l "
+        f"WHERE {is_one_of('r.metric', metrics)} AND {of_subject(asked)} "
+        f"AND (l.lane = 'seen' OR NOT ({is_one_of('r.metric', counters)}))"
     )
-    start, end = F.unix_micros("start"), F.unix_micros("end")
-    tail = F.when(flagged(FLAG_NEXT_POSITIVE), 0).otherwise(F.col("tail_us"))
-    lead = F.when(flagged(FLAG_PREVIOUS_POSITIVE), 0).otherwise(F.col("lead_us"))
-    lanes = F.array(
-        _lane("seen", start, end),
-        F.when(~is_counter(), _lane("sure", start, F.greatest(start, end - tail))),
-        F.when(~is_counter(), _lane("may", start - lead, end)),
-    )
+    total = f"CAST(sum(CAST(n.total AS {EXACT})) AS DOUBLE) AS total"
     keys = ("metric", "part", "source", "lane")
-    pieces = rows.select("metric", _part(asked), "source", "value", F.explode(lanes).alias("x"))
-    pieces = pieces.select("*", "x.*").drop("x").where("s < e")
-    return stretches(pieces, keys, worst=F.max("value"), total=F.sum("value"))
+    found = stretches(pieces, keys, f"max(n.worst) AS worst, {total}")
+    order = ", ".join(f"n.{name}" for name in ("s", "e", *keys))
+    return f"SELECT n.* FROM ({found}) n ORDER BY {order}"
 
 
-def stretches(pieces: DataFrame, keys: tuple[str, ...], **figures: Column) -> DataFrame:
+def stretches(pieces: str, keys: Sequence[str], figures: str) -> str:
     """Pieces from ``s`` to ``e`` of the same keys that touch, as one.
 
     Args:
-        pieces: With the keys, ``s`` and ``e``.
-        keys: What tells series apart.
-        figures: What is told of all pieces of a stretch, by name.
+        pieces: A SELECT with the keys, ``s`` and ``e``.
+        keys: What distinguishes series.
+        figures: What is said of all pieces ``n`` of a stretch.
     """
-    order = Window.partitionBy(*keys).orderBy("s", "e")
-    before = F.max("e").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    is_new = F.when(before.isNull() | (F.col("s") > before), 1).otherwise(0)
-    marked = pieces.withColumn("is_new", is_new)
-    numbered = marked.withColumn(
-        "number", F.sum("is_new").over(order.rowsBetween(Window.unboundedPreceding, 0))
+    series, by = (", ".join(f"{alias}.{name}" for name in keys) for alias in "pn")
+    before = f"OVER (PARTITION BY {series} ORDER BY p.s, p.e ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    marked = (
+        f"SELECT p.*, CASE WHEN p.s <= max(p.e) {before} 1 PRECEDING) THEN 0 ELSE 1 END AS is_new "
+        f"FROM ({pieces}) p WHERE p.s < p.e"
     )
-    named = [column.alias(name) for name, column in figures.items()]
-    return numbered.groupBy(*keys, "number").agg(
-        F.min("s").alias("s"), F.max("e").alias("e"), *named
+    numbered = f"SELECT p.*, sum(p.is_new) {before} CURRENT ROW) AS number FROM ({marked}) p"
+    return (
+        f"SELECT {by}, min(n.s) AS s, max(n.e) AS e, {figures} "
+        f"FROM ({numbered}) n GROUP BY {by}, n.number"
     )
 
 
-def of_subject(asked: Asked) -> Column:
-    """Whether a row of bronze is of the subject; pushed down to the files."""
+def of_subject(asked: Asked) -> str:
+    """The condition that a row ``r`` is of the subject."""
+    subject = asked.subject
     if asked.kind == "client":
-        user, client_id = (
-            F.col(name).eqNullSafe(getattr(asked.subject, name)) for name in ("user", "client_id")
-        )
-        return user & client_id & F.col("topic").isNull()
-    name = "topic" if asked.kind == "partition" else asked.kind
-    found: Column = F.col(f"`{name}`") == getattr(asked.subject, name)
-    return found & (F.col("partition") == asked.partition) if asked.kind == "partition" else found
-
-
-def _lane(name: str, start: Column, end: Column) -> Column:
-    return F.struct(F.lit(name).alias("lane"), start.alias("s"), end.alias("e"))
-
-
-def _part(asked: Asked) -> Column:
-    of = {
-        "topic": F.col("partition").cast("string"),
-        "partition": F.col("partition").cast("string"),
-        "group": F.concat_ws("/", "topic", "partition"),
-    }
-    return of.get(asked.kind, F.lit(None).cast("string")).alias("part")
+        user, client_id = is_same("r.user", subject.user), is_same("r.client_id", subject.client_id)
+        return f"{user} AND {client_id} AND r.topic IS NULL"
+    if asked.kind == "partition":
+        return f"r.topic = {text(str(subject.topic))} AND r.partition = {asked.partition:d}"
+    return f"r.{asked.kind} = {text(str(getattr(subject, asked.kind)))}"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import sla
 from lakehouse.existence import Subject
+from lakehouse.gold_rows import Row
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.notebooks.opened import objectives
 from lakehouse.report.begun import Begun, begun
-from lakehouse.report.gather import COPY_LAG, DELETE_LAG, Gold, Row
+from lakehouse.report.gather import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.judged import objective, verdicts
 from lakehouse.report.lags import tier_lag
 from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, throttling

@@ -20,6 +20,7 @@ from lakehouse.notebooks.tour import tour
 from lakehouse.notebooks.widgets import asked
 from lakehouse.report.facts import facts
 from lakehouse.report.page import render
+from lakehouse.rollup.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,7 @@ class Notebook:
     def _opened(self) -> Opened:
         # Another session zone than UTC would move days and weeks.
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
-        return opened(self._spark, self._asked)
+        return opened(SparkEngine(self._spark, self._asked.lake), self._asked)
 
     def tour(self) -> str:
         """What is in the lake, table by table."""
@@ -74,8 +75,7 @@ class Notebook:
 
         def page() -> str:
             gold = self._opened.gold
-            asked_ = (gold.spark, gold.lake, objectives(), gold.period)
-            return render(facts(*asked_, cluster=gold.cluster))
+            return render(facts(gold.engine, objectives(), gold.period, cluster=gold.cluster))
 
         return _cell(page)
 
@@ -86,8 +86,8 @@ class Notebook:
             gold, name = self._opened.gold, self._asked.more[CLIENT]
             if not name:
                 raise SubjectError("write a name in the widget client, such as alice/billing")
-            asked_ = (gold.spark, gold.lake, objectives(), name, gold.period)
-            story = explain(*asked_, cluster=gold.cluster)
+            wanted = (objectives(), name, gold.period)
+            story = explain(gold.engine, *wanted, cluster=gold.cluster)
             return pages.text(name, view(story, terminal=False, width=_WIDTH))
 
         return _cell(page)
@@ -111,7 +111,9 @@ class Notebook:
     def _values(self) -> dict[str, Value]:
         gold = self._opened.gold
         return {
-            **{table.name: gold.lake.name(table) for table in (*tables.BRONZE, *tables.GOLD)},
+            **{
+                table.name: gold.engine.lake.name(table) for table in (*tables.BRONZE, *tables.GOLD)
+            },
             "cluster": gold.cluster,
             "start": gold.period.start,
             "end": gold.period.end,

@@ -14,9 +14,8 @@ from lakehouse.report.facts import last_week
 from lakehouse.report.gather import Gold
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from lakehouse.notebooks.widgets import Asked
+    from lakehouse.rollup.engine import Engine
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
 
@@ -40,22 +39,21 @@ class Opened:
         gold = self.gold
         asked = (gold.period, self.now_us, self.known)
         manner = sla.Manner(window_seconds=gold.window_seconds)
-        return sla.read(gold.spark, gold.lake, objectives, *asked, manner)
+        return sla.read(gold.engine, objectives, *asked, manner)
 
 
-def opened(spark: SparkSession, asked: Asked) -> Opened:
-    """The lake that is asked for.
+def opened(engine: Engine, asked: Asked) -> Opened:
+    """The week and cluster that are asked for.
 
     Raises:
-        LakehouseError: There is none, nothing is rolled up, there is no such week or cluster, or
-            there are several clusters and none is named.
+        LakehouseError: Nothing is rolled up, there is no such week or cluster, or there are several
+            clusters and none is named.
     """
-    lake = asked.lake
-    window_seconds, committed = reached(spark, lake)
-    known, now_us = sla.subjects(spark, lake), sla.now_us()
-    cluster = _cluster(str(lake.gold), asked.cluster, {one.cluster for one in known})
-    period = periods.week(asked.week) if asked.week else last_week(spark, lake, now_us)
-    gold = Gold(spark, lake, cluster, period, window_seconds, committed)
+    window_seconds = reached(engine).window_seconds
+    known, now_us = sla.subjects(engine), sla.now_us()
+    cluster = _cluster(str(engine.lake.gold), asked.cluster, {one.cluster for one in known})
+    period = periods.week(asked.week) if asked.week else last_week(engine, now_us)
+    gold = Gold(engine, cluster, period, window_seconds)
     return Opened(gold, tuple(one for one in known if one.cluster == cluster), now_us)
 
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
-from pyspark.sql import functions as F  # noqa: N812
-
-from lakehouse import lake as lakes
 from lakehouse import tables
-from lakehouse.errors import TableNotFoundError
+from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.periods import instant
 from lakehouse.report import columns, figures, words
 from lakehouse.report.listing import Column, Draft, Listing, figure, text
@@ -17,8 +13,9 @@ from lakehouse.report.listing import Column, Draft, Listing, figure, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lakehouse.gold_rows import Row
     from lakehouse.notebooks.opened import Opened
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.gather import Gold
     from lakehouse.tables import Table
 
 _WHEN: Final = ("window", "start", "at", "last_seen")
@@ -36,16 +33,23 @@ def tour(opened: Opened) -> tuple[Listing, ...]:
 
 def _table(gold: Gold, table: Table) -> Row:
     row: Row = {"table": table.path, "about": table.comment, "rows": None, "from": None, "to": None}
-    when = next((name for name in _WHEN if name in table.column_names), None)
-    moment = F.lit(None).cast("bigint") if when is None else F.unix_micros(when)
-    wanted = (F.count("*").alias("rows"), F.min(moment).alias("from"), F.max(moment).alias("to"))
+    whens = (f"r.{name}" for name in _WHEN if name in table.column_names)
+    when = next(whens, "CAST(NULL AS BIGINT)")
+    wanted = f"count(*) AS number, min({when}) AS since, max({when}) AS until"
     try:
-        found = lakes.read(gold.spark, gold.lake, table).agg(*wanted).collect()[0].asDict()
+        (found,) = gold.ask(f"SELECT {wanted} FROM {{rows}} r", rows=gold.engine.rows(table))
     except TableNotFoundError:
         return {**row, "trouble": "there is no such table"}
-    except PySparkException as error:  # who may not read bronze still sees gold
-        return {**row, "trouble": f"not readable: {error.getCondition() or 'Spark refused'}"}
-    return {**row, **found, "trouble": ""}
+    except Exception as error:  # who may not read bronze still sees gold
+        if not is_of_spark(error):
+            raise
+        return {**row, "trouble": f"not readable: {_condition(error)}"}
+    told = {"rows": found["number"], "from": found["since"], "to": found["until"]}
+    return {**row, **told, "trouble": ""}
+
+
+def _condition(error: Any) -> str:
+    return getattr(error, "getCondition", str)() or "Spark refused"
 
 
 def _known(opened: Opened) -> list[dict[str, Any]]:

@@ -94,7 +94,7 @@ class Store:
             if delta.protocol().min_reader_version == 2 or features - _READ:
                 raise TableSchemaError(
                     f"{self.url(table)}: it uses {', '.join(sorted(features)) or 'column mapping'}"
-                    ", which the local engine does not read; use --engine spark"
+                    ", which delta-rs does not read; use Spark (for a rollup --engine spark)"
                 )
             return delta
 
@@ -202,8 +202,8 @@ def explained(where: str) -> Iterator[None]:
         yield
     except (DeltaError, OSError) as error:
         raise EngineError(
-            f"{where}: {one_line(error)}; check the lake's place and credentials, or use "
-            "--engine spark"
+            f"{where}: {one_line(error)}; check the lake's place and credentials, or use Spark "
+            "(for a rollup --engine spark)"
         ) from error
     except Exception as error:
         # delta-rs has no class of its own for errors of its query engine and kernel.

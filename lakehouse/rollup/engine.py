@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lakehouse.periods import HOUR_US, micros
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Relation = Any
 """Rows that a query can name; only the engine that made it knows what it is."""
+
+INSTANTS: Final = ("start", "window", "at")
+"""Columns that say when a row is; of several the first."""
 
 
 class LeaseRow(NamedTuple):
@@ -104,16 +107,16 @@ class Engine(Protocol):
     ) -> Relation:
         """A table, as it is now or as of a version.
 
-        With further columns where they can be made: ``hour`` (BIGINT, hours since 1970 of ``start``
-        or else of ``window``, no earlier than 1970 and no later than ``units.LAST``) and
+        With further columns where they can be made: ``hour`` (BIGINT, hours since 1970 of the first
+        of ``INSTANTS`` that it has, no earlier than 1970 and no later than ``units.LAST``) and
         ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``: the date is not that of the
         start, or the start is no instant from ``units.FIRST`` to ``units.LAST``).
 
         Args:
             table: The table.
             version: None: as it is now.
-            between: Only rows whose ``start``, or else ``window``, and ``date`` lie in it. Files
-                and row groups beyond are not read.
+            between: Only rows whose instant and ``date`` lie in it. Files and row groups beyond are
+                not read.
             written: With a column ``written`` (BIGINT): when the row's file was last modified.
 
         Raises:

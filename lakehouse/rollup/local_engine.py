@@ -186,9 +186,8 @@ class LocalEngine:
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
-        found = shaped(self.collect(rows), table.columns)
-        with explained(self._store.url(table)), self._alone(table):
-            delta, ours = self.open(table), CommitProperties(_WHO)
+        delta, ours = self.open(table), CommitProperties(_WHO)
+        with self._stream(table, rows) as found:
             if where is None:
                 write_deltalake(delta, found, mode="append", commit_properties=ours)
             else:
@@ -200,26 +199,28 @@ class LocalEngine:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
         self.create(table)
         delta, ours = self.open(table), CommitProperties(_WHO)
-        with (
-            self._asked(rows) as asked,
-            explained(self._store.url(table)),
-            self._alone(table),
-        ):
-            # A stream: this may be years.
-            chunks = asked.to_arrow_reader(_CHUNK)
-            batches = (
-                batch
-                for chunk in chunks
-                for batch in shaped(pa.Table.from_batches([chunk]), table.columns).to_batches()
-            )
-            shape = pa.schema([stored(column) for column in table.columns])
+        with self._stream(table, rows) as found:
             write_deltalake(
-                delta, pa.RecordBatchReader.from_batches(shape, batches), mode="overwrite",
-                schema_mode="overwrite", partition_by=list(table.partition_by),
-                commit_properties=ours,
+                delta, found, mode="overwrite", schema_mode="overwrite",
+                partition_by=list(table.partition_by), commit_properties=ours,
             )  # fmt: skip
             if delta.metadata().description != table.comment:
                 delta.alter.set_table_description(table.comment, commit_properties=ours)
+
+    @contextmanager
+    def _stream(self, table: Table, rows: Relation) -> Iterator[pa.RecordBatchReader]:
+        """Rows of a relation as the table has them, while only this process may write to it.
+
+        A stream: of a large fleet's day, or of years, they need not fit into memory.
+        """
+        shape = pa.schema([stored(column) for column in table.columns])
+        with self._asked(rows) as asked, explained(self._store.url(table)), self._alone(table):
+            batches = (
+                batch
+                for chunk in asked.to_arrow_reader(_CHUNK)
+                for batch in shaped(pa.Table.from_batches([chunk]), table.columns).to_batches()
+            )
+            yield pa.RecordBatchReader.from_batches(shape, batches)
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""

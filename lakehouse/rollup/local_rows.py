@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakehouse.maintain.state import spelt
 from lakehouse.periods import HOUR_US, micros
 from lakehouse.rollup import where
+from lakehouse.rollup.engine import INSTANTS
 from lakehouse.units import FIRST, LAST
 
 if TYPE_CHECKING:
@@ -44,6 +45,16 @@ def given(rows: pa.Table) -> Relation:
     """Rows that are in memory."""
     name = _name()
     return Relation(f"FROM {name}", {name: rows})
+
+
+def of_parquet(places: Sequence[str], names: Sequence[str]) -> Relation:
+    """Some columns of Parquet files on this machine."""
+    listed = ", ".join(_literal(place, "string") for place in places)
+    columns = ", ".join(f'"{name}"' for name in names)
+    return Relation(
+        f"FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false) "
+        f"SELECT {columns}"
+    )
 
 
 def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
@@ -119,7 +130,7 @@ def columns(delta: DeltaTable) -> dict[str, str]:
 
 def instant_of(types: Mapping[str, str]) -> str:
     """The column that says when a row is; empty where there is none."""
-    return next((name for name in ("start", "window") if name in types), "")
+    return next((name for name in INSTANTS if name in types), "")
 
 
 def _name() -> str:

@@ -24,7 +24,7 @@ from lakehouse.errors import (
 )
 from lakehouse.periods import HOUR_US, micros
 from lakehouse.rollup import spark_frame, transport
-from lakehouse.rollup.engine import LeaseRow, Relation, Span, Staged, span_of
+from lakehouse.rollup.engine import INSTANTS, LeaseRow, Relation, Span, Staged, span_of
 from lakehouse.tables.running import GOLD_PROPERTIES
 from lakehouse.units import FIRST, LAST
 
@@ -49,9 +49,6 @@ STAGING: Final = tables.Table(
 )
 
 _RECENT: Final = 20
-_LARGE: Final = 4_000_000
-"""Bytes of bronze/runs, about a million rows, from which on it pays to compile what counts them."""
-
 _GONE: Final = (
     "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
     "DELTA_VERSION_NOT_FOUND",
@@ -78,7 +75,6 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
         self._spark, self.lake = spark, lake
         self.scratch: tuple[Table, ...] = (STAGING,)
-        self._pays = False
         self._adaptive = session.setting(spark, "spark.sql.adaptive.enabled") != "false"
 
     def schema(self, table: Table) -> Mapping[str, str] | None:
@@ -92,10 +88,7 @@ class SparkEngine:
     def identity(self, table: Table) -> str:
         """The id that Delta gave the table when it was made."""
         found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
-        (row,) = found.select("id", "sizeInBytes").collect()
-        if table is tables.RUNS:
-            self._pays = row["sizeInBytes"] >= _LARGE
-        return str(row["id"])
+        return str(found.select("id").collect()[0]["id"])
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, newest first."""
@@ -135,7 +128,7 @@ class SparkEngine:
 
     def collect(self, relation: Relation) -> pa.Table:
         """Its rows."""
-        with self._one_line(), session.compiled(self._spark, None if self._pays else 0):
+        with self._one_line():
             return relation.toArrow()
 
     def create(self, table: Table) -> None:
@@ -227,10 +220,7 @@ class SparkEngine:
 
     def compute(self, batch: Batch, program: Program) -> Staged:
         """Run the kernel over a batch's hours and write what it makes to gold/staging, once."""
-        columns = spark_frame.staging_columns(program)
-        hours = self.relation(spark_frame.touched(batch))
-        found = spark_frame.frame(self._bronze(batch), hours, batch, program)
-        version = self._staged(spark_frame.mapped(found, batch, program, columns), batch)
+        version = self.stage(batch, program)
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
         counts: dict[str, int] = dict(rows.groupBy(transport.TARGET).count().collect())
         return Staged(
@@ -242,6 +232,13 @@ class SparkEngine:
                 for name in counts
             },
         )
+
+    def stage(self, batch: Batch, program: Program) -> int:
+        """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
+        columns = spark_frame.staging_columns(program)
+        hours = self.relation(spark_frame.touched(batch))
+        found = spark_frame.frame(self._bronze(batch), hours, batch, program)
+        return self._staged(spark_frame.mapped(found, batch, program, columns))
 
     def _bronze(self, batch: Batch) -> spark_frame.Bronze:
         at, span = batch.versions, span_of(batch.units.hours)
@@ -260,12 +257,12 @@ class SparkEngine:
             lakes.read(self._spark, self.lake, tables.MEMBERS, at.members),
         )
 
-    def _staged(self, rows: DataFrame, batch: Batch) -> int:
+    def _staged(self, rows: DataFrame) -> int:
         """Write to staging; the version that made, even if another writes there too."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
         writer = rows.write.format("delta").mode("overwrite").partitionBy(*STAGING.partition_by)
         writer = writer.options(overwriteSchema="true", userMetadata=mark)
-        with self._one_line(STAGING), session.compiled(self._spark, batch.rows):
+        with self._one_line(STAGING):
             writer.saveAsTable(name)
         found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
         (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
@@ -322,7 +319,7 @@ def _hour(start: str) -> str:
 
 def _inside(columns: Sequence[str], span: Span) -> str:
     """Written so that files and row groups beyond the span are left out."""
-    start = "start" if "start" in columns else "window"
+    start = next(name for name in INSTANTS if name in columns)
     first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in span)
     dates = f"date BETWEEN DATE '{span.first:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
     return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
@@ -336,7 +333,7 @@ def _related(rows: DataFrame, more: Mapping[str, str] | None = None) -> DataFram
             shaped[name] = f"unix_micros(`{name}`)"
         elif kind == "map<string,timestamp>":
             shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
-    start = next((name for name in ("start", "window") if name in shaped), None)
+    start = next((name for name in INSTANTS if name in shaped), None)
     if start is not None:
         shaped["hour"] = _hour(start)
     if "date" in rows.columns and start == "start":

@@ -49,7 +49,7 @@ from lakehouse.tables.gold import (
     TOPICS,
     WINDOWS,
 )
-from lakehouse.tables.running import CONDENSED, LEASE, PROGRESS, ROLLUP_STATE, STRETCHES
+from lakehouse.tables.running import LEASE, PROGRESS, ROLLUP_STATE, STRETCHES
 
 __all__ = [
     "BROKERS",
@@ -58,7 +58,6 @@ __all__ = [
     "CLIENTS",
     "COMMIT_AGENT",
     "COMMIT_VERSION",
-    "CONDENSED",
     "COVERAGE",
     "DEFAULT_WINDOW_SECONDS",
     "DISTRIBUTIONS",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from lakehouse.tables.bronze import RUNS
 from lakehouse.tables.columns import Column, Table, required
 
 GOLD_PROPERTIES: Final = {
@@ -73,31 +72,6 @@ LEASE: Final = Table(
         Column("until", "timestamp", "until when it holds, by the holder's clock"),
     ),
     properties=GOLD_PROPERTIES,
-)
-
-CONDENSED: Final = Table(
-    "gold",
-    "condensed",
-    "What a large rollup works with: runs of the stretch at work. Those of one series and window "
-    "are put together where its value went from one above zero to another, and those of the same "
-    "zeros in all windows of an hour; of no use once it has ended",
-    (
-        *(column for column in RUNS.columns if column.name != "scrapes"),
-        required("window", "timestamp", "window of the finest grain"),
-        Column("rows", "bigint", "runs that were put together; null: one of bronze's, or standing"),
-        Column("held_us", "bigint", "their time, microseconds; of a standing row that of a window"),
-        Column("sure_us", "bigint", "what of it is sure, their tails left out"),
-        Column("may_us", "bigint", "what it is at most, their leads taken in as far as the window"),
-        Column("spilled_us", "bigint", "what of their leads lies before the window"),
-        Column("lowest", "double", "least value; the greatest is in value"),
-        Column("coarse", "bigint", "value times seconds, summed: coarse lane"),
-        Column("fine", "bigint", "value times seconds, summed: fine lane, millionths"),
-        Column("gapless", "boolean", "one interval with no edge inside"),
-        Column("standing", "bigint", "windows of the hour that it stands for, a bit each"),
-        required("loose", "boolean", "one of bronze's that is part of another row here"),
-    ),
-    # Nobody looks for a row here: all are read, by those that name the version they want.
-    properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
 )
 
 ROLLUP_STATE: Final = (STRETCHES, LEASE)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.periods import Period, micros
-from lakehouse.report.from_bronze import last_lags
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
+from lakehouse.report.lags import last_lags
 from lakehouse.trends import forecast as forecasts
 from lakehouse.trends import weeks as weeks_
 from lakehouse.trends.change import by_chance, change
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.report.from_bronze import LastLag
     from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.lags import LastLag
     from lakehouse.slo import Objective
     from lakehouse.trends.change import Change
     from lakehouse.trends.drain import Point
@@ -103,7 +102,7 @@ def drains(gold: Gold) -> list[Row]:
     if not last:
         return []
     end = gold.period.end
-    recent = replace(gold, period=Period(end - dt.timedelta(hours=HOURS), end), _told={})
+    recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
     hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
     keys, metrics = ("metric", "topic"), tuple(_KINDS)
     for row in recent.by_window(tables.TOPICS, keys, _HOUR_SECONDS, metrics):

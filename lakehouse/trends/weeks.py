@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from lakehouse import sla, tables, tally
+from lakehouse.asked import SUBJECT
 from lakehouse.existence import Subject
-from lakehouse.periods import HOUR_US, WEEK, Period, instant, micros, week_of
-from lakehouse.session import compiled
+from lakehouse.gold_rows import is_one_of
+from lakehouse.periods import WEEK, Period, instant, micros, week_of
 from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column
-
+    from lakehouse.asked import Named
     from lakehouse.gold_rows import GoldRows
     from lakehouse.sla import Statement
 
@@ -33,7 +32,7 @@ WEEKS: Final = 13
 _WEEK: Final = dt.timedelta(days=7)
 _UNIT: Final = 10 / 604_800
 _ENOUGH: Final = 0.5
-_SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
+_WEEK_US: Final = _WEEK // dt.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,53 +139,40 @@ def read(
     periods = weeks_until(end)
     if not known:
         return []
-    whole = Period(periods[0].start, periods[-1].end)
-    clusters = sorted({one.cluster for one in known})
-    # The hour after the last week tells what may have begun in it.
-    hours = gold.hours(tables.SLI, Period(whole.start, whole.end + dt.timedelta(hours=1)))
-    rows = hours.where(F.col("cluster").isin(*clusters))
-    keys = ("cluster", "objective", *(f"`{name}`" for name in _SUBJECT))
-    placed = rows.select(*keys, F.explode(_of_weeks()).alias("part"))
-    sums = (
-        placed.select(*keys, "part.*")
-        .groupBy("week", *keys)
-        .agg(*(F.sum(name).alias(name) for name in sla.Times._fields))
-    )
-    times: defaultdict[int, dict[tuple[str, str, tuple[str | None, ...]], sla.Times]]
-    times = defaultdict(dict)
-    with compiled(gold.spark, _most(objectives, known, whole)):
-        told = sums.collect()
-    for row in told:
-        key = (row["cluster"], row["objective"], tuple(row)[3:8])
-        times[row["week"]][key] = sla.Times(*tuple(row)[8:])
+    times = _times(gold, periods, sorted({one.cluster for one in known}))
     stated = [
         sla.of_sums(objectives, known, times[micros(one.start)], one, now_us) for one in periods
     ]
     return joined(stated, periods, now_us)
 
 
-def _most(objectives: Sequence[Objective], known: Sequence[Subject], whole: Period) -> int:
-    """How many rows of gold there are: one for each hour in which a subject was seen, at most."""
-    start, end = micros(whole.start), micros(whole.end)
-    kinds = Counter[str](one.kind for one in objectives)
-    seen = sum(
-        max(0, min(one.last_us, end) - max(one.first_us, start)) * kinds[one.kind] for one in known
+def _times(
+    gold: GoldRows, periods: Sequence[Period], clusters: Sequence[str]
+) -> Mapping[int, Mapping[Named, sla.Times]]:
+    """Sums of each week; what was first seen as one began, in the one before as well."""
+    first, end = periods[0].start, periods[-1].end + dt.timedelta(hours=1)
+    keys = ", ".join(f"r.{name}" for name in ("cluster", "objective", *SUBJECT))
+    into = f"(r.window - {micros(first)}) % {_WEEK_US}"
+    sums = ", ".join(f"sum(r.{name}) AS {name}" for name in sla.Times._fields)
+    rows = gold.ask(
+        f"SELECT r.window - {into} AS week, {keys}, {sums}, "
+        f"sum(CASE WHEN {into} = 0 THEN {tally.spilled()} ELSE 0 END) AS spilled "
+        f"FROM {{rows}} r WHERE {is_one_of('r.cluster', clusters)} "
+        f"GROUP BY r.window - {into}, {keys}",
+        rows=gold.hours(tables.SLI, Period(first, end)),
     )
-    return seen // HOUR_US
+    found: defaultdict[int, dict[Named, sla.Times]] = defaultdict(dict)
+    for row in rows:
+        named = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
+        _add(found[row["week"]], named, sla.Times(*(row[name] for name in sla.Times._fields)))
+        if row["spilled"]:
+            before = found[row["week"] - _WEEK_US]
+            _add(before, named, sla.Times(bad_high_us=row["spilled"]))
+    return found
 
 
-def _of_weeks() -> Column:
-    """Times in the week of an hour; what was first seen as it began, in the one before as well."""
-    week, spill = F.date_trunc("week", "window"), tally.spilled()
-    start, nothing = F.unix_micros(week), F.lit(0).cast("bigint")
-    times = sla.Times._fields
-    own = F.struct(start.alias("week"), *times)
-    before = F.struct(
-        (start - _WEEK // dt.timedelta(microseconds=1)).alias("week"),
-        *((spill if name == "bad_high_us" else nothing).alias(name) for name in times),
-    )
-    has_begun = (F.col("window") == week) & (spill > 0)
-    return F.when(has_begun, F.array(own, before)).otherwise(F.array(own))
+def _add(sums: dict[Named, sla.Times], named: Named, more: sla.Times) -> None:
+    sums[named] = sla.Times(*map(add, sums.get(named, sla.Times()), more))
 
 
 def joined(

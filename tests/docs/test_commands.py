@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.cluster import Cluster
-from demo.jars import delta_jars
 from tests.docs.pages import NOT_HERE, blocks, runnable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = pytest.mark.kafka
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 900
@@ -42,6 +41,7 @@ TOOLS = {
 """What Kafka's own scripts of these names start; Maven has the classes and not the scripts."""
 NOT_LENT = (
     "jmxlake", "_jmxlake", "__editable__", "pip", "setuptools", "pkg_resources", "_distutils",
+    "pyspark",
 )  # fmt: skip
 
 
@@ -109,7 +109,6 @@ def reader(broker: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Reader:
         "PATH": os.pathsep.join(path),
         "PYTHONPATH": str(lent(folder / "lent")),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "JMXLAKE_DELTA_JARS": str(delta_jars()[0].parent),
         "JMXLAKE_AGENT__SOURCE__JMX__PORT": str(node.jmx_port),
         "JMXLAKE_AGENT__HEALTH__PORT": "0",  # other tests have agents, too
     }
@@ -157,8 +156,10 @@ def test_the_quickstart_ends_with_a_report_of_what_happened(reader: Reader, foll
 
 @pytest.mark.usefixtures("followed")
 def test_the_readme_does_what_it_says(reader: Reader) -> None:
-    look, week = blocks(README)
+    sample, look, week = blocks(README)
     activate = ". ~/jmxlake-venv/bin/activate"
+    assert "Of 9 objectives: " in reader.types(activate, sample)
+    assert "orders" in (reader.checkout / "report.html").read_text("utf-8")
     shown = reader.types(activate, look)
     assert "min_isr" in shown
     assert "UNKNOWN" not in shown

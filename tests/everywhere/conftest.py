@@ -10,6 +10,7 @@ from lakehouse import periods, slo
 from lakehouse.notebooks.opened import opened
 from lakehouse.notebooks.widgets import asked
 from lakehouse.report.facts import facts
+from lakehouse.rollup.spark_engine import SparkEngine
 from lakehouse.session import JARS_SETTING
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake, unpacked_wheel
@@ -78,11 +79,12 @@ def published(
 @pytest.fixture(scope="session")
 def week(spark: SparkSession, published: dict[str, str]) -> Opened:
     """The fleet's week as a notebook opens it."""
-    return opened(spark, asked(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {}))
+    filled_in = asked(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
+    return opened(SparkEngine(spark, filled_in.lake), filled_in)
 
 
 @pytest.fixture(scope="session")
-def report(spark: SparkSession, week: Opened) -> dict[str, Any]:
+def report(week: Opened) -> dict[str, Any]:
     """What a report tells of that week."""
     wanted = (slo.load(slo.SHIPPED), periods.week(small_fleet.ISO_WEEK))
-    return facts(spark, week.gold.lake, *wanted, cluster=CLUSTER)
+    return facts(week.gold.engine, *wanted, cluster=CLUSTER)

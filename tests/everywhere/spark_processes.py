@@ -37,10 +37,10 @@ def settings(folder: Path, jars: Sequence[Path] = (), **more: str) -> dict[str, 
     found = ",".join(map(str, (*delta_jars(), *jars)))
     return {
         **session._CONF,
-        **session._QUICK,
+        **session._SMALL,
         "spark.jars": found,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"{session._QUICK_JVM} -Dderby.system.home={folder}",
+        "spark.driver.extraJavaOptions": f"{session._SMALL_JVM} -Dderby.system.home={folder}",
         **more,
     }
 
@@ -135,7 +135,7 @@ class StandaloneCluster(SparkProcesses):
                 "spark.master": url,
                 "spark.executor.memory": executor_memory,
                 "spark.executor.cores": "1",
-                "spark.executor.extraJavaOptions": session._QUICK_JVM,
+                "spark.executor.extraJavaOptions": session._SMALL_JVM,
             },
         )
         self.conf = conf_folder(folder, chosen)

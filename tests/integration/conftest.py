@@ -27,10 +27,10 @@ def engines(request: pytest.FixtureRequest) -> Engines:
     if request.param == "local":
         return request.getfixturevalue("local")  # type: ignore[no-any-return]
     from lakehouse import lake as lakes  # noqa: PLC0415 - what Spark needs, for those who ask
-    from lakehouse.rollup.spark_engine import SparkEngine  # noqa: PLC0415
+    from lakehouse.rollup.spark_on_path import SparkOnPath  # noqa: PLC0415
 
     spark = request.getfixturevalue("spark")
-    return lambda root: SparkEngine(spark, lakes.at(str(root)))
+    return lambda root: SparkOnPath(lakes.at(str(root)), lambda _: spark)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse import lake as lakes
 from lakehouse import periods, sla, slo, tables
@@ -17,6 +16,7 @@ from lakehouse.maintenance import Maintenance
 from lakehouse.report import business
 from lakehouse.report import facts as reports
 from lakehouse.report.gather import Gold
+from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.slo_objective import Slices
 from tests import rollups
 from tests.lake_builder import Batch
@@ -24,13 +24,9 @@ from tests.lake_builder import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
     from lakehouse.statement import Statement
-
-pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
 SECOND = 1_000_000
@@ -76,22 +72,21 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     root: Path = tmp_path_factory.mktemp("each")
     batch().commit(root)
     rollups.local(root)
-    return lakes.at(str(root))
+    return LocalEngine(lakes.at(str(root)))
 
 
 def stated(
-    spark: SparkSession,
-    lake: Lake,
+    engine: Engine,
     period: Period = WHOLE,
     *planned: Maintenance,
     topic: str = "t",
 ) -> dict[int | None, Statement]:
     manner = sla.Manner(maintenance=planned)
-    found = sla.read(spark, lake, [EACH], period, periods.micros(LATER), manner=manner)
+    found = sla.read(engine, [EACH], period, periods.micros(LATER), manner=manner)
     assert {one.subject.topic for one in found} == {"t", "grows"}
     return {one.subject.partition: one for one in found if one.subject.topic == topic}
 
@@ -102,8 +97,8 @@ def seconds(one: Statement) -> tuple[float, ...]:
     return tuple(us / SECOND for us in (good, low, bad, high, one.unknown_us))
 
 
-def test_each_partition_has_a_statement_of_its_own(spark: SparkSession, lake: Lake):
-    found = stated(spark, lake)
+def test_each_partition_has_a_statement_of_its_own(engine: Engine):
+    found = stated(engine)
     assert {number: seconds(one) for number, one in found.items()} == {
         0: (360, 120, 120, 120, 120),
         1: (480, 0, 0, 0, 120),
@@ -115,44 +110,42 @@ def test_each_partition_has_a_statement_of_its_own(spark: SparkSession, lake: La
     }  # fmt: skip
 
 
-def test_a_partition_is_expected_from_when_its_topic_has_it(spark: SparkSession, lake: Lake):
-    found = stated(spark, lake, topic="grows")
+def test_a_partition_is_expected_from_when_its_topic_has_it(engine: Engine):
+    found = stated(engine, topic="grows")
     assert {number: (seconds(one), one.expected_us // SECOND) for number, one in found.items()} == {
         0: ((600, 0, 0, 0, 0), 600),
         1: ((300, 0, 0, 0, 0), 300),
         2: ((270, 30, 30, 30, 0), 300),
     }
-    before = stated(spark, lake, FIRST_HALF, topic="grows")
+    before = stated(engine, FIRST_HALF, topic="grows")
     assert list(before) == [0], "what it has later it did not have then"
 
 
-def test_an_objective_on_a_counter_says_nothing_and_fails_nothing(spark: SparkSession, lake: Lake):
+def test_an_objective_on_a_counter_says_nothing_and_fails_nothing(engine: Engine):
     counter = "kafka.partition.remote_list_offsets.expired"
     asked = dataclasses.replace(EACH, name="counted", metric=counter)
-    found = sla.read(spark, lake, [asked], WHOLE, periods.micros(LATER))
+    found = sla.read(engine, [asked], WHOLE, periods.micros(LATER))
     assert {one.verdict for one in found} == {"no_data"}
 
 
-def test_the_story_of_a_partition_says_when_it_was_unseen(spark: SparkSession, lake: Lake):
-    told = explain(spark, lake, [EACH], "t/1", WHOLE, now_us=periods.micros(LATER))
+def test_the_story_of_a_partition_says_when_it_was_unseen(engine: Engine):
+    told = explain(engine, [EACH], "t/1", WHOLE, now_us=periods.micros(LATER))
     (one,) = told["objectives"]
     assert (one["level"], one["unknown_us"]) == ("partition", 120 * SECOND)
     assert sum(span["unknown_us"] for span in one["unknown"]) == 120 * SECOND
     assert one["bad"] == []
 
 
-def test_what_was_first_seen_just_after_the_period_may_have_begun_in_it(
-    spark: SparkSession, lake: Lake
-):
-    found = stated(spark, lake, FIRST_HALF)
+def test_what_was_first_seen_just_after_the_period_may_have_begun_in_it(engine: Engine):
+    found = stated(engine, FIRST_HALF)
     assert seconds(found[2]) == (180, 0, 0, 5, 120)
     assert seconds(found[3]) == (180, 0, 0, 0, 120)
 
 
-def test_without_maintenance_the_rest_is_told_of_each(spark: SparkSession, lake: Lake):
+def test_without_maintenance_the_rest_is_told_of_each(engine: Engine):
     start, end = (periods.micros(edge) for edge in (FIRST_HALF.start, FIRST_HALF.end))
     planned = Maintenance(start, end, "new disks", {"topic": ("t",)})
-    found = stated(spark, lake, WHOLE, planned)
+    found = stated(engine, WHOLE, planned)
     assert seconds(found[0]) == (360, 120, 120, 120, 120), "never hidden"
     rest = {number: one.without for number, one in found.items()}
     assert {number: seconds(one) for number, one in rest.items() if one} == {
@@ -168,51 +161,51 @@ def planned(*spans: Period) -> tuple[Maintenance, ...]:
     return tuple(Maintenance(start, end, "new disks") for start, end in edges)
 
 
-def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(
-    spark: SparkSession, lake: Lake
-):
+def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(engine: Engine):
     """Whoever is asked: a partition, its topic in time, and its topic in slices."""
-    rest = stated(spark, lake, WHOLE, *planned(SECOND_HALF))[2].without
+    rest = stated(engine, WHOLE, *planned(SECOND_HALF))[2].without
     assert rest is not None
     assert seconds(rest) == (180, 0, 0, 5, 120)
     # 180 of 300 seconds are good, and 175 if it began before.
     cut = dataclasses.replace(MIN_ISR, name="cut", slices=Slices(300 * SECOND, 0.6))
     for table in (tables.SLI, tables.WINDOWS["sli"]):
-        rows = lakes.read(spark, lake, table).where("objective = 'min-isr'")
-        lakes.append(lake, table, rows.withColumn("objective", F.lit("cut")))
+        names = (f"r.{name} AS {name}" for name in table.column_names if name != "objective")
+        copy = f"SELECT {', '.join(names)}, 'cut' AS objective FROM {{rows}} r "  # noqa: S608
+        copy += "WHERE r.objective = 'min-isr'"
+        engine.write(table, engine.query(copy, rows=engine.rows(table)))
     manner = sla.Manner(maintenance=planned(SECOND_HALF))
     now = periods.micros(LATER)
-    found = sla.read(spark, lake, [MIN_ISR, cut], WHOLE, now, manner=manner)
+    found = sla.read(engine, [MIN_ISR, cut], WHOLE, now, manner=manner)
     whole = {one.objective.name: one.without for one in found if one.subject.topic == "t"}
     assert seconds(whole["min-isr"]) == (180, 120, 120, 125, 0)
     assert seconds(whole["cut"]) == (300, 0, 0, 300, 0)
 
 
-def test_what_began_in_time_that_is_left_out_too_is_left_out(spark: SparkSession, lake: Lake):
+def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
     for period, holes in (
         (WHOLE, planned(FIRST_HALF, SECOND_HALF)),
         (SECOND_HALF, planned(SECOND_HALF)),
     ):
         manner = sla.Manner(maintenance=holes)
         now = periods.micros(LATER)
-        found = sla.read(spark, lake, [MIN_ISR, EACH], period, now, manner=manner)
+        found = sla.read(engine, [MIN_ISR, EACH], period, now, manner=manner)
         assert found
         for one in found:
             assert one.without is not None
             assert (seconds(one.without), one.without.expected_us) == ((0, 0, 0, 0, 0), 0)
 
 
-def test_business_hours_take_in_what_was_first_seen_as_they_ended(spark: SparkSession, lake: Lake):
-    gold = Gold(spark, lake, "cluster-a", WHOLE, 300)
-    known = sla.subjects(spark, lake)
+def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine):
+    gold = Gold(engine, "cluster-a", WHOLE, 300)
+    known = sla.subjects(engine)
     now = periods.micros(LATER)
     found = business.stated(gold, [MIN_ISR], [FIRST_HALF], known, now)
     (one,) = (each for each in found if each.subject.topic == "t")
     assert seconds(one) == (180, 120, 120, 125, 0)
 
 
-def test_together_each_weighs_the_same(spark: SparkSession, lake: Lake):
-    facts = reports.facts(spark, lake, [EACH], WHOLE, now=LATER)
+def test_together_each_weighs_the_same(engine: Engine):
+    facts = reports.facts(engine, [EACH], WHOLE, now=LATER)
     (told,) = facts["objectives"]
     mine = [one["partition"] for one in told["subjects"] if one["topic"] == "t"]
     assert mine == [0, 2, 1, 3], "worst first"
@@ -222,11 +215,11 @@ def test_together_each_weighs_the_same(spark: SparkSession, lake: Lake):
     assert json.dumps(facts)
 
 
-def test_they_are_published_each_and_once(spark: SparkSession, lake: Lake):
-    found = list(stated(spark, lake).values())
-    assert len(sla.publish(spark, lake, found, WHOLE)) == 4
-    assert sla.publish(spark, lake, found, WHOLE) == []
-    rows = lakes.read(spark, lake, tables.SLA).select("topic", "partition", "bad_us").collect()
+def test_they_are_published_each_and_once(engine: Engine):
+    found = list(stated(engine).values())
+    assert len(sla.publish(engine, found, WHOLE)) == 4
+    assert sla.publish(engine, found, WHOLE) == []
+    rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
     assert {(row["topic"], row["partition"]): row["bad_us"] // SECOND for row in rows} == {
         ("t", 0): 120, ("t", 1): 0, ("t", 2): 10, ("t", 3): 0,
     }  # fmt: skip

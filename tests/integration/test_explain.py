@@ -1,9 +1,10 @@
-"""``jmxlake explain`` over a small lake: its story agrees with gold, and little of it is read."""
+"""``jmxlake explain`` over a small lake: its story agrees with gold."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,20 +17,14 @@ from lakehouse import periods, sla, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import SubjectError
 from lakehouse.explain.facts import explain
-from lakehouse.explain.runs import bad_runs
-from lakehouse.explain.subject import find
-from lakehouse.explain.watched import watched
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.report.gather import Gold
+from lakehouse.rollup.engine import Engine, ask
+from lakehouse.rollup.local_engine import LocalEngine
 from tests.lake_builder import CLUSTER, Batch, micros
 from tests.rollups import local
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 WEEK = periods.week("2026-W47")
 SECOND = 1_000_000
@@ -38,7 +33,6 @@ THROTTLE = "kafka.client.produce.throttle_time"
 LOST = "kafka.group.non_consumed"
 HOSTILE = "evil\u202e\x1b[31m"
 NOW = micros(900)
-_SHOWN = "spark.sql.maxMetadataStringLength"  # by default plans are cut short
 
 
 def bronze() -> Batch:
@@ -121,8 +115,12 @@ def with_events(lake: Path) -> Path:
     return lake
 
 
-def told(spark: SparkSession, root: Path, subject: str) -> dict[str, Any]:
-    return explain(spark, lakes.at(str(root)), slo.load(), subject, WEEK, now_us=NOW)
+def of_lake(root: Path) -> Engine:
+    return LocalEngine(lakes.at(str(root)))
+
+
+def told(root: Path, subject: str) -> dict[str, Any]:
+    return explain(of_lake(root), slo.load(), subject, WEEK, now_us=NOW)
 
 
 def of(story: dict[str, Any], metric: str) -> list[dict[str, Any]]:
@@ -137,13 +135,13 @@ def seconds(story: dict[str, Any], metric: str) -> list[tuple[float, float]]:
     ]
 
 
-def test_a_lake_without_events_has_its_story(spark: SparkSession, lake: Path) -> None:
-    assert told(spark, lake, "t")["events"] == []
+def test_a_lake_without_events_has_its_story(lake: Path) -> None:
+    assert told(lake, "t")["events"] == []
 
 
 @pytest.fixture(scope="module")
-def topic(spark: SparkSession, with_events: Path) -> dict[str, Any]:
-    return told(spark, with_events, "t")
+def topic(with_events: Path) -> dict[str, Any]:
+    return told(with_events, "t")
 
 
 def test_the_topic_s_intervals_are_unions_over_brokers_and_windows(topic: Any) -> None:
@@ -157,18 +155,18 @@ def test_the_topic_s_intervals_are_unions_over_brokers_and_windows(topic: Any) -
 
 
 @pytest.mark.parametrize("metric", [UNDER_MIN_ISR, LEADERLESS, LAG])
-def test_the_sums_are_gold_s(
-    spark: SparkSession, with_events: Path, topic: Any, metric: str
-) -> None:
-    rows = lakes.read(spark, lakes.at(str(with_events)), tables.TOPICS)
-    row = rows.where(f"topic = 't' AND metric = '{metric}'").first()
+def test_the_sums_are_gold_s(with_events: Path, topic: Any, metric: str) -> None:
+    engine = of_lake(with_events)
+    names = "r.any_us, r.any_low_us, r.any_high_us, r.max_total, r.max_concurrent"
+    of_topic = f"FROM {{rows}} r WHERE r.topic = 't' AND r.metric = '{metric}'"
+    rows = engine.rows(tables.TOPICS)
+    ((*times, total, concurrent),) = ask(engine, f"SELECT {names} {of_topic}", rows=rows)
     (mine,) = (one for one in topic["sums"] if one["metric"] == metric)
-    found = tuple(mine[name] for name in ("lasted_us", "lasted_low_us", "lasted_high_us"))
-    assert found == (row.any_us, row.any_low_us, row.any_high_us)
+    assert [mine[name] for name in ("lasted_us", "lasted_low_us", "lasted_high_us")] == times
     if metric == LAG:
-        assert mine["worst_high"] == row.max_total == 1200.0
+        assert mine["worst_high"] == total == 1200.0
     else:
-        assert mine["worst_high"] == row.max_concurrent
+        assert mine["worst_high"] == concurrent
 
 
 def test_who_was_silent_meanwhile_and_why(topic: Any) -> None:
@@ -193,10 +191,8 @@ def test_what_was_noticed_in_an_interval(topic: Any) -> None:
     ]  # fmt: skip
 
 
-def test_verdicts_are_the_report_s_and_unknown_time_adds_up(
-    spark: SparkSession, with_events: Path, topic: Any
-) -> None:
-    stated = sla.read(spark, lakes.at(str(with_events)), slo.load(), WEEK, NOW)
+def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_events: Path, topic: Any) -> None:
+    stated = sla.read(of_lake(with_events), slo.load(), WEEK, NOW)
     mine = {one.objective.name: one for one in stated if one.subject.topic == "t"}
     assert {row["objective"] for row in topic["objectives"]} == set(mine)
     assert "min-isr" in mine
@@ -207,71 +203,49 @@ def test_verdicts_are_the_report_s_and_unknown_time_adds_up(
         assert sum(one["bad_us"] for one in row["bad"]) == row["bad_us"]
 
 
-def test_a_partition_has_its_own_intervals_and_its_topic_s_verdict(
-    spark: SparkSession, with_events: Path
-) -> None:
-    story = told(spark, with_events, "t/1")
+def test_a_partition_has_its_own_intervals_and_its_topic_s_verdict(with_events: Path) -> None:
+    story = told(with_events, "t/1")
     assert seconds(story, UNDER_MIN_ISR) == [(310, 400)]
     assert seconds(story, LEADERLESS) == [(640, 700)]
     assert of(story, LAG) == []
     assert "min-isr" in {row["objective"] for row in story["objectives"]}
     assert {e["partition"] for e in story["events"]} == {1, None}
-    assert told(spark, with_events, "t/2")["intervals"] == []
+    assert told(with_events, "t/2")["intervals"] == []
 
 
-def test_a_client_is_its_user_and_client_id_and_nobody_else(
-    spark: SparkSession, with_events: Path
-) -> None:
-    story = told(spark, with_events, "u/c")
+def test_a_client_is_its_user_and_client_id_and_nobody_else(with_events: Path) -> None:
+    story = told(with_events, "u/c")
     (one,) = of(story, THROTTLE)
     assert seconds(story, THROTTLE) == [(0, 90)]
     assert (one["worst_low"], one["worst_high"]) == (500.0, 500.0)
     assert one["lasted_low_us"] == 90 * SECOND, "the other broker covers the uncertain tail"
     assert [(e["kind"], e["user"]) for e in one["events"]] == [("quota_change", "u")]
-    assert seconds(told(spark, with_events, "user:u"), THROTTLE) == [(0, 60)]
+    assert seconds(told(with_events, "user:u"), THROTTLE) == [(0, 60)]
 
 
-def test_a_group_lost_between_the_low_and_the_high_count(
-    spark: SparkSession, with_events: Path
-) -> None:
-    (one,) = told(spark, with_events, "g")["intervals"]
+def test_a_group_lost_between_the_low_and_the_high_count(with_events: Path) -> None:
+    (one,) = told(with_events, "g")["intervals"]
     assert (one["worst_low"], one["worst_high"]) == (5.0, 15.0)
     assert (one["parts"], one["lasted_us"]) == (["t/0"], None)
 
 
-def test_a_broker_is_bad_when_it_is_not_seen(spark: SparkSession, with_events: Path) -> None:
-    story = told(spark, with_events, "broker-2")
+def test_a_broker_is_bad_when_it_is_not_seen(with_events: Path) -> None:
+    story = told(with_events, "broker-2")
     assert seconds(story, "jmxlake.coverage") == [(350, 600)]
     assert [s["outcome"] for s in of(story, "jmxlake.coverage")[0]["silent"]] == [
         "refused", "refused", None, None,
     ]  # fmt: skip
-    never = told(spark, with_events, "broker-9")
+    never = told(with_events, "broker-9")
     assert seconds(never, "jmxlake.coverage") == [(0, 900)]
     assert {s["source"] for s in never["silences"]} == {"broker-9"}
 
 
-def test_bronze_is_read_by_date_and_subject(
-    spark: SparkSession, with_events: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = lakes.at(str(with_events))
-    asked = find("t", sla.subjects(spark, place), "")
-    gold = Gold(spark, place, CLUSTER, WEEK, 300)
-    spark.conf.set(_SHOWN, "10000")
-    try:
-        bad_runs(gold, asked, watched("topic", ())).explain()
-    finally:
-        spark.conf.unset(_SHOWN)
-    plan = capsys.readouterr().out
-    (scan,) = (line for line in plan.splitlines() if "PushedFilters" in line)
-    by_date = scan[scan.index("PartitionFilters: [") :].split("]")[0]
-    assert "date" in by_date
-    pushed = scan[scan.index("PushedFilters: [") :]
-    for wanted in (
-        "EqualTo(topic,t)",
-        f"EqualTo(cluster,{CLUSTER})",
-        "GreaterThan(value,0.0)",
-    ):
-        assert wanted in pushed
+def test_of_bronze_events_alone_are_read(with_events: Path, topic: Any, tmp_path: Path) -> None:
+    shutil.copytree(with_events, tmp_path / "lake")
+    for table in (tables.RUNS, tables.SCRAPES, tables.MEMBERS):
+        shutil.rmtree(tmp_path / "lake" / table.path)
+    engine = LocalEngine(lakes.Lake(str(tmp_path / "lake")))
+    assert explain(engine, slo.load(), "t", WEEK, now_us=NOW) == topic
 
 
 def test_the_command_tells_a_person_and_a_program(with_events: Path) -> None:
@@ -299,9 +273,9 @@ def test_a_name_that_is_not_in_the_lake_is_one_line(with_events: Path) -> None:
     assert "has no such cluster; it has cluster-a" in run.stderr.splitlines()[-1]
 
 
-def test_another_cluster_s_subject_is_not_this_one(spark: SparkSession, with_events: Path) -> None:
+def test_another_cluster_s_subject_is_not_this_one(with_events: Path) -> None:
     with pytest.raises(SubjectError, match="no such cluster"):
-        explain(spark, lakes.at(str(with_events)), slo.load(), "t", WEEK, cluster="elsewhere")
+        explain(of_lake(with_events), slo.load(), "t", WEEK, cluster="elsewhere")
 
 
 @pytest.fixture(scope="module")
@@ -326,11 +300,11 @@ def with_ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("name", "objective"), [("gone", "min-isr"), ("broker-2", "coverage")])
 def test_of_whom_came_to_an_end_nothing_is_expected_any_more(
-    spark: SparkSession, with_ended: Path, name: str, objective: str
+    with_ended: Path, name: str, objective: str
 ) -> None:
-    place, now = lakes.at(str(with_ended)), micros(1200)
-    story = explain(spark, place, slo.load(), name, WEEK, now_us=now)
-    stated = sla.read(spark, place, slo.load(), WEEK, now)
+    engine, now = of_lake(with_ended), micros(1200)
+    story = explain(engine, slo.load(), name, WEEK, now_us=now)
+    stated = sla.read(engine, slo.load(), WEEK, now)
     mine = [one for one in stated if name in (one.subject.topic, one.subject.source)]
     reported = {one.objective.name: one.figures() for one in mine}
     told = {row["objective"]: row for row in story["objectives"]}

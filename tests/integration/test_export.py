@@ -97,7 +97,7 @@ def test_csv_goes_to_a_pipe_in_order(lake: Path) -> None:
 
 def test_csv_of_a_map_and_a_table_without_windows(lake: Path) -> None:
     run = export(lake, "subjects", "--format", "csv")
-    assert run.stdout.splitlines()[1].endswith('"{""kafka.topic.partitions"": 3.0}",')
+    assert run.stdout.splitlines()[1].endswith('"{""kafka.topic.partitions"": 3.0}",,')
 
 
 def test_openmetrics_is_taken_by_a_parser_and_unknown_is_absent(lake: Path) -> None:

@@ -11,9 +11,10 @@ from lakehouse import slo, tables
 from lakehouse.errors import PeriodError
 from lakehouse.gold_rows import GoldRows
 from lakehouse.lake import Lake
-from lakehouse.periods import Period, span
+from lakehouse.periods import Period, instant, span
 from lakehouse.report.begun import begun
 from lakehouse.report.gather import Gold
+from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.sla import Manner, read
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -21,9 +22,8 @@ from tests.lake_builder import BASE, CLUSTER, micros
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from lakehouse.rollup.engine import Relation
 
-pytestmark = pytest.mark.spark
 
 SECOND: Final = 1_000_000
 HOUR: Final = 3600 * SECOND
@@ -50,7 +50,7 @@ def coverage(at: dt.datetime) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Gold:
+def gold(tmp_path_factory: pytest.TempPathFactory) -> Gold:
     """An hour that was good throughout, and one that was bad in its second window."""
     root: Path = tmp_path_factory.mktemp("rows")
     gold_builder.put(
@@ -73,13 +73,15 @@ def gold(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Gold:
     )  # fmt: skip
     for table in (tables.TOPICS, tables.CLIENTS):
         gold_builder.put(root, table)
-    return Gold(spark, Lake(str(root)), CLUSTER, PERIOD, WINDOW)
+    return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW)
 
 
 def test_windows_of_an_hour_that_was_good_throughout_are_good(gold: Gold) -> None:
     wanted = Period(BASE + dt.timedelta(seconds=1800), PERIOD.end)
-    rows = gold.rows.windows(tables.SLI, wanted).orderBy("window").collect()
-    told = [(one["window"].minute, *(one[name] for name in TIMES)) for one in rows]
+    rows = gold.rows.ask(
+        "SELECT r.* FROM {rows} r ORDER BY r.window", rows=gold.rows.windows(tables.SLI, wanted)
+    )
+    told = [(instant(one["window"]).minute, *(one[name] for name in TIMES)) for one in rows]
     good = (WINDOW * SECOND, 0, 0, 0, WINDOW * SECOND, 0)
     bad = tuple(one * SECOND for one in (100, 800, 700, 900, 900, 30))
     assert told == [(30, *good), (45, *good), (0, *good), (15, *bad)]
@@ -105,17 +107,17 @@ def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold
     ]
 
 
-def test_time_in_whole_hours_is_that_of_its_windows(spark: SparkSession, gold: Gold) -> None:
+def test_time_in_whole_hours_is_that_of_its_windows(gold: Gold) -> None:
     """Without seconds in which anything was planned it is summed from hours, with them not."""
     gold_builder.put(
-        gold.lake.root, tables.SUBJECTS,
+        gold.engine.lake.root, tables.SUBJECTS,
         {"cluster": CLUSTER, "kind": "topic", "topic": "t", "first_seen": PERIOD.start,
          "last_seen": PERIOD.end},
     )  # fmt: skip
     asked = [one for one in slo.load() if one.name == "min-isr"]
     manner = Manner(window_seconds=WINDOW)
     whole, half = (
-        read(spark, gold.lake, asked, Period(start, PERIOD.end), micros(9000), manner=manner)
+        read(gold.engine, asked, Period(start, PERIOD.end), micros(9000), manner=manner)
         for start in (PERIOD.start, PERIOD.start + dt.timedelta(minutes=30))
     )
     assert [tuple(one.times) for one in whole] == [
@@ -126,16 +128,18 @@ def test_time_in_whole_hours_is_that_of_its_windows(spark: SparkSession, gold: G
     ]
 
 
-def test_what_needs_windows_that_are_kept_no_more_is_refused(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_needs_windows_that_are_kept_no_more_is_refused(tmp_path: Path) -> None:
     old, new = (dt.datetime(2026, month, 2, tzinfo=dt.UTC) for month in (3, 11))
     gold_builder.put(tmp_path, tables.COVERAGE, coverage(old), coverage(new))
     gold_builder.put(tmp_path, tables.WINDOWS["coverage"], coverage(new))
-    rows = GoldRows(spark, Lake(str(tmp_path)), WINDOW * SECOND)
+    rows = GoldRows(LocalEngine(Lake(str(tmp_path))), WINDOW * SECOND)
+
+    def number(relation: Relation) -> int:
+        return len(rows.engine.collect(relation))
+
     lost = span("2026-03-02T00:00Z", "2026-03-03T00:00Z")
-    assert rows.whole(tables.COVERAGE, lost).count() == 1, "hours are there"
+    assert number(rows.whole(tables.COVERAGE, lost)) == 1, "hours are there"
     with pytest.raises(PeriodError, match="of 2026-03-02 gold keeps whole hours alone"):
         rows.windows(tables.COVERAGE, lost)
     kept = span("2026-11-01T12:00Z", "2026-11-03T00:00Z")
-    assert rows.windows(tables.COVERAGE, kept).count() == 1, "there was nothing before"
+    assert number(rows.windows(tables.COVERAGE, kept)) == 1, "there was nothing before"

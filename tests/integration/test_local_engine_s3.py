@@ -6,20 +6,26 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
+from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
 from collector import arrow
 from demo.s3.server import S3Server
 from lakehouse import lake as lakes
 from lakehouse import tables
+from lakehouse.cli import main
 from lakehouse.errors import EngineError
 from lakehouse.rollup import shapes
 from lakehouse.rollup.engine import LeaseRow, Span, ask
 from lakehouse.rollup.local_engine import LocalEngine
+from tests import bronze_commits
 from tests.lake_builder import BASE, Batch
+from tests.rollups import hours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +63,7 @@ def test_gold_is_written_and_one_of_several_gets_the_lease(
 ) -> None:
     engine.create(tables.LEASE)
     engine.create(tables.SUBJECTS)
-    values = ("c", "topic", "t", *(None,) * 3, None, 1, 2, None, None, None, None)
+    values = ("c", "topic", "t", *(None,) * 4, 1, 2, *(None,) * 5)
     row = shapes.rows(shapes.of_table(tables.SUBJECTS), [values])
     engine.write(tables.SUBJECTS, engine.relation(row))
     engine.write(tables.SUBJECTS, engine.relation(row), "cluster IN ('c')")
@@ -76,3 +82,27 @@ def test_wrong_credentials_are_one_line(engine: LocalEngine, server: S3Server) -
     with pytest.raises(EngineError, match="credentials") as caught:
         wrong.rows(tables.RUNS)
     assert "\n" not in str(caught.value)
+
+
+def test_commands_take_storage_options_from_a_file(server: S3Server, tmp_path: Path) -> None:
+    lake, batch = server.url("lake/weekly"), hours(1, 0.0)
+    bronze_commits.make(lake, server.options)
+    every = (tables.RUNS, batch.runs), (tables.SCRAPES, batch.scrapes)
+    for table, rows in (*every, (tables.MEMBERS, batch.members)):
+        ordered = [tuple(row[name] for name in table.column_names) for row in rows]
+        write_deltalake(
+            f"{lake}/{table.path}", arrow.to_arrow(table, ordered), mode="append",
+            storage_options=server.options,
+        )  # fmt: skip
+    file = tmp_path / "options.yaml"
+    file.write_text(yaml.safe_dump(server.options), encoding="utf-8")
+    span = ("--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T10:05:00Z")
+    for command in (
+        ("weekly", lake, *span, "--engine", "local"),
+        ("sla", lake, *span),
+        ("report", lake, *span),
+        ("explain", lake, "t", "--week", "2026-W47"),
+    ):
+        run = CliRunner().invoke(main, [*command, "--options-file", str(file)])
+        assert run.exit_code == 0, run.stderr
+        assert "Spark reads" not in run.stderr

@@ -1,4 +1,4 @@
-"""Statements in slices, in events, over other windows and without maintenance, asked of Spark.
+"""Statements in slices, in events, over other windows and without maintenance, asked of gold.
 
 Gold is written as it is, and not rolled up: what a rollup makes of bronze has tests of its own.
 What must come out is computed beside it in plain Python, row by row.
@@ -12,12 +12,12 @@ import random
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import lake as lakes
 from lakehouse import partition_time, periods, sla, tables
 from lakehouse.burn import PAIRS
 from lakehouse.burnt import Bad, burnt_us
@@ -28,19 +28,15 @@ from lakehouse.gold_rows import GoldRows
 from lakehouse.lake import Lake
 from lakehouse.maintenance import Maintenance
 from lakehouse.report.facts import facts
-from lakehouse.slo_objective import Events, Objective, Slices
-from lakehouse.slo_window import CALENDAR_MONTH, TimeWindow
+from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.slo_objective import CALENDAR_MONTH, Events, Objective, Slices, TimeWindow
 from tests import gold_builder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
+    from lakehouse.rollup.engine import Engine
     from lakehouse.statement import Statement
-
-pytestmark = pytest.mark.spark
 
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
@@ -112,10 +108,11 @@ ROWS = {topic: rows_of(topic) for topic in TOPICS}
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     place = Lake(str(tmp_path_factory.mktemp("objectives")))
-    lakes.create(spark, place, tables.RUNS)
+    (Path(place.root) / tables.RUNS.path / "_delta_log").mkdir(parents=True)
     gold_builder.put(place.root, tables.SLA)
+    gold_builder.put(place.root, tables.LEASE, {"id": None})
     _write_sli(place)
     last = {"cluster": "c", "window": periods.instant(END - WINDOW), "source": "broker-1",
             "family": "min_isr", "outcome": "ok", "duration_us": WINDOW, "scrapes": 30}  # fmt: skip
@@ -131,7 +128,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     done = dict.fromkeys(("runs_version", "scrapes_version", "members_version", "hours"), 1)
     done |= {"at": dt.datetime.now(dt.UTC), "window_seconds": 300}
     gold_builder.put(place.root, tables.PROGRESS, done)
-    return place
+    return LocalEngine(place)
 
 
 def _write_sli(place: Lake) -> None:
@@ -185,16 +182,16 @@ def _write_events(place: Lake) -> None:
 
 
 def read(
-    spark: SparkSession, lake: Lake, objectives: Sequence[Objective], **manner: Any
+    engine: Engine, objectives: Sequence[Objective], **manner: Any
 ) -> dict[tuple[str, str | None], Statement]:
-    found = sla.read(spark, lake, objectives, WEEK, LATE, manner=sla.Manner(**manner))
+    found = sla.read(engine, objectives, WEEK, LATE, manner=sla.Manner(**manner))
     return {(one.objective.name, one.subject.topic): one for one in found}
 
 
 @pytest.fixture(scope="module")
-def asked(spark: SparkSession, lake: Lake) -> dict[tuple[str, str | None], Statement]:
+def asked(engine: Engine) -> dict[tuple[str, str | None], Statement]:
     """All objectives over the week."""
-    return read(spark, lake, EVERY)
+    return read(engine, EVERY)
 
 
 def slices_of(topic: str, length: int) -> dict[int, list[Row]]:
@@ -292,8 +289,8 @@ def test_slices_of_events_are_judged_by_their_events(asked: Any):
     assert mean.attainment_low == pytest.approx((2 + 3 * 0.98 + 2 * 0.49) / 7)
 
 
-def test_each_objective_is_told_over_its_own_window(spark: SparkSession, lake: Lake):
-    found = read(spark, lake, [PLAIN, ROLLING, MONTH], own_windows=True)
+def test_each_objective_is_told_over_its_own_window(engine: Engine):
+    found = read(engine, [PLAIN, ROLLING, MONTH], own_windows=True)
     rolling = found["rolling", "old"]
     assert rolling.period.grain == "28d"
     own = [row for row in ROWS["old"] if row[0] >= END - 28 * DAY]
@@ -307,13 +304,13 @@ def test_each_objective_is_told_over_its_own_window(spark: SparkSession, lake: L
     assert found["plain", "old"].period == WEEK
 
 
-def test_statements_of_other_windows_are_published_once(spark: SparkSession, lake: Lake):
+def test_statements_of_other_windows_are_published_once(engine: Engine):
     manner = sla.Manner(own_windows=True)
     for wanted in (9, 0):
-        found = sla.read(spark, lake, [PLAIN, ROLLING, MONTH], WEEK, LATE, manner=manner)
-        assert len(sla.publish(spark, lake, found, WEEK)) == wanted
-    rows = lakes.read(spark, lake, tables.SLA).collect()
-    assert {row["grain"] for row in rows} == {"1w", "28d", "1M"}
+        found = sla.read(engine, [PLAIN, ROLLING, MONTH], WEEK, LATE, manner=manner)
+        assert len(sla.publish(engine, found, WEEK)) == wanted
+    rows = engine.collect(engine.rows(tables.SLA))
+    assert set(rows["grain"].to_pylist()) == {"1w", "28d", "1M"}
 
 
 def burnt(topic: str, length: int) -> tuple[float, float, float]:
@@ -323,8 +320,8 @@ def burnt(topic: str, length: int) -> tuple[float, float, float]:
     return bad / (good + bad) / 0.01, low / length / 0.01, (high + unknown) / length / 0.01
 
 
-def test_burn_rates_are_those_of_the_last_hours(spark: SparkSession, lake: Lake):
-    found = read(spark, lake, [PLAIN, *SLICED], burns=True)
+def test_burn_rates_are_those_of_the_last_hours(engine: Engine):
+    found = read(engine, [PLAIN, *SLICED], burns=True)
     slow = found["plain", "old"].alerts[2]
     for rate, length in ((slow.long, 72 * HOUR), (slow.short, 6 * HOUR)):
         assert (rate.rate, rate.low, rate.high) == pytest.approx(burnt("old", length))
@@ -335,8 +332,8 @@ def test_burn_rates_are_those_of_the_last_hours(spark: SparkSession, lake: Lake)
     assert {one.verdict for one in found["plain", "silent"].alerts} == {"no_data"}
 
 
-def test_how_long_a_budget_burnt_is_told_of_the_period(spark: SparkSession, lake: Lake):
-    found = read(spark, lake, [PLAIN, *SLICED], burns=True)
+def test_how_long_a_budget_burnt_is_told_of_the_period(engine: Engine):
+    found = read(engine, [PLAIN, *SLICED], burns=True)
     bad = [Bad(row[0], row[3]) for row in ROWS["old"] if row[0] >= START and row[3]]
     told = [one.burnt_us for one in found["plain", "old"].alerts]
     wanted = [burnt_us(bad, WINDOW, (START, END), pair, 0.99) for pair in PAIRS]
@@ -347,13 +344,13 @@ def test_how_long_a_budget_burnt_is_told_of_the_period(spark: SparkSession, lake
     assert [one.burnt_us is None for one in hourly] == [True, True, False], "no slice is so short"
 
 
-def test_maintenance_is_shown_and_its_windows_are_left_out_beside(spark: SparkSession, lake: Lake):
+def test_maintenance_is_shown_and_its_windows_are_left_out_beside(engine: Engine):
     start, end = START + DAY + 100 * SECOND, START + DAY + 3 * HOUR + 100 * SECOND
     planned = (
         Maintenance(start, end, "disks", {"topic": ("o*",)}),
         Maintenance(START - DAY, START - DAY + HOUR, "before"),
     )
-    with_it = read(spark, lake, EVERY, maintenance=planned)
+    with_it = read(engine, EVERY, maintenance=planned)
     assert with_it["plain", "young"].without is None
     one = with_it["plain", "old"]
     assert [m.reason for m in one.maintenance] == ["disks"]
@@ -372,25 +369,23 @@ def test_maintenance_is_shown_and_its_windows_are_left_out_beside(spark: SparkSe
     assert events.without.counts.seen_us == events.counts.seen_us - 35 * WINDOW
 
 
-def test_patterns_choose_subjects(spark: SparkSession, lake: Lake):
+def test_patterns_choose_subjects(engine: Engine):
     some = objective("plain", match={"topic": ("*", "!y*"), "cluster": ("c",)})
-    assert {topic for _, topic in read(spark, lake, [some])} == {"old", "silent"}
-    assert read(spark, lake, [objective("plain", match={"cluster": ("d",)})]) == {}
+    assert {topic for _, topic in read(engine, [some])} == {"old", "silent"}
+    assert read(engine, [objective("plain", match={"cluster": ("d",)})]) == {}
 
 
-def test_a_cluster_is_its_topics_by_their_partitions(spark: SparkSession, lake: Lake, asked: Any):
-    whole = read(spark, lake, [replace(PLAIN, level="cluster")])["plain", None]
+def test_a_cluster_is_its_topics_by_their_partitions(engine: Engine, asked: Any):
+    whole = read(engine, [replace(PLAIN, level="cluster")])["plain", None]
     own = [asked["plain", topic] for topic in TOPICS]
     assert whole.subject.kind == "cluster"
     assert whole.times.bad_us == 3 * sum(one.times.bad_us for one in own)
     assert whole.expected_us == 3 * sum(one.whole_us for one in own)
 
 
-def test_each_partition_for_itself_is_a_part_of_its_topic(
-    spark: SparkSession, lake: Lake, asked: Any
-):
+def test_each_partition_for_itself_is_a_part_of_its_topic(engine: Engine, asked: Any):
     stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
-    (one,) = partition_time.by_topic(GoldRows(spark, lake, WINDOW), stated)
+    (one,) = partition_time.by_topic(GoldRows(engine, WINDOW), stated)
     assert (one.weight, one.subjects) == ("partition-time", 3)
     told = one.told()
     hours = 7 * 24
@@ -401,9 +396,9 @@ def test_each_partition_for_itself_is_a_part_of_its_topic(
     assert told["unknown_us"] == 7 * DAY, "nobody told of one of three partitions"
 
 
-def test_slices_that_do_not_fit_windows_are_refused(spark: SparkSession, lake: Lake):
+def test_slices_that_do_not_fit_windows_are_refused(engine: Engine):
     with pytest.raises(ObjectiveError, match="slices of 420 s do not fit gold's windows of 300 s"):
-        read(spark, lake, [objective("odd", slices=Slices(420 * SECOND, 0.9))])
+        read(engine, [objective("odd", slices=Slices(420 * SECOND, 0.9))])
 
 
 _FILE = """\
@@ -437,11 +432,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_command_tells_all_of_it(spark: SparkSession, lake: Lake, files: Path):
-    assert spark is not None
+def test_the_command_tells_all_of_it(engine: Engine, files: Path):
     result = CliRunner().invoke(
         main,
-        ["sla", lake.root, "--week", "2024-W47", "--objectives", str(files / "objectives"),
+        ["sla", engine.lake.root, "--week", "2024-W47", "--objectives", str(files / "objectives"),
          "--maintenance", str(files / "maintenance.yaml"), "--label", "team=payments", "--json"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -455,17 +449,12 @@ def test_the_command_tells_all_of_it(spark: SparkSession, lake: Lake, files: Pat
     assert [one["long"] for one in old["burn"]] == ["1h", "6h", "3d"]
 
 
-def test_facts_tell_objectives_over_their_windows_and_questions_over_the_week(
-    spark: SparkSession, lake: Lake
-):
+def test_facts_tell_objectives_over_their_windows_and_questions_over_the_week(engine: Engine):
     for table in tables.GOLD:
-        gold_builder.put(lake.root, table)
-    for table in tables.BRONZE:
-        if not lakes.exists(spark, lake, table):
-            lakes.create(spark, lake, table)
+        gold_builder.put(engine.lake.root, table)
     planned = (Maintenance(START, START + HOUR, "disks"),)
     now = periods.instant(LATE)
-    told = facts(spark, lake, EVERY, WEEK, now=now, calendar=Calendar(maintenance=planned))
+    told = facts(engine, EVERY, WEEK, now=now, calendar=Calendar(maintenance=planned))
     by_name = {one["name"]: one for one in told["objectives"]}
     rolling = by_name["rolling"]
     assert (rolling["window"], rolling["from"]) == ("28d", "2024-10-28T00:00:00Z")

@@ -12,19 +12,16 @@ from lakehouse import lake as lakes
 from lakehouse import partition_time, periods, sla, slo
 from lakehouse.gold_rows import GoldRows
 from lakehouse.report import facts as reports
+from lakehouse.rollup.local_engine import LocalEngine
 from tests import rollups
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
+    from lakehouse.rollup.engine import Engine
     from lakehouse.statement import Statement
-
-pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
 EXPIRED = "kafka.partition.remote_list_offsets.expired"
@@ -60,18 +57,18 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     root: Path = tmp_path_factory.mktemp("partition-time")
     batch().commit(root)
     rollups.local(root)
-    return lakes.at(str(root))
+    return LocalEngine(lakes.at(str(root)))
 
 
-def told(spark: SparkSession, lake: Lake, period: Period) -> dict[str | None, Statement]:
+def told(engine: Engine, period: Period) -> dict[str | None, Statement]:
     # One partition of four for 200 s is bad enough to miss it.
     asked = dataclasses.replace(MIN_ISR, target=0.999)
-    stated = sla.read(spark, lake, [asked], period, periods.micros(LATER))
-    found = partition_time.by_topic(GoldRows(spark, lake, 300 * SECOND), stated)
+    stated = sla.read(engine, [asked], period, periods.micros(LATER))
+    found = partition_time.by_topic(GoldRows(engine, 300 * SECOND), stated)
     return {one.statement.subject.topic: one.statement for one in found}
 
 
@@ -81,8 +78,8 @@ def seconds(one: Statement) -> tuple[float, ...]:
     return tuple(us / SECOND for us in (one.whole_us, good, low, bad, high, one.unknown_us))
 
 
-def test_what_existed_is_counted_by_how_many_there_were_then(spark: SparkSession, lake: Lake):
-    found = told(spark, lake, WHOLE)
+def test_what_existed_is_counted_by_how_many_there_were_then(engine: Engine):
+    found = told(engine, WHOLE)
     assert seconds(found["again"]) == (1500, 1100, 0, 0, 0, 400), "two were unseen"
     assert found["again"].verdict == "uncertain"
     assert seconds(found["grows"]) == (300 + 900, 1200, 0, 0, 0, 0), "there were no more"
@@ -90,23 +87,21 @@ def test_what_existed_is_counted_by_how_many_there_were_then(spark: SparkSession
     assert seconds(found["even"]) == (600, 590, 10, 10, 18, 0)
 
 
-def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
-    spark: SparkSession, lake: Lake
-):
-    assert seconds(told(spark, lake, FIRST_HALF)["even"]) == (300, 300, 0, 0, 5, 0)
+def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: Engine):
+    assert seconds(told(engine, FIRST_HALF)["even"]) == (300, 300, 0, 0, 5, 0)
 
 
-def test_what_a_counter_tells_is_no_partition_time(spark: SparkSession, lake: Lake):
+def test_what_a_counter_tells_is_no_partition_time(engine: Engine):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
-    stated = sla.read(spark, lake, [MIN_ISR], WHOLE, periods.micros(LATER))
+    stated = sla.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
-    found = partition_time.by_topic(GoldRows(spark, lake, 300 * SECOND), of_counters)
+    found = partition_time.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
     assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"
     assert all(one.statement.times.good_us == 0 for one in found)
 
 
-def test_a_report_says_the_same_of_what_is_unknown(spark: SparkSession, lake: Lake):
-    facts = reports.facts(spark, lake, slo.load(), WHOLE, now=LATER)
+def test_a_report_says_the_same_of_what_is_unknown(engine: Engine):
+    facts = reports.facts(engine, slo.load(), WHOLE, now=LATER)
     rows: dict[str, Any] = {row["topic"]: row for row in facts["min_isr"]["topics"]}
     assert {name: row["partitions_unknown_us"] // SECOND for name, row in rows.items()} == {
         "again": 400, "even": 0, "grows": 0,

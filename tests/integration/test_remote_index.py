@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,13 +10,9 @@ from lakehouse import lake as lakes
 from lakehouse import periods
 from lakehouse.report.gather import Gold
 from lakehouse.report.sections import remote_reads
+from lakehouse.rollup.local_engine import LocalEngine
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 READER = "kafka.broker.remote_log_reader"
 CACHE = "kafka.rsm.index_cache"
@@ -46,11 +42,11 @@ def bronze() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     root = tmp_path_factory.mktemp("remote")
     bronze().commit(root)
     local(root)
-    gold = Gold(spark, lakes.at(str(root)), CLUSTER, periods.week("2026-W47"), 300)
+    gold = Gold(LocalEngine(lakes.at(str(root))), CLUSTER, periods.week("2026-W47"), 300)
     return {row["source"]: row for row in remote_reads(gold)["indexes"]}
 
 

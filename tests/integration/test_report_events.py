@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from deltalake import write_deltalake
 
 from collector import arrow
 from lakehouse import periods, tables
 from lakehouse.lake import Lake
 from lakehouse.report.gather import Gold
+from lakehouse.rollup.local_engine import LocalEngine
 from tests.lake_builder import CLUSTER, made, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
-
-def test_a_rolling_restart_crowds_nothing_out(spark: SparkSession, tmp_path: Path):
+def test_a_rolling_restart_crowds_nothing_out(tmp_path: Path):
     kinds = ["leader_change"] * 1_200 + ["source_restart", "batch_dropped"]
     told = {"date": micros(0) // 86_400_000_000, "cluster": CLUSTER, "source": "broker-1",
             "agent": "agent-1", "batch": 1}  # fmt: skip
@@ -34,7 +30,7 @@ def test_a_rolling_restart_crowds_nothing_out(spark: SparkSession, tmp_path: Pat
     ]
     events = made(tmp_path, tables.EVENTS)
     write_deltalake(events, arrow.to_arrow(tables.EVENTS, rows), mode="append")
-    gold = Gold(spark, Lake(str(tmp_path)), CLUSTER, periods.week("2026-W47"), 300)
+    gold = Gold(LocalEngine(Lake(str(tmp_path))), CLUSTER, periods.week("2026-W47"), 300)
     listed, omitted = gold.events()
     assert [row["at"] for row in listed] == sorted(row["at"] for row in listed)
     assert [row["kind"] for row in listed[1_000:]] == ["source_restart", "batch_dropped"]

@@ -13,15 +13,12 @@ from lakehouse import business_hours, periods, sla, slo
 from lakehouse import lake as lakes
 from lakehouse.cli import main
 from lakehouse.report import facts as reports
+from lakehouse.rollup.local_engine import LocalEngine
 from tests import rollups
 from tests.lake_builder import Batch, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
 THROTTLE = "kafka.client.produce.throttle_time"
@@ -77,12 +74,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, root: Path) -> dict[str, Any]:
+def told(root: Path) -> dict[str, Any]:
     """From 10:00 to 12:00, of which 12:00 to 13:00 in Berlin are business hours."""
     calendar = business_hours.Calendar("Europe/Berlin", business_hours.parse("Mon-Fri 12:00-13:00"))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T12:00:00Z")
     return reports.facts(
-        spark, lakes.at(str(root)), slo.load(), period, cluster="cluster-a", calendar=calendar
+        LocalEngine(lakes.at(str(root))), slo.load(), period, cluster="cluster-a", calendar=calendar
     )
 
 
@@ -130,24 +127,20 @@ def test_the_same_period_is_no_week(told: dict[str, Any]):
     assert told["restated"] is None, "nothing was ever published"
 
 
-def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(
-    spark: SparkSession, root: Path
-):
-    lake = lakes.at(str(root))
+def test_by_default_a_week_that_has_ended_is_told_and_a_story_of_that_under_way(root: Path):
+    engine = LocalEngine(lakes.at(str(root)))
     monday = micros(7 * 24 * HOUR)  # it was that hour a week ago
     for now_us, week in ((micros(HOUR), "2026-W47"), (monday, "2026-W47")):
-        assert periods.week_name(reports.last_week(spark, lake, now_us)) == week
-    assert periods.week_name(reports.latest_week(spark, lake)) == "2026-W47"
+        assert periods.week_name(reports.last_week(engine, now_us)) == week
+    assert periods.week_name(reports.latest_week(engine)) == "2026-W47"
 
 
-def test_a_week_of_another_zone_has_the_same_figures(spark: SparkSession, root: Path):
-    lake, weeks = lakes.at(str(root)), {}
+def test_a_week_of_another_zone_has_the_same_figures(root: Path):
+    engine, weeks = LocalEngine(lakes.at(str(root))), {}
     for zone in ("UTC", "Europe/Berlin", "Asia/Kolkata"):
         calendar = business_hours.Calendar(zone)
         period = periods.week("2026-W47", calendar.zone)
-        told = reports.facts(
-            spark, lake, slo.load(), period, cluster="cluster-a", calendar=calendar
-        )
+        told = reports.facts(engine, slo.load(), period, cluster="cluster-a", calendar=calendar)
         weeks[zone] = told
     assert {told["week"]["iso"] for told in weeks.values()} == {"2026-W47"}
     assert [told["from"] for told in weeks.values()] == [
@@ -163,34 +156,30 @@ def test_a_week_of_another_zone_has_the_same_figures(spark: SparkSession, root: 
         assert sum(point[1] or 0 for point in line["points"]) > 0
 
 
-def test_a_figure_that_was_published_otherwise_stands_beside_the_new_one(
-    spark: SparkSession, root: Path
-):
-    lake, period = lakes.at(str(root)), periods.span("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z")
+def test_a_figure_that_was_published_otherwise_stands_beside_the_new_one(root: Path):
+    engine = LocalEngine(lakes.at(str(root)))
+    period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z")
     wanted = slo.load()
     now = micros(24 * HOUR)
-    found = [one for one in sla.read(spark, lake, wanted, period, now)
+    found = [one for one in sla.read(engine, wanted, period, now)
              if one.subject.cluster == "cluster-a"]  # fmt: skip
     older = [
         dataclasses.replace(one, times=one.times._replace(bad_us=1)) if one.subject.topic else one
         for one in found
     ]
-    sla.publish(spark, lake, older, period)
-    told = reports.facts(spark, lake, wanted, period, cluster="cluster-a")
+    sla.publish(engine, older, period)
+    told = reports.facts(engine, wanted, period, cluster="cluster-a")
     restated = {row["objective"]: row for row in told["restated"] if row["topic"] == "t"}
     assert restated["min-isr"]["before"]["bad_us"] == 1
     assert restated["min-isr"]["now"]["bad_us"] == 60 * SECOND
     assert all(row["topic"] == "t" for row in told["restated"])
-    sla.publish(spark, lake, found, period)
-    again = reports.facts(spark, lake, wanted, period, cluster="cluster-a")
+    sla.publish(engine, found, period)
+    again = reports.facts(engine, wanted, period, cluster="cluster-a")
     (row,) = [one for one in again["restated"] if one["objective"] == "min-isr"]
     assert (row["before"]["bad_us"], row["before"]["statement"]) == (1, 1), "the old one stays"
 
 
-def test_every_cluster_and_a_team_by_one_command_each(
-    spark: SparkSession, root: Path, tmp_path: Path
-):
-    assert spark is not None
+def test_every_cluster_and_a_team_by_one_command_each(root: Path, tmp_path: Path):
     folder = tmp_path / "clusters"
     span = [
         "--from",

@@ -10,8 +10,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.story_facts import facts_of
 from tests.story_lake import Story
 from tests.unit.test_page_golden import GOLDEN
@@ -19,9 +17,7 @@ from tests.unit.test_page_golden import GOLDEN
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+    import pytest
 
 FILE = GOLDEN / "report.json"
 ANEW = (
@@ -37,10 +33,8 @@ def text(facts: dict[str, Any]) -> str:
     return _LEAVES.sub(lambda found: f"[{re.sub(chr(10) + ' *', ' ', found[1])}]", indented) + "\n"
 
 
-def test_the_facts_are_the_golden_ones(
-    spark: SparkSession, tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
-    told = text(facts_of(spark, tmp_path, Story(hours=4)))
+def test_the_facts_are_the_golden_ones(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    told = text(facts_of(tmp_path, Story(hours=4)))
     if pytestconfig.getoption("--golden"):
         FILE.write_text(told, encoding="utf-8")
     assert told == FILE.read_text(encoding="utf-8"), ANEW

@@ -1,4 +1,4 @@
-"""A lag in the report, of gold and bronze made by hand: what was seen of whom, and when."""
+"""A lag in the report, of gold made by hand: what was seen of whom, and when."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import lake as lakes
 from lakehouse import slo, tables
 from lakehouse.existence import Subject
+from lakehouse.lake import Lake
 from lakehouse.periods import Period
 from lakehouse.report.begun import Begun
 from lakehouse.report.gather import COPY_LAG, Gold
 from lakehouse.report.lags import tier_lag
+from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
 from lakehouse.trends import facts as trends
 from tests import gold_builder
-from tests.lake_builder import BASE, CLUSTER, Batch, micros
+from tests.lake_builder import BASE, CLUSTER, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
@@ -48,19 +45,22 @@ def window(number: int, brokers: int, seen: float, value_seconds: float, most: f
     }  # fmt: skip
 
 
-def copy(
-    spark: SparkSession, root: Path, *, windows: Any = (), stated: Any = (), told: Any = None
-) -> Any:
-    """What the report tells of what waits for upload, of gold's windows and a batch of bronze."""
+def gold_of(root: Path) -> Gold:
+    return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW)
+
+
+def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ())) -> Any:
+    """What the report tells of what waits for upload, of gold's rows."""
     gold_builder.put(root, tables.WINDOWS["topics"], *windows)
     gold_builder.put(root, tables.TOPICS)
-    (told or Batch()).commit(root)
-    gold = Gold(spark, lakes.at(str(root)), CLUSTER, PERIOD, WINDOW)
+    for table, rows in zip((tables.LAGS, tables.READINGS), told, strict=True):
+        gold_builder.put(root, table, *rows)
+    gold = gold_of(root)
     (row,) = tier_lag(gold, [TOPIC], stated, Begun({}))["topics"]
     return row["copy"]
 
 
-def test_the_mean_is_over_the_time_seen_whatever_is_promised(spark: SparkSession, tmp_path: Path):
+def test_the_mean_is_over_the_time_seen_whatever_is_promised(tmp_path: Path):
     """An objective's good time is withheld while another broker is unread."""
     (shipped,) = [one for one in slo.load() if one.metric == COPY_LAG]
     own = replace(shipped, name="own", above=100e6)
@@ -72,31 +72,44 @@ def test_the_mean_is_over_the_time_seen_whatever_is_promised(spark: SparkSession
         window(0, 2, 600.0, 300 * 50e6, 50e6),
         window(1, 2, 300.0, 150 * 200e6, 200e6),
     ]
-    found = copy(spark, tmp_path, windows=windows, stated=stated)
+    found = copy(tmp_path, windows=windows, stated=stated)
     assert found["mean_bytes"] == pytest.approx((300 * 50e6 + 150 * 200e6) / 450)
     assert found["max_bytes"] == 200e6
     assert found["unknown_us"] == 50 * SECOND, "what the lower threshold saw is not unknown"
 
 
-def test_a_mean_is_never_above_the_greatest(spark: SparkSession, tmp_path: Path):
+def test_a_mean_is_never_above_the_greatest(tmp_path: Path):
     """Two brokers were seen together for a second of a window in which one told of 7 bytes."""
     windows = [window(0, 2, 301.0, 300 * 7.0, 7.0), window(1, 1, 300.0, 0.0, 0.0)]
-    assert copy(spark, tmp_path, windows=windows)["mean_bytes"] == pytest.approx(3.5)
+    assert copy(tmp_path, windows=windows)["mean_bytes"] == pytest.approx(3.5)
 
 
-def test_what_nobody_saw_has_no_mean(spark: SparkSession, tmp_path: Path):
-    assert copy(spark, tmp_path)["mean_bytes"] is None
+def test_what_nobody_saw_has_no_mean(tmp_path: Path):
+    assert copy(tmp_path)["mean_bytes"] is None
 
 
-def told_by(two_until: float, *, read_on: bool) -> Batch:
+def told_by(two_until: float, *, read_on: bool) -> tuple[list[Any], list[Any]]:
     """What broker 1 told to the end and broker 2 until then, with 7 bytes that waited."""
-    made, end = Batch(), 3.0 * WINDOW
+    end, lags, readings = 3.0 * WINDOW, [], []
+    rest = {"cluster": CLUSTER, "metric": COPY_LAG, "topic": "t"}
     for source, until, value in (("broker-1", end, 0.0), ("broker-2", two_until, 7.0)):
-        made.run(COPY_LAG, end - WINDOW, until, value, topic="t", source=source)
-        made.scrape("tiered", end - WINDOW, until, source=source)
-        if until < end:
-            made.scrape("tiered", until, end, "ok" if read_on else "timeout", source=source)
-    return made
+        at = BASE + dt.timedelta(seconds=end - (1 if until > end - WINDOW else 2) * WINDOW)
+        own = {**rest, "source": source, "end": BASE + dt.timedelta(seconds=until)}
+        lags.append({**own, "window": at, "value": value})
+        lags.append(
+            {**own, "window": BASE, "end": BASE + dt.timedelta(seconds=WINDOW), "value": 9.0}
+        )
+        spans = [("ok", 0.0, until), ("ok" if read_on else "timeout", until, end)]
+        readings += [
+            {
+                "cluster": CLUSTER, "window": BASE, "source": source, "family": "tiered",
+                "outcome": outcome, "start": BASE + dt.timedelta(seconds=first),
+                "end": BASE + dt.timedelta(seconds=last), "scrapes": 1,
+            }
+            for outcome, first, last in spans
+            if first < last
+        ]  # fmt: skip
+    return lags, readings
 
 
 @pytest.mark.parametrize(
@@ -106,14 +119,16 @@ def told_by(two_until: float, *, read_on: bool) -> Batch:
         (20.0, False, 7.0, [7.0]),  # brokers are read at different instants
         (60.0, False, None, [None]),
         (60.0, True, 0.0, []),  # it told of the topic no more: it leads it no more
+        (300.0, False, None, [None]),  # of the window before
+        (300.0, True, 0.0, []),
     ],
 )
 def test_what_waits_at_the_end_is_not_known_while_who_may_lead_it_is_silent(
-    spark: SparkSession, tmp_path: Path, *,
+    tmp_path: Path, *,
     before_the_end: float, read_on: bool, last: float | None, drains: list[float | None],
 ) -> None:  # fmt: skip
     told = told_by(3.0 * WINDOW - before_the_end, read_on=read_on)
-    assert copy(spark, tmp_path, told=told)["last_bytes"] == last
-    found = trends.drains(Gold(spark, lakes.at(str(tmp_path)), CLUSTER, PERIOD, WINDOW))
+    assert copy(tmp_path, told=told)["last_bytes"] == last
+    found = trends.drains(gold_of(tmp_path))
     assert [row["last_bytes"] for row in found] == drains
     assert {row["verdict"] for row in found} <= {"unknown"}, "too few hours, or not known at all"

@@ -13,15 +13,12 @@ from lakehouse.lake import Lake
 from lakehouse.periods import Period
 from lakehouse.report.gather import COPY_LAG, Gold
 from lakehouse.report.timelines import timelines
+from lakehouse.rollup.local_engine import LocalEngine
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
@@ -67,7 +64,7 @@ def lag(number: int, seconds: int, value: float) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Broker 1: quotas and lags half in the second and not in the third window, the rest wholly.
 
     Broker 2 is read with min_isr alone, wholly in the first window and half in all others.
@@ -83,7 +80,7 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
     )  # fmt: skip
     gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
     gold_builder.put(root, tables.WINDOWS["non_consumed"])
-    gold = Gold(spark, Lake(str(root)), CLUSTER, PERIOD, WINDOW)
+    gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW)
     told = timelines(gold, SOURCES, micros(2 * WINDOWS * WINDOW))
     return {one["name"]: [tuple(point[1:]) for point in one["points"]] for one in told}
 

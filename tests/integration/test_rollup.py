@@ -19,6 +19,7 @@ from lakehouse import periods, rollup, sla, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report import facts as reports
+from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.rollup.spark_engine import SparkEngine
 from lakehouse.rollup.verify import verify
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
@@ -205,10 +206,10 @@ def test_what_one_rollup_says(spark: SparkSession, once: Path):
     assert sorted(row.positive_us // SECOND for row in week.collect()) == [50, 50, 60]
 
 
-def test_the_facts_of_a_period(spark: SparkSession, once: Path):
-    lake = lakes.at(str(once))
+def test_the_facts_of_a_period(once: Path):
+    engine = LocalEngine(lakes.at(str(once)))
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
-    told = reports.facts(spark, lake, slo.load(), period)
+    told = reports.facts(engine, slo.load(), period)
     (topic,) = told["min_isr"]["topics"]
     assert (topic["under_us"], topic["leaderless_us"]) == (60 * SECOND, 70 * SECOND)
     (partition,) = told["min_isr"]["partitions"]
@@ -257,8 +258,9 @@ def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
             .collect(),
         }
         for _ in range(2):
-            found = sla.read(spark, lake, slo.load(), period, now)
-            steps["published"].append(sla.publish(spark, lake, found, period))
+            engine = LocalEngine(lake)
+            found = sla.read(engine, slo.load(), period, now)
+            steps["published"].append(sla.publish(engine, found, period))
     steps["sla"] = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()
     return steps
 
@@ -314,9 +316,10 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_clusters_are_told_apart(spark: SparkSession, once: Path):
+def test_clusters_are_told_apart(once: Path):
+    engine = LocalEngine(lakes.at(str(once)))
     with pytest.raises(periods.PeriodError, match=CLUSTER):
-        reports.facts(spark, lakes.at(str(once)), slo.load(), periods.week("2026-W47"), cluster="x")
+        reports.facts(engine, slo.load(), periods.week("2026-W47"), cluster="x")
 
 
 def test_the_command_tells_results_on_stdout_and_progress_on_stderr(

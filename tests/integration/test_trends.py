@@ -1,16 +1,15 @@
-"""Trends on Spark: the weeks of gold/sli as one trend per objective and subject."""
+"""Trends: the weeks of gold/sli as one trend per objective and subject."""
 
 from __future__ import annotations
 
 import datetime as dt
 from typing import TYPE_CHECKING
 
-import pytest
-
 from lakehouse import lake as lakes
 from lakehouse import sla, slo
 from lakehouse.gold_rows import GoldRows
 from lakehouse.periods import micros
+from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.trends import weeks
 from tests.lake_builder import BASE, CLUSTER, Batch
 from tests.rollups import DAY, HOUR, ISR, hours, local
@@ -18,26 +17,20 @@ from tests.rollups import DAY, HOUR, ISR, hours, local
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
-
 WEEK = 7 * DAY
 HOUR_US = 3_600_000_000
 
 
-def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(
-    spark: SparkSession, tmp_path: Path
-):
+def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Path):
     """A topic is bad for 30 s in a window of three Mondays, and nobody looks in between."""
     hours(1, -3 * WEEK, -WEEK, 0.0).commit(tmp_path)
     hours(2, -WEEK, cluster="cluster-b", agent="agent-2").commit(tmp_path)
     local(tmp_path)
-    lake = lakes.at(str(tmp_path))
-    known = [one for one in sla.subjects(spark, lake) if one.cluster == CLUSTER]
+    engine = LocalEngine(lakes.at(str(tmp_path)))
+    known = [one for one in sla.subjects(engine) if one.cluster == CLUSTER]
     now_us = micros(BASE) + HOUR_US
     end = BASE + dt.timedelta(hours=1)
-    found = weeks.read(GoldRows(spark, lake, 300_000_000), slo.load(), end, now_us, known)
+    found = weeks.read(GoldRows(engine, 300_000_000), slo.load(), end, now_us, known)
     (trend,) = (one for one in found if one.objective.name == "min-isr")
     assert (trend.subject.cluster, trend.subject.topic) == (CLUSTER, "t")
     assert trend.weeks[:9] == (None,) * 9
@@ -56,18 +49,16 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(
     assert trend.known == [None] * 13
 
 
-def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(
-    spark: SparkSession, tmp_path: Path
-):
+def test_what_was_first_seen_as_a_week_began_may_have_begun_in_the_one_before(tmp_path: Path):
     made, monday = Batch(), -10 * HOUR
     made.zeros(ISR, -WEEK, -WEEK + 300, "t", [0])
     made.run(ISR, monday + 3, monday + 13, 1.0, topic="t", partition=0, lead=8)
     made.commit(tmp_path)
     local(tmp_path)
-    lake = lakes.at(str(tmp_path))
-    end, known = BASE + dt.timedelta(hours=1), sla.subjects(spark, lake)
+    engine = LocalEngine(lakes.at(str(tmp_path)))
+    end, known = BASE + dt.timedelta(hours=1), sla.subjects(engine)
     found = weeks.read(
-        GoldRows(spark, lake, 300_000_000), slo.load(), end, micros(BASE) + HOUR_US, known
+        GoldRows(engine, 300_000_000), slo.load(), end, micros(BASE) + HOUR_US, known
     )
     (trend,) = (one for one in found if one.objective.name == "min-isr")
     before, last = trend.weeks[-2:]

@@ -9,23 +9,20 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812
+from deltalake import DeltaTable
 
 from lakehouse import lake as lakes
 from lakehouse import periods, slo, tables
 from lakehouse.report import facts as reports
+from lakehouse.rollup.local_engine import LocalEngine
 from tests import rollups
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
-    from lakehouse.lake import Lake
     from lakehouse.periods import Period
-
-pytestmark = pytest.mark.spark
+    from lakehouse.rollup.engine import Engine
 
 ISR = "kafka.partition.under_min_isr"
 COPY, DELETE = (f"kafka.topic.remote_{way}_lag.bytes" for way in ("copy", "delete"))
@@ -64,16 +61,16 @@ def batch() -> Batch:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     root: Path = tmp_path_factory.mktemp("unseen")
     batch().commit(root)
     rollups.local(root)
-    return lakes.at(str(root))
+    return LocalEngine(lakes.at(str(root)))
 
 
-def told(spark: SparkSession, lake: Lake, period: Period = PERIOD) -> dict[str, Any]:
+def told(engine: Engine, period: Period = PERIOD) -> dict[str, Any]:
     now = PERIOD.end + dt.timedelta(hours=1)
-    facts = reports.facts(spark, lake, slo.load(), period, now=now)
+    facts = reports.facts(engine, slo.load(), period, now=now)
     (promised,) = (one for one in facts["objectives"] if one["name"] == "min-isr")
     (subject,) = promised["subjects"]
     (topic,) = facts["min_isr"]["topics"]
@@ -87,10 +84,8 @@ def bounds(row: dict[str, Any], name: str) -> tuple[int, ...]:
     return tuple(row[f"{name}{bound}_us"] // SECOND for bound in ("_low", "", "_high"))
 
 
-def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(
-    spark: SparkSession, lake: Lake
-):
-    found = told(spark, lake)
+def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(engine: Engine):
+    found = told(engine)
     topic = found["topic"]
     assert topic["unknown_us"] == 0, "it was bad, or all of it was seen"
     assert topic["unseen_us"] == 120 * SECOND
@@ -99,19 +94,15 @@ def test_a_partition_was_unseen_though_its_topic_was_bad_through_another(
     assert found[0]["unknown_us"] == 120 * SECOND, "at most: gold does not say whose time it was"
 
 
-def test_what_waits_for_deletion_was_unseen_though_something_waited_for_upload(
-    spark: SparkSession, lake: Lake
-):
-    lag = told(spark, lake)["lag"]
+def test_what_waits_for_deletion_was_unseen_though_something_waited_for_upload(engine: Engine):
+    lag = told(engine)["lag"]
     assert (lag["copy"]["lagging_us"], lag["copy"]["unknown_us"]) == (120 * SECOND, 0)
     assert (lag["delete"]["lagging_us"], lag["delete"]["unknown_us"]) == (0, 120 * SECOND)
     assert lag["unknown_us"] == 120 * SECOND, "the longer of both"
 
 
-def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
-    spark: SparkSession, lake: Lake
-):
-    found = told(spark, lake, FIRST_HALF)
+def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: Engine):
+    found = told(engine, FIRST_HALF)
     for row, name in (
         (found["promised"], "bad"),
         (found["topic"], "any"),
@@ -121,20 +112,16 @@ def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(
         assert bounds(row, name) == (120, 120, 125), name
     assert bounds(found[1], "under") == (0, 0, 5)
     assert found[1]["incidents"] == [], "it was seen in the other half"
-    assert bounds(told(spark, lake)["promised"], "bad") == (130, 130, 138), "counted once"
+    assert bounds(told(engine)["promised"], "bad") == (130, 130, 138), "counted once"
 
 
-def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(
-    spark: SparkSession, lake: Lake
-):
+def test_gold_of_an_older_version_tells_of_more_unseen_time_and_never_of_less(engine: Engine):
     """Columns that it did not fill are empty."""
     for table in (tables.SLI, tables.WINDOWS["sli"]):
-        rows = lakes.read(spark, lake, table).toDF(*table.column_names)
-        emptied = {name: F.lit(None).cast("bigint") for name in ("seen_us", "spill_us")}
-        writer = rows.withColumns(emptied).write.format("delta").mode("overwrite")
-        writer.saveAsTable(lake.name(table))
-    found = told(spark, lake)
+        delta = DeltaTable(f"{engine.lake.root}/{table.path}")
+        delta.update({"seen_us": "NULL", "spill_us": "NULL"})
+    found = told(engine)
     assert found["topic"]["unseen_us"] == 130 * SECOND, "bad time does not count as seen"
     assert found[1]["unknown_us"] == 130 * SECOND
-    half = told(spark, lake, FIRST_HALF)["promised"]
+    half = told(engine, FIRST_HALF)["promised"]
     assert bounds(half, "bad") == (120, 120, 128), "all of the next window's edges, at most"

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse import lake as lakes
 from lakehouse import rollup
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.rollup.spark_on_path import SparkOnPath
 from tests.kernel_inputs import together
 from tests.oracle import decoded, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES
@@ -29,7 +29,7 @@ def rolled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The lake with its gold."""
     root = tmp_path_factory.mktemp("oracle")
     together((*map(fleets.fleet, range(FLEETS)), *stories.all_stories())).commit(root)
-    rollup.rollup(SparkEngine(spark, lakes.at(str(root))), OBJECTIVES)
+    rollup.rollup(SparkOnPath(lakes.at(str(root)), lambda _: spark), OBJECTIVES)
     return root
 
 

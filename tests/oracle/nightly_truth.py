@@ -16,7 +16,7 @@ from bench.truth_schedule import schedule
 from lakehouse import lake as lakes
 from lakehouse import rollup
 from lakehouse.report.facts import facts
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.rollup.spark_on_path import SparkOnPath
 from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -34,11 +34,9 @@ TRUTHS = (0, 1, 2, 9, 12)
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     root, spools = tmp_path_factory.mktemp("truth"), tmp_path_factory.mktemp("spools")
     seen = [truth_agents.live(schedule(seed), root, spools) for seed in TRUTHS]
-    lake = lakes.at(str(root))
-    rollup.rollup(SparkEngine(spark, lake), OBJECTIVES)
-    told = [
-        facts(spark, lake, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS
-    ]
+    engine = SparkOnPath(lakes.at(str(root)), lambda _: spark)
+    rollup.rollup(engine, OBJECTIVES)
+    told = [facts(engine, OBJECTIVES, PERIOD, cluster=schedule(seed).cluster) for seed in TRUTHS]
     return findings(TRUTHS, seen, told)
 
 

@@ -8,12 +8,11 @@ import pytest
 
 from lakehouse import lake as lakes
 from lakehouse import periods, sla, slo
+from lakehouse.rollup.local_engine import LocalEngine
 from tests.oracle import stories
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from lakehouse.sla import Statement
 
@@ -24,11 +23,11 @@ WEEK = 7 * 86_400 * SECOND
 
 
 @pytest.fixture(scope="module")
-def statements(spark: SparkSession, rolled: Path) -> list[Statement]:
+def statements(rolled: Path) -> list[Statement]:
     """All that is said of the week after its end."""
     week = periods.week_of(stories.MONDAY)
     after = periods.micros(week.end) + WEEK
-    return sla.read(spark, lakes.at(str(rolled)), slo.load(), week, after)
+    return sla.read(LocalEngine(lakes.at(str(rolled))), slo.load(), week, after)
 
 
 def stated(found: list[Statement], cluster: str, objective: str, name: str) -> Statement:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from lakehouse import business_hours, periods, zones
 from lakehouse.errors import PeriodError
-from lakehouse.lake import Lake
 from lakehouse.report import words
 from lakehouse.report.business import disjoint, outside
 from lakehouse.report.gather import Gold
-from lakehouse.report.ticks import ticks_of
+from lakehouse.report.layers import ticks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,5 +203,5 @@ def test_there_is_room_for_all_marks(minutes: int, most: int):
     ],
 )
 def test_a_drawing_is_made_of_whole_windows(start: str, end: str, seconds: int):
-    no_spark: Any = None
-    assert Gold(no_spark, Lake("l"), "c", periods.span(start, end), 300).chart_seconds == seconds
+    no_engine: Any = None
+    assert Gold(no_engine, "c", periods.span(start, end), 300).chart_seconds == seconds

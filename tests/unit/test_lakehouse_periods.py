@@ -76,43 +76,41 @@ def test_a_window_divides_an_hour(text):
         grains.parse_window(text)
 
 
-def run(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[str, object]:
+def piece(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[str, object]:
     return {
         "metric": "kafka.partition.under_min_isr", "topic": "t", "partition": 0, "source": source,
-        "start": start, "end": end, "lead_us": 7, "tail_us": 9, "flags": None, **rest,
+        "start": start, "end": end, "lead_us": 7, "tail_us": 5, **rest,
     }  # fmt: skip
 
 
-def test_runs_that_touch_are_one_incident_with_the_outer_edges():
-    pieces = [run(0, 30, tail_us=0), run(30, 40, lead_us=0), run(35, 60, "broker-2"), run(90, 95)]
+def test_stretches_that_touch_are_one_incident_with_the_outer_edges():
+    pieces = [
+        piece(0, 30, tail_us=0), piece(30, 40, lead_us=0), piece(35, 60, "broker-2"),
+        piece(90, 95),
+    ]  # fmt: skip
     first, second = incidents(pieces)[("t", 0)]
     assert (first["sources"], first["lead_us"], first["tail_us"]) == (
         ["broker-1", "broker-2"],
         7,
-        9,
+        5,
     )
     assert first["end"].endswith("00.000060Z")
     assert second["start"].endswith("00.000090Z")
 
 
 def test_a_tail_reaches_back_over_a_cut_when_the_piece_after_it_may_be_over_wholly():
-    """Seen last at 20; the window begins at 30; the scrape at 31 says that it is over."""
-    pieces = [run(0, 30, tail_us=10), run(30, 31, tail_us=1, lead_us=0)]
+    """Seen last at 20; the hour begins at 30; the scrape at 31 says that it is over."""
+    pieces = [piece(0, 30, tail_us=10), piece(30, 31, tail_us=1, lead_us=0)]
     (one,) = incidents(pieces)[("t", 0)]
     assert one["tail_us"] == 11
-    beside = run(10, 31, "broker-2", tail_us=4)
+    beside = piece(10, 31, "broker-2", tail_us=4)
     (one,) = incidents([*pieces, beside])[("t", 0)]
     assert one["tail_us"] == 4
 
 
-def test_an_edge_between_two_values_above_zero_is_none():
-    (one,) = incidents([run(0, 30, flags=["next_positive", "previous_positive"])])[("t", 0)]
-    assert (one["lead_us"], one["tail_us"]) == (0, 0)
-
-
 def test_being_leaderless_is_an_incident_of_its_own():
-    other = run(0, 30, metric="kafka.partition.leaderless")
-    assert {one["kind"] for one in incidents([run(0, 30), other])[("t", 0)]} == {
+    other = piece(0, 30, metric="kafka.partition.leaderless")
+    assert {one["kind"] for one in incidents([piece(0, 30), other])[("t", 0)]} == {
         "leaderless",
         "under_min_isr",
     }

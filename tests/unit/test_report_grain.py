@@ -8,10 +8,9 @@ import pytest
 
 from lakehouse import periods
 from lakehouse.gold_rows import is_hourly
-from lakehouse.lake import Lake
 from lakehouse.report.gather import Gold
 
-NO_SPARK: Any = None
+NO_ENGINE: Any = None
 
 
 @pytest.mark.parametrize(
@@ -33,4 +32,4 @@ def test_a_period_is_made_of_hours_if_both_its_ends_are(
 @pytest.mark.parametrize(("window", "drawn"), [(30, 300), (300, 300), (450, 450), (3600, 3600)])
 def test_a_day_is_drawn_in_five_minutes_where_windows_are_shorter(window: int, drawn: int) -> None:
     day = periods.span("2026-11-09", "2026-11-10")
-    assert Gold(NO_SPARK, Lake("lake"), "cluster", day, window).chart_seconds == drawn
+    assert Gold(NO_ENGINE, "cluster", day, window).chart_seconds == drawn

@@ -17,7 +17,7 @@ _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
 from lakehouse.cli import main
-main(["sla", "s3://bucket/lake"])
+main(["sla", "main.bronze", "--gold", "main.gold"])
 """
 
 
@@ -106,7 +106,8 @@ def test_a_spark_that_does_not_start_says_what_it_needs(
         environment[session.JARS_SETTING] = str(jar(tmp_path / "jars"))
     jar(tmp_path / ".cache" / "delta-of-somebody-else")
     program = tmp_path / "rollup.py"
-    program.write_text("from lakehouse.cli import main\nmain(['rollup', 's3://bucket/lake'])\n")
+    asked = ["rollup", "main.bronze", "--gold", "main.gold"]
+    program.write_text(f"from lakehouse.cli import main\nmain({asked})\n")
     ran = subprocess.run(
         [sys.executable, str(program)],
         env={**environment, "PYTHONPATH": str(installed), "JAVA_HOME": str(tmp_path / "none")},

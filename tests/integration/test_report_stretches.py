@@ -1,0 +1,73 @@
+"""Stretches of hours in a report over a period that is not made of hours."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from lakehouse import tables
+from lakehouse.lake import Lake
+from lakehouse.periods import Period, instant
+from lakehouse.report.gather import Gold
+from lakehouse.report.outages import incidents_of
+from lakehouse.rollup.local_engine import LocalEngine
+from tests import gold_builder
+from tests.lake_builder import BASE, CLUSTER, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WINDOW: Final = 300
+SECOND: Final = 1_000_000
+_ENDS: Final = ("start", "end")
+
+
+def stretch(start: float, end: float, lead: float = 0, tail: float = 0) -> dict[str, Any]:
+    """A stretch of partition t-0 within the first hour, seconds."""
+    return {
+        "cluster": CLUSTER, "window": BASE, "metric": "kafka.partition.under_min_isr",
+        "level": "partition", "topic": "t", "partition": 0, "source": "broker-1",
+        "start": instant(micros(start)), "end": instant(micros(end)),
+        "lead_us": int(lead * SECOND), "tail_us": int(tail * SECOND),
+        "worst": 1.0, "total": 1.0, "runs": 1, "known_wrong": False,
+    }  # fmt: skip
+
+
+def found(root: Path, first: int, last: int) -> list[tuple[float, ...]]:
+    """Incidents from one window until before another: seconds after the hour's start."""
+    ends = (BASE + dt.timedelta(seconds=number * WINDOW) for number in (first, last))
+    gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, Period(*ends), WINDOW)
+    return [
+        (
+            *((dt.datetime.fromisoformat(one[name]) - BASE).total_seconds() for name in _ENDS),
+            *(one[name] / SECOND for name in ("lead_us", "tail_us")),
+        )
+        for one in incidents_of(gold).get(("t", 0), [])
+    ]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """From 100 to 700 s, of which the last 150 s may have been over; and from 800 to 810 s."""
+    folder = tmp_path_factory.mktemp("stretches")
+    gold_builder.put(folder, tables.INCIDENTS, stretch(100, 700, 8, 150), stretch(800, 810, 5, 2))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("windows", "wanted"),
+    [
+        ((0, 12), [(100, 700, 8, 150), (800, 810, 5, 2)]),
+        ((0, 1), [(100, 300, 8, 0)]),
+        ((0, 2), [(100, 600, 8, 50)]),
+        ((1, 2), [(300, 600, 0, 50)]),
+        ((2, 3), [(600, 700, 0, 100), (800, 810, 5, 2)]),
+        ((3, 12), []),
+    ],
+)
+def test_an_incident_is_told_as_far_as_it_lies_in_the_period(
+    root: Path, windows: tuple[int, int], wanted: list[tuple[float, ...]]
+) -> None:
+    assert found(root, *windows) == wanted
