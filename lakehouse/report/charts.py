@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import altair as alt
 import vl_convert
 from markupsafe import Markup
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from lakehouse.report.incidents import Bar, Paint
-    from lakehouse.report.layers import Drawing
+    from lakehouse.report.layers import Layer
     from lakehouse.report.marks import Marks
     from lakehouse.report.spans import Known, Span, Spans
 
@@ -32,6 +31,7 @@ _PIXELS: Final = 3
 """The narrowest step of a timeline: finer ones cannot be told apart, and make the page heavy."""
 
 _SUFFIXES: Final = frozenset({"%", *map(words.binary_unit, range(words.BINARY_UNITS))})
+_VEGA_LITE: Final = "6.4"
 _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 
 
@@ -88,7 +88,7 @@ def is_drawn(figure: Spans) -> bool:
 def timeline_svg(figure: Spans, width: int, marks: Marks = NONE) -> str:
     """A timeline as Vega draws it, in ``COLOURS``."""
     scaled, unit = figure.scaled()
-    return _svg(_timeline(scaled, unit, width, marks))
+    return _timeline(scaled, unit, width, marks)
 
 
 def incidents(bars: Sequence[Bar], within: Span, marks: Marks = NONE) -> tuple[Markup, ...]:
@@ -98,68 +98,67 @@ def incidents(bars: Sequence[Bar], within: Span, marks: Marks = NONE) -> tuple[M
 
 def incidents_svg(bars: Sequence[Bar], within: Span, width: int, marks: Marks = NONE) -> str:
     """The incidents as Vega draws them, in ``COLOURS``."""
-    return _svg(_incidents(bars, within, width, marks))
+    return _incidents(bars, within, width, marks)
 
 
 def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
     return tuple(tidy(draw(width), kind, width) for kind, width in _WIDTHS.items())
 
 
-def _svg(chart: Drawing) -> str:
-    svg: str = vl_convert.vegalite_to_svg(_style(chart).to_dict())
+_STYLE: Final = {
+    "font": _FONT,
+    "background": "transparent",
+    "padding": 2,
+    "view": {"stroke": None},
+    "axis": {
+        **dict.fromkeys(("labelColor", "titleColor"), COLOURS["muted"]),
+        **dict.fromkeys(("gridColor", "domainColor", "tickColor"), COLOURS["line"]),
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+    },
+}
+
+
+def _svg(drawn: Sequence[Layer], width: int, height: object) -> str:
+    spec = {"config": _STYLE, "layer": drawn, "width": width, "height": height}
+    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
     return svg
 
 
-def _style(chart: Drawing) -> Drawing:
-    return (
-        chart.configure_view(stroke=None)
-        .configure(font=_FONT, background="transparent", padding=2)
-        .configure_axis(
-            labelColor=COLOURS["muted"],
-            titleColor=COLOURS["muted"],
-            gridColor=COLOURS["line"],
-            domainColor=COLOURS["line"],
-            tickColor=COLOURS["line"],
-            labelFontSize=11,
-            titleFontSize=11,
-            titleFontWeight="normal",
-        )
-    )
-
-
-def _timeline(figure: Spans, unit: str, width: int, marks: Marks) -> Drawing:
+def _timeline(figure: Spans, unit: str, width: int, marks: Marks) -> str:
     figure = figure.coarser(width // _PIXELS)
     time = layers.time_axis(figure.within, width)
     share = unit == "%"
-    scale = alt.Scale(domain=[0, 100 if share else figure.highest or 1], nice=not share)
-    value = alt.Y(
-        "value:Q", scale=scale, title=None, axis=_value_axis(unit, figure.highest), stack=False
-    )
-    base = alt.Chart(alt.InlineData(values=_steps(figure.known))).encode(x=time, detail="run:N")
-    band = base.mark_area(interpolate="step-after", color=COLOURS["band"])
-    area = base.mark_area(interpolate="step-after", color=COLOURS["accent"], fillOpacity=0.18)
-    line = base.mark_line(interpolate="step-after", color=COLOURS["accent"], strokeWidth=1.5)
-    drawn = [layers.spans(figure.unknown, time, "unknown")]
+    domain = [0, 100 if share else figure.highest or 1]
+    y = {"type": "quantitative", "scale": {"domain": domain, "nice": not share}, "title": None}
+    value = {**y, "field": "value", "axis": _value_axis(unit, figure.highest), "stack": False}
+    rows, run = _steps(figure.known), {"field": "run", "type": "nominal"}
+
+    def steps(kind: str, colour: str, more: Layer, **of: Layer) -> Layer:
+        mark = {"type": kind, "interpolate": "step-after", "color": COLOURS[colour], **more}
+        return layers.layer(rows, mark, x=time, detail=run, **of)
+
+    drawn = [*layers.planned(marks, time), layers.spans(figure.unknown, time, "unknown")]
     if any(span.values[1] != span.values[2] for span in figure.known):
-        low = alt.Y("low:Q", scale=scale, title=None)
-        drawn.append(band.encode(y=low, y2="high:Q"))
-    drawn += [area.encode(y=value), line.encode(y=value)]
-    drawn = [*layers.planned(marks, time), *drawn]
+        drawn.append(steps("area", "band", {}, y={**y, "field": "low"}, y2={"field": "high"}))
+    drawn.append(steps("area", "accent", {"fillOpacity": 0.18}, y=value))
+    drawn.append(steps("line", "accent", {"strokeWidth": 1.5}, y=value))
     drawn += layers.marked(marks, time, figure.within, width)
-    return alt.layer(*drawn).properties(width=width, height=110)
+    return _svg(drawn, width, 110)
 
 
-def _value_axis(unit: str, highest: float) -> alt.Axis:
-    return alt.Axis(
+def _value_axis(unit: str, highest: float) -> Layer:
+    return {
         # Nothing but bytes and shares has parts.
-        tickCount=3 if unit in _SUFFIXES else min(3, math.ceil(highest)),
-        format=",~r" if highest < 10_000 else "~s",
+        "tickCount": 3 if unit in _SUFFIXES else min(3, math.ceil(highest)),
+        "format": ",~r" if highest < 10_000 else "~s",
         # The facts' own unit never becomes part of an expression.
-        labelExpr=f"datum.label + '\u00a0{unit}'" if unit in _SUFFIXES else "datum.label",
-        domain=False,
-        ticks=False,
-        minExtent=52,
-    )
+        "labelExpr": f"datum.label + '\u00a0{unit}'" if unit in _SUFFIXES else "datum.label",
+        "domain": False,
+        "ticks": False,
+        "minExtent": 52,
+    }
 
 
 def _steps(known: Sequence[Known]) -> list[dict[str, Any]]:
@@ -174,48 +173,44 @@ def _steps(known: Sequence[Known]) -> list[dict[str, Any]]:
     return rows
 
 
-def _incidents(bars: Sequence[Bar], within: Span, width: int, marks: Marks) -> Drawing:
+def _incidents(bars: Sequence[Bar], within: Span, width: int, marks: Marks) -> str:
     lanes = list(dict.fromkeys(bar.lane for bar in bars))
     label = 170 if width > 500 else 96
-    lane = alt.Y(
-        "lane:N",
-        sort=lanes,
-        title=None,
-        scale=alt.Scale(domain=lanes, paddingInner=0.35),
-        axis=alt.Axis(
-            labelLimit=label,
-            labelPadding=6,
-            minExtent=label - 40,
-            domain=False,
-            ticks=False,
-            grid=False,
-        ),
-    )
+    lane = {
+        "field": "lane",
+        "type": "nominal",
+        "sort": lanes,
+        "title": None,
+        "scale": {"domain": lanes, "paddingInner": 0.35},
+        "axis": {
+            "labelLimit": label,
+            "labelPadding": 6,
+            "minExtent": label - 40,
+            "domain": False,
+            "ticks": False,
+            "grid": False,
+        },
+    }
     time = layers.time_axis(within, width)
     drawn = layers.planned(marks, time)
-    drawn += [
-        _bars([bar for bar in bars if bar.paint == paint], paint).encode(
-            x=time, x2="until:T", y=lane
-        )
-        for paint in _PAINTS
-    ]
+    for paint in _PAINTS:
+        rows = [
+            {"at": layers.epoch_ms(b.start), "until": layers.epoch_ms(b.end), "lane": b.lane}
+            for b in bars
+            if b.paint == paint
+        ]
+        drawn.append(layers.layer(rows, _bar(paint), x=time, x2=layers.UNTIL, y=lane))
     drawn += layers.marked(marks, time, within, width - label)
-    return alt.layer(*drawn).properties(width=width - label, height=alt.Step(26))
+    return _svg(drawn, width - label, {"step": 26})
 
 
-def _bars(bars: Sequence[Bar], paint: Paint) -> Drawing:
-    rows = [
-        {"at": layers.epoch_ms(b.start), "until": layers.epoch_ms(b.end), "lane": b.lane}
-        for b in bars
-    ]
-    chart = alt.Chart(alt.InlineData(values=rows))
+def _bar(paint: Paint) -> Layer:
+    """A state is shown by its height, too, not by its colour alone."""
     colour = COLOURS[paint]
-    # A state is told by its height, too, not by its colour alone; a stroke keeps a short one seen.
-    if paint == "under":
-        return chart.mark_bar(color=colour, height={"band": 0.5}, stroke=colour, strokeWidth=1.5)
-    if paint == "leaderless":
-        return chart.mark_bar(color=colour, height={"band": 0.9}, stroke=colour, strokeWidth=1.5)
-    return chart.mark_bar(color=colour, height={"band": 0.9})
+    bar = {"type": "bar", "color": colour, "height": {"band": 0.5 if paint == "under" else 0.9}}
+    # A stroke keeps a short one seen.
+    is_bad = paint in {"under", "leaderless"}
+    return {**bar, "stroke": colour, "strokeWidth": 1.5} if is_bad else bar
 
 
 def _values(figure: Spans, most: int) -> Values:

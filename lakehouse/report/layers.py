@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from datetime import time as clock
 from typing import TYPE_CHECKING, Any, Final
 
-import altair as alt
-
 from lakehouse import zones
 from lakehouse.report import words
 from lakehouse.report.svg import COLOURS
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
     from lakehouse.report.marks import Kind, Marks
     from lakehouse.report.spans import Span
 
-Drawing = Any
-"""An altair chart: its methods are decorated in a way that loses their types."""
+Layer = dict[str, Any]
+"""A layer of a chart, or the definition of a channel, as Vega-Lite writes it in JSON."""
 
 _SHAPES: Final[dict[Kind, str]] = {
     "restart": "triangle-up",
@@ -30,6 +28,7 @@ _SHAPES: Final[dict[Kind, str]] = {
 }
 """A kind is told by its shape: all marks have one colour."""
 
+UNTIL: Final[Layer] = {"field": "until"}
 _DAY: Final = timedelta(days=1)
 _PARTS: Final = tuple(
     timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
@@ -39,45 +38,50 @@ _MARK_PIXELS: Final = 12
 _MARK_ROOM: Final = 11
 
 
-def spans(spans: Sequence[Span], time: alt.X, paint: str) -> Drawing:
+def layer(values: Sequence[Layer], mark: Layer, **encoding: Layer) -> Layer:
+    """Rows, the mark that each makes, and which channel shows which of its fields."""
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+
+
+def spans(spans: Sequence[Span], time: Layer, paint: str) -> Layer:
     """Spans over the whole height."""
     rows = [{"at": epoch_ms(start), "until": epoch_ms(end)} for start, end in spans]
-    drawn = alt.Chart(alt.InlineData(values=rows)).mark_rect(color=COLOURS[paint])
-    return drawn.encode(x=time, x2="until:T")
+    return layer(rows, {"type": "rect", "color": COLOURS[paint]}, x=time, x2=UNTIL)
 
 
-def planned(marks: Marks, time: alt.X) -> list[Drawing]:
+def planned(marks: Marks, time: Layer) -> list[Layer]:
     """Planned maintenance as bands behind all else."""
     return [spans(marks.planned, time, "planned")] if marks.planned else []
 
 
-def marked(marks: Marks, time: alt.X, within: Span, width: int) -> list[Drawing]:
+def marked(marks: Marks, time: Layer, within: Span, width: int) -> list[Layer]:
     """A row of marks above the chart, one line of shapes each kind."""
     apart = marks.apart(within, width // _MARK_PIXELS)
     layers = []
     for row, kind in enumerate(apart.kinds):
         instants = [{"at": epoch_ms(at)} for at, one in apart.instants if one == kind]
-        points = alt.Chart(alt.InlineData(values=instants)).mark_point(
-            shape=_SHAPES[kind], filled=True, size=46, color=COLOURS["event"], opacity=1
-        )
-        layers.append(points.encode(x=time, y=alt.value(-8 - _MARK_ROOM * row)))
+        mark = {
+            "type": "point", "shape": _SHAPES[kind], "filled": True, "size": 46,
+            "color": COLOURS["event"], "opacity": 1,
+        }  # fmt: skip
+        layers.append(layer(instants, mark, x=time, y={"value": -8 - _MARK_ROOM * row}))
     return layers
 
 
-def time_axis(within: Span, width: int) -> alt.X:
+def time_axis(within: Span, width: int) -> Layer:
     """The axis of time, in the words of the zone that is shown."""
     most = 5 if width < 500 else 9
     ticks = ticks_of(within, most)
     # Vega knows UTC and the time zone of its own process alone: so the words are ours.
     labels = json.dumps({str(epoch_ms(tick)): label for tick, label in ticks})
-    axis = alt.Axis(
-        values=[epoch_ms(tick) for tick, _ in ticks],
-        labelExpr=f"{labels}[toString(toNumber(datum.value))]",
-        grid=False,
-        labelOverlap=True,
-    )
-    scale = alt.Scale(type="utc", domain=[epoch_ms(instant) for instant in within])
-    return alt.X("at:T", title=None, scale=scale, axis=axis)
+    axis = {
+        "values": [epoch_ms(tick) for tick, _ in ticks],
+        "labelExpr": f"{labels}[toString(toNumber(datum.value))]",
+        "grid": False,
+        "labelOverlap": True,
+    }
+    scale = {"type": "utc", "domain": [epoch_ms(instant) for instant in within]}
+    return {"field": "at", "type": "temporal", "title": None, "scale": scale, "axis": axis}
 
 
 def epoch_ms(instant: datetime) -> int:

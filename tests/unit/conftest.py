@@ -19,7 +19,7 @@ def _drawn_once() -> Iterator[None]:
     Some fifty tests read a page of the same few weeks with one thing changed, and its charts take
     most of the second that it takes. A drawing depends on what is asked for and on the zone alone.
     """
-    charts = sys.modules.get("lakehouse.report.charts")  # without a page nobody waits for altair
+    charts = sys.modules.get("lakehouse.report.charts")  # without a page nobody waits for Vega
     with pytest.MonkeyPatch.context() as patch:
         for name in ("timeline_svg", "incidents_svg") if charts else ():
             patch.setattr(charts, name, _remembered(getattr(charts, name)))
