@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakehouse import tables
 from lakehouse.errors import EngineError, TableSchemaError
 from lakehouse.quiet import quiet_jvm
-from lakehouse.session import session
+from lakehouse.session import PLATFORM, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +48,8 @@ def engine_of(
         return _spark(lake, progress)
     if "://" not in lake.root and not Path(lake.root).is_dir():
         return _spark(lake, progress)  # a server that speaks Connect sees it
+    if PLATFORM in os.environ:
+        return _spark(lake, progress)  # what is mounted there cannot be committed to by delta-rs
     try:
         engine = _on_path(lake, options, progress, by_spark=by_spark)
         engine.schema(tables.PROGRESS)

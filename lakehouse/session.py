@@ -83,12 +83,15 @@ _SMALL_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:
 REMOTE: Final = "SPARK_REMOTE"
 """Environment variable that names a Spark Connect server: ``sc://host:port``."""
 
+PLATFORM: Final = "DATABRICKS_RUNTIME_VERSION"
+"""Environment variable that is set on Databricks."""
+
 _NAMED_BY: Final = (
     REMOTE,
     "PYSPARK_SUBMIT_ARGS",  # --master spark://host:port ... pyspark-shell
     "SPARK_CONF_DIR",  # a folder with spark-defaults.conf
     "PYSPARK_GATEWAY_PORT",  # set by spark-submit
-    "DATABRICKS_RUNTIME_VERSION",
+    PLATFORM,
 )
 """Environment variables of Spark's own by which a user or a platform says which Spark is meant."""
 
