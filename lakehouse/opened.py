@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import util
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import EngineError, TableSchemaError
 from lakehouse.quiet import quiet_jvm
-from lakehouse.session import PLATFORM, session
+from lakehouse.session import PLATFORM, REMOTE, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 
+_KNOWN: Final = re.compile(r"/|(file|memory|s3a?|gs|az|adl|abfss?)://")
+"""Places that delta-rs knows; of others it says that there is no table."""
+
+_LOOKED_AT: Final = (tables.RUNS, tables.PROGRESS, tables.SLI)
+"""Whether delta-rs reads these says whether it reads the lake."""
+
+
 def engine_of(
     lake: Lake,
     options: Mapping[str, str] | None = None,
@@ -32,7 +39,8 @@ def engine_of(
 ) -> Engine:
     """What reads and writes the gold of a lake.
 
-    Where delta-rs cannot open it, that is Spark, if it is installed.
+    Where delta-rs cannot open it, or a Spark Connect server is named, that is Spark. Who gives
+    storage options of delta-rs means delta-rs: what then fails is said.
 
     Args:
         lake: The lake.
@@ -41,20 +49,21 @@ def engine_of(
         by_spark: Whether Spark computes what a rollup does.
 
     Raises:
-        EngineError: Neither delta-rs nor Spark can open it.
+        EngineError: Neither delta-rs nor Spark can open it, or delta-rs cannot with these options.
         TableSchemaError: It needs a newer Delta than delta-rs has, and there is no Spark.
     """
     if lake.gold is not None or lake.bronze is not None:
         return _spark(lake, progress)
-    if "://" not in lake.root and not Path(lake.root).is_dir():
-        return _spark(lake, progress)  # a server that speaks Connect sees it
-    if PLATFORM in os.environ:
-        return _spark(lake, progress)  # what is mounted there cannot be committed to by delta-rs
+    # What is mounted on Databricks cannot be committed to by delta-rs.
+    if REMOTE in os.environ or PLATFORM in os.environ:
+        return _spark(lake, progress)
     try:
         engine = _on_path(lake, options, progress, by_spark=by_spark)
-        engine.schema(tables.PROGRESS)
+        for table in _LOOKED_AT:
+            engine.schema(table)
     except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
-        if util.find_spec("pyspark") is None:
+        meant = bool(options) and isinstance(error, EngineError)
+        if meant or util.find_spec("pyspark") is None:
             raise
         progress(f"Spark reads this lake, for delta-rs cannot: {error}")
         return _spark(lake, progress)
@@ -71,6 +80,8 @@ def started(progress: Say, *, large: bool = False) -> SparkSession:
 def _on_path(
     lake: Lake, options: Mapping[str, str] | None, progress: Say, *, by_spark: bool
 ) -> Engine:
+    if not _KNOWN.match(lake.root):
+        raise EngineError(f"{lake.root}: delta-rs knows no such storage")
     # Platforms that have Spark lack delta-rs, and the other way round.
     if not by_spark:
         from lakehouse.rollup.local_engine import LocalEngine  # noqa: PLC0415

@@ -11,10 +11,10 @@ from lakehouse.commands.common import ENGINE, LAKE, rolling, tell, unless_held
 from lakehouse.commands.report import OUTPUTS, QUESTION
 from lakehouse.commands.rollup import TIDY, WINDOW, done, rolled_up, window_seconds
 from lakehouse.commands.sla import stated, summed_up
-from lakehouse.errors import SendError
+from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from lakehouse.commands.reporting import Facts
+    from lakehouse.commands.reporting import Facts, Outputs
     from lakehouse.send.settings import Settings
 
 
@@ -40,11 +40,12 @@ def weekly(
     """Roll LAKE up, state the last week that has ended in gold/sla, report it, and send that.
 
     It does what jmxlake rollup, sla, report and send do one after the other; where it failed, run
-    it again: what is done stays done. In a lake's first week it is about that one.
+    it again: what is rolled up and stated stays so, and what was sent is sent again. In a lake's
+    first week it is about that one.
 
     Ends with 1 where it failed, with 3 where another rollup of this lake is at work.
     """
-    from lakehouse.commands.reporting import Outputs, Question, write_of_cluster
+    from lakehouse.commands.reporting import Outputs, Question
     from lakehouse.rollup import Wanted
     from lakehouse.send import settings
 
@@ -53,6 +54,8 @@ def weekly(
     outputs, question = Outputs(asked), Question(asked)
     if every_cluster is not None and any((*outputs.places, question.cluster)):
         raise click.UsageError("--every-cluster goes with no other output, and without --cluster")
+    if settings_file is not None and str(asked["json_file"]) == "-":
+        raise click.UsageError("--json - goes without --send, which says what it sent")
     how = None if settings_file is None else settings.load(settings_file)
     seconds = window_seconds(window)
 
@@ -63,25 +66,31 @@ def weekly(
     with unless_held():
         planned = question.calendar.maintenance
         tell(summed_up(*stated(used, question.objectives, period, planned)))
-    failed = []
-    for facts in question.facts(used, period, every=every_cluster is not None):
+    failed: list[str] = []
+    try:
+        for facts in question.facts(used, period, every=every_cluster is not None):
+            failed += _reported(facts, outputs, every_cluster, how)
+    except LakehouseError as error:
+        failed.append(str(error))
+    if failed:
+        raise LakehouseError("; ".join(failed))
+
+
+def _reported(
+    facts: Facts, outputs: Outputs, every_cluster: Path | None, how: Settings | None
+) -> list[str]:
+    """Write and send a report; why that failed, for the others are to be had all the same."""
+    from lakehouse.commands.reporting import write_of_cluster
+    from lakehouse.commands.send import sent
+
+    try:
         told = outputs.part(facts)
         if every_cluster is None:
             outputs.write(told)
         else:
             write_of_cluster(told, every_cluster, with_page=True)
-        failed += _sent(told, how)
-    if failed:
-        raise SendError("; ".join(failed))
-
-
-def _sent(told: Facts, how: Settings | None) -> list[str]:
-    """Why a report could not be sent: the others are to be, all the same."""
-    from lakehouse.commands.send import sent
-
-    try:
         if how is not None:
             sent(told, how)
-    except SendError as error:
+    except LakehouseError as error:
         return [str(error)]
     return []

@@ -58,6 +58,7 @@ def explain(
     of_cluster = [one for one in known if one.cluster == asked.subject.cluster]
     period = period.aligned(window_seconds)
     gold = Gold(engine, asked.subject.cluster, period, window_seconds)
+    gold.check_stretches()
     looked_for = watched(asked.kind, objectives)
     evidence = gather(gold, asked, looked_for)
     now = sla.now_us() if now_us is None else now_us

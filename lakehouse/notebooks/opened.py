@@ -54,6 +54,7 @@ def opened(engine: Engine, asked: Asked) -> Opened:
     cluster = _cluster(str(engine.lake.gold), asked.cluster, {one.cluster for one in known})
     period = periods.week(asked.week) if asked.week else last_week(engine, now_us)
     gold = Gold(engine, cluster, period, window_seconds)
+    gold.check_stretches()
     return Opened(gold, tuple(one for one in known if one.cluster == cluster), now_us)
 
 

@@ -109,7 +109,7 @@ def facts(
 
     Raises:
         TableNotFoundError: There is no gold yet.
-        PeriodError: Nothing was rolled up, or which cluster is meant is not clear.
+        PeriodError: Nothing was rolled up, or not whole, or which cluster is meant is not clear.
     """
     window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
@@ -125,6 +125,7 @@ def facts(
     stated, others = sla.of_time(promised, objectives, period)
     stated += sla.read(engine, others, *asked, plain)
     gold = Gold(engine, cluster, period, window_seconds)
+    gold.check_stretches()
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
     bounds = begun(gold)

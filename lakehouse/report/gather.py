@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
-from lakehouse.errors import TableNotFoundError
+from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.gold_rows import GoldRows, is_hourly, is_one_of, is_same, summed, text
 from lakehouse.kernel.reasons import BEYOND, IN_THE_FUTURE
 from lakehouse.periods import HOUR_US, Period, instant, micros
-from lakehouse.rollup.engine import Engine, Relation
+from lakehouse.rollup.engine import Engine, Relation, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -146,6 +146,29 @@ class Gold:
         }
         names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
         return self.engine.query(f"SELECT {names} FROM {{rows}} r WHERE r.end > {start}", rows=rows)
+
+    def check_stretches(self) -> None:
+        """See that gold has the stretches of the period: an older jmxlake did not write them.
+
+        Raises:
+            PeriodError: It lacks those of an hour in which anything was to be read.
+        """
+        missing = (
+            "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "
+            "ON r.cluster = c.cluster AND r.window = c.window "
+            f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL"
+        )
+        begin = instant(micros(self.period.start) // HOUR_US * HOUR_US)
+        hours = Period(begin, self.period.end)
+        both = {"coverage": tables.COVERAGE, "readings": tables.READINGS}
+        relations = {name: self.rows.hours(one, hours) for name, one in both.items()}
+        ((first,),) = ask(self.engine, missing, **relations)
+        if first is not None:
+            since = f"{instant(first):%Y-%m-%d}"
+            raise PeriodError(
+                f"{self.engine.lake.root}: an older jmxlake rolled {since} up, without incidents; "
+                f"run jmxlake rollup --since {since}, or choose a later period"
+            )
 
     @property
     def chart_seconds(self) -> int:

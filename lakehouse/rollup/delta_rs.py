@@ -94,7 +94,7 @@ class Store:
             if delta.protocol().min_reader_version == 2 or features - _READ:
                 raise TableSchemaError(
                     f"{self.url(table)}: it uses {', '.join(sorted(features)) or 'column mapping'}"
-                    ", which delta-rs does not read; use Spark (for a rollup --engine spark)"
+                    ", which delta-rs does not read; install Spark, or give it a catalog's name"
                 )
             return delta
 

@@ -166,7 +166,7 @@ def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:
     waits = _waits(found, terms)
     return (
         f"{lake.name(tables.LEASE)}: {_who(found)}; wait for it. If it is dead, a rollup goes on "
-        f"after {instant(waits):%H:%M:%S} UTC, or at once with --take-over"
+        f"after {instant(waits):%H:%M:%S} UTC, or at once with jmxlake rollup --take-over"
     )
 
 

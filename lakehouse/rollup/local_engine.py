@@ -214,13 +214,25 @@ class LocalEngine:
         A stream: of a large fleet's day, or of years, they need not fit into memory.
         """
         shape = pa.schema([stored(column) for column in table.columns])
-        with self._asked(rows) as asked, explained(self._store.url(table)), self._alone(table):
-            batches = (
-                batch
-                for chunk in asked.to_arrow_reader(_CHUNK)
-                for batch in shaped(pa.Table.from_batches([chunk]), table.columns).to_batches()
-            )
-            yield pa.RecordBatchReader.from_batches(shape, batches)
+        failed: list[duckdb.Error] = []
+
+        def batches(asked: duckdb.DuckDBPyRelation) -> Iterator[pa.RecordBatch]:
+            try:
+                for chunk in asked.to_arrow_reader(_CHUNK):
+                    rows_ = pa.Table.from_batches([chunk])
+                    yield from shaped(rows_, table.columns).to_batches()
+            except duckdb.Error as error:
+                failed.append(error)  # delta-rs wraps it, with Python's stack in the message
+                raise
+
+        with self._asked(rows) as asked:
+            try:
+                with explained(self._store.url(table)), self._alone(table):
+                    yield pa.RecordBatchReader.from_batches(shape, batches(asked))
+            except (EngineError, LeaseLostError):
+                if failed:
+                    raise failed[0] from None
+                raise
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""
@@ -249,8 +261,10 @@ class LocalEngine:
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
-        delta, ours = self.open(table), CommitProperties(_WHO)
-        there = delta.metadata().configuration
+        self._tidied(self.open(table), table)
+
+    def _tidied(self, delta: DeltaTable, table: Table, *, compacted: bool = True) -> None:
+        there, ours = delta.metadata().configuration, CommitProperties(_WHO)
         differing = {
             key: value for key, value in table.properties.items() if there.get(key) != value
         }
@@ -260,7 +274,8 @@ class LocalEngine:
                     differing, raise_if_not_exists=False, commit_properties=ours
                 )
                 delta.update_incremental()
-            delta.optimize.compact(commit_properties=ours)
+            if compacted:
+                delta.optimize.compact(commit_properties=ours)
             delta.vacuum(dry_run=False, commit_properties=ours)
 
     # The kernel

@@ -71,4 +71,4 @@ class SparkOnPath(LocalEngine):
         if table is not STAGING:
             super().tidy(table)
         elif (delta := self._store.find(table)) is not None:
-            delta.vacuum(dry_run=False)
+            self._tidied(delta, table, compacted=False)

@@ -78,7 +78,7 @@ def test_gold_is_written_and_one_of_several_gets_the_lease(
 
 
 def test_wrong_credentials_are_one_line(engine: LocalEngine, server: S3Server) -> None:
-    wrong = LocalEngine(engine.lake, {**server.options, "AWS_SECRET_ACCESS_KEY": "wrong"})
+    wrong = LocalEngine(engine.lake, {**server.options, "aws_secret_access_key": "wrong"})
     with pytest.raises(EngineError, match="credentials") as caught:
         wrong.rows(tables.RUNS)
     assert "\n" not in str(caught.value)

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import tables
+from lakehouse import lake as lakes
+from lakehouse import periods, slo, tables
+from lakehouse.errors import PeriodError
 from lakehouse.lake import Lake
 from lakehouse.periods import Period, instant
+from lakehouse.report.facts import facts
 from lakehouse.report.gather import Gold
 from lakehouse.report.outages import incidents_of
 from lakehouse.rollup.local_engine import LocalEngine
-from tests import gold_builder
+from tests import gold_builder, rollups
 from tests.lake_builder import BASE, CLUSTER, micros
 
 if TYPE_CHECKING:
@@ -71,3 +74,16 @@ def test_an_incident_is_told_as_far_as_it_lies_in_the_period(
     root: Path, windows: tuple[int, int], wanted: list[tuple[float, ...]]
 ) -> None:
     assert found(root, *windows) == wanted
+
+
+def test_hours_that_an_older_version_rolled_up_are_refused(tmp_path: Path) -> None:
+    """Without stretches a report would say that there was no incident and no gap."""
+    rollups.hours(1, 0.0).commit(tmp_path)
+    rollups.local(tmp_path)
+    engine = LocalEngine(lakes.at(str(tmp_path)))
+    asked = (engine, slo.load(), periods.week("2026-W47"))
+    assert facts(*asked)["coverage"]["sources"]
+    for table in (tables.READINGS, tables.INCIDENTS):
+        engine.delete(table, "date IS NOT NULL")
+    with pytest.raises(PeriodError, match="run jmxlake rollup --since 2026-11-16"):
+        facts(*asked)
