@@ -322,13 +322,10 @@ def test_clusters_are_told_apart(once: Path):
         reports.facts(engine, slo.load(), periods.week("2026-W47"), cluster="x")
 
 
-def test_the_command_tells_results_on_stdout_and_progress_on_stderr(
-    spark: SparkSession, once: Path, tmp_path: Path
-):
-    assert spark is not None
+def test_the_command_tells_results_on_stdout_and_progress_on_stderr(once: Path, tmp_path: Path):
     run = CliRunner().invoke(main, ["rollup", str(once), "--json"])
     assert (run.exit_code, json.loads(run.stdout)["hours"]) == (0, 0)
-    assert "starting Spark" in run.stderr
+    assert "starting Spark" not in run.stderr, "there is nothing to compute"
     span = ["--from", "2026-11-16T10:00:00Z", "--to", "2026-11-16T10:10:00Z"]
     page = tmp_path / "report.html"
     run = CliRunner().invoke(main, ["report", str(once), *span, "--json", "-", "--html", str(page)])
