@@ -216,9 +216,9 @@ class LocalEngine:
         shape = pa.schema([stored(column) for column in table.columns])
         failed: list[duckdb.Error] = []
 
-        def batches(asked: duckdb.DuckDBPyRelation) -> Iterator[pa.RecordBatch]:
+        def batches(chunks: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
             try:
-                for chunk in asked.to_arrow_reader(_CHUNK):
+                for chunk in chunks:
                     rows_ = pa.Table.from_batches([chunk])
                     yield from shaped(rows_, table.columns).to_batches()
             except duckdb.Error as error:
@@ -226,9 +226,11 @@ class LocalEngine:
                 raise
 
         with self._asked(rows) as asked:
+            # Made here: delta-rs cannot begin to read a feed from within a write of its own.
+            chunks = asked.to_arrow_reader(_CHUNK)
             try:
                 with explained(self._store.url(table)), self._alone(table):
-                    yield pa.RecordBatchReader.from_batches(shape, batches(asked))
+                    yield pa.RecordBatchReader.from_batches(shape, batches(chunks))
             except (EngineError, LeaseLostError):
                 if failed:
                     raise failed[0] from None
