@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -128,20 +128,8 @@ class GoldRows:
         )
 
 
-class Reached(NamedTuple):
-    """How far gold is.
-
-    Attributes:
-        window_seconds: Length of its finest windows.
-        committed: When the newest commit of bronze was made that is rolled up, as far as known.
-    """
-
-    window_seconds: int
-    committed: dt.datetime | None
-
-
-def reached(engine: Engine) -> Reached:
-    """How far gold is.
+def window_of(engine: Engine) -> int:
+    """Length of gold's finest windows, seconds.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -153,13 +141,12 @@ def reached(engine: Engine) -> Reached:
         raise TableSchemaError(
             f"{engine.lake.root}: an older jmxlake rolled it up last; run jmxlake rollup first"
         )
-    newest = "SELECT r.window_seconds, r.committed FROM {rows} r ORDER BY r.at DESC LIMIT 1"
+    newest = "SELECT r.window_seconds FROM {rows} r ORDER BY r.at DESC LIMIT 1"
     found = ask(engine, newest, rows=rows)
     if not found:
         root = engine.lake.root
         raise PeriodError(f"{root}: nothing is rolled up there; run jmxlake rollup first")
-    ((seconds, us),) = found
-    return Reached(seconds, None if us is None else instant(us))
+    return int(found[0][0])
 
 
 def is_hourly(period: Period) -> bool:

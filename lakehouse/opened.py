@@ -89,14 +89,7 @@ def _on_path(
         return LocalEngine(lake, options)
     from lakehouse.rollup.spark_on_path import SparkOnPath  # noqa: PLC0415
 
-    running: list[SparkSession] = []
-
-    def start(large: bool) -> SparkSession:  # noqa: FBT001 - as the engine calls it
-        if not running:
-            running.append(started(progress, large=large))
-        return running[0]
-
-    return SparkOnPath(lake, start, options)
+    return SparkOnPath(lake, lambda large: started(progress, large=large), options)
 
 
 def _spark(lake: Lake, progress: Say) -> Engine:

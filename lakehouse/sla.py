@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import tables
 from lakehouse.asked import WHOLE, Asked
 from lakehouse.existence import Subject, subject
-from lakehouse.gold_rows import GoldRows, reached
+from lakehouse.gold_rows import GoldRows, window_of
 from lakehouse.periods import micros
 from lakehouse.sla_published import publish
 from lakehouse.sla_reading import Manner, Reading, living_until
@@ -71,7 +71,7 @@ def read(
     known = subjects(engine) if known is None else known
     if not known:
         return []
-    seconds = manner.window_seconds or reached(engine).window_seconds
+    seconds = manner.window_seconds or window_of(engine)
     until = min(now_us, micros(period.end))
     gold = GoldRows(engine, seconds * 1_000_000)
     return Reading(gold, period, until, manner).statements(objectives, known)

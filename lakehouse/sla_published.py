@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from lakehouse.statement import Statement
 
 _SUBJECT: Final = (*SUBJECT, "partition")
-_NAMES: Final = tables.SLA.column_names
-FIGURES: Final = _NAMES[_NAMES.index("expected_us") :]
-"""The figures of a statement, as gold/sla has them."""
 
 
 def publish(engine: Engine, found: Sequence[Statement], period: Period) -> list[Statement]:
@@ -71,7 +68,7 @@ def _published(engine: Engine, wanted: set[Period]) -> dict[Any, tuple[int, Any]
     for row in rows:
         period = periods_[row["grain"], row["window"], row["window_end"]]
         key = (period, row["cluster"], row["objective"], *(row[name] for name in _SUBJECT))
-        last[key] = (row["statement"], {name: row[name] for name in FIGURES})
+        last[key] = (row["statement"], {name: row[name] for name in tables.SLA_FIGURES})
     return last
 
 

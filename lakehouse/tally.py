@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pyarrow as pa
-
 from lakehouse import slices, tables
 from lakehouse.asked import SUBJECT, Asked, Living, Named
 from lakehouse.burnt import Bad
@@ -19,11 +17,14 @@ from lakehouse.left_out import Begun, LeftOut
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
 from lakehouse.periods import HOUR_US, Period, micros
+from lakehouse.rollup import shapes
 from lakehouse.slices import Span
 from lakehouse.tallied import Times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    import pyarrow as pa
 
     from lakehouse.rollup.engine import Relation
 
@@ -34,6 +35,10 @@ _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
 _BY: Final = ", ".join(f"r.{name}" for name in _KEYS)
 _SPILL: Final = "spill_us"
+_NAMED: Final = shapes.schema((name, "string") for name in _KEYS)
+_SPAN: Final = shapes.schema(
+    (*((name, "string") for name in ("cluster", *SUBJECT)), ("s", "bigint"), ("e", "bigint"))
+)
 
 
 def spilled() -> str:
@@ -87,17 +92,7 @@ def bad(
         living: All of whom, and when they existed.
         whom: Of whom; few, for each brings as many rows as it was bad in.
     """
-    few = pa.table(
-        [
-            pa.array([named[0] for named in whom], pa.string()),
-            pa.array([named[1] for named in whom], pa.string()),
-            *(
-                pa.array([named[2][at] for named in whom], pa.string())
-                for at in range(len(SUBJECT))
-            ),
-        ],
-        names=list(_KEYS),
-    )
+    few = shapes.rows(_NAMED, [(cluster, name, *key) for cluster, name, key in whom])
     part = _Part(asked, asked.ranges(gold.window_us), gold.window_us)
     rows = gold.ask(
         f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r JOIN {{few}} f ON {_same('f', _KEYS)} "
@@ -220,11 +215,7 @@ def _same(other: str, names: Iterable[str]) -> str:
 def _spans(living: Iterable[Living]) -> pa.Table:
     """When each subject existed."""
     rows = [(one.subject.cluster, *one.subject.key, *span) for one in living for span in one.spans]
-    columns = list(zip(*rows, strict=True)) or [()] * (len(SUBJECT) + 3)
-    names = ("cluster", *SUBJECT)
-    texts = [pa.array(column, pa.string()) for column in columns[: len(names)]]
-    instants = [pa.array(column, pa.int64()) for column in columns[len(names) :]]
-    return pa.table([*texts, *instants], names=[*names, "s", "e"])
+    return shapes.rows(_SPAN, rows)
 
 
 def _ranged(part: _Part) -> str:

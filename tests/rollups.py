@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse import lake as lakes
 from lakehouse import rollup, slo, tables
@@ -14,11 +14,7 @@ from lakehouse.lake import Lake
 from lakehouse.rollup import Wanted, upkeep
 from lakehouse.rollup.engine import Engine
 from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.rollup.spark_engine import SparkEngine
 from tests.lake_builder import Batch
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Engines = Callable[[Path], Engine]
 """Gives the engine of a lake."""
@@ -45,13 +41,6 @@ def prepare(root: Path) -> None:
 def rolled(engine: Engine, wanted: Wanted | None = None, **rest: Any) -> rollup.Outcome:
     """A rollup that does not tidy, if nothing else is wanted."""
     return rollup.rollup(engine, slo.load(), wanted or Wanted(tidy="never"), **rest)
-
-
-def quick(
-    spark: SparkSession, root: Path, wanted: Wanted | None = None, **rest: Any
-) -> rollup.Outcome:
-    """A rollup by Spark."""
-    return rolled(SparkEngine(spark, lakes.at(str(root))), wanted, **rest)
 
 
 def local(root: Path, wanted: Wanted | None = None, **rest: Any) -> rollup.Outcome:

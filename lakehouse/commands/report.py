@@ -84,9 +84,7 @@ def report(
     from lakehouse.commands.reporting import Outputs, write_of_cluster
     from lakehouse.report.saved import is_saved
 
-    if asked["team"] is not None and asked["owners_file"] is None and not is_saved(place):
-        raise click.UsageError("--team needs --owners")
-    outputs = Outputs(asked)
+    outputs = Outputs(asked, has_owners=is_saved(place))
     if every_cluster is not None:
         if is_saved(place) or any((*outputs.places, asked["cluster"])):
             raise click.UsageError("--every-cluster goes with a lake, and with no other output")

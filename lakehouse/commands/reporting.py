@@ -58,9 +58,12 @@ class Outputs:
 
     Args:
         asked: The options of ``report.OUTPUTS``; what is missing fails before anything starts.
+        has_owners: Whether the facts may say already who owns what.
     """
 
-    def __init__(self, asked: Mapping[str, Any]) -> None:
+    def __init__(self, asked: Mapping[str, Any], *, has_owners: bool = False) -> None:
+        if asked["team"] is not None and asked["owners_file"] is None and not has_owners:
+            raise click.UsageError("--team needs --owners")
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
         self.places: tuple[Path | None, ...] = tuple(asked[name] for name in names)
         self._browser = "" if asked["pdf_file"] is None else pdf.browser()

@@ -66,8 +66,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     """
     from lakehouse import maintenance as planned
     from lakehouse import partition_time, slo, weighted
-    from lakehouse.gold_rows import GoldRows
-    from lakehouse.report.facts import window_of
+    from lakehouse.gold_rows import GoldRows, window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
     windows = planned.load(maintenance) if maintenance else ()
@@ -99,7 +98,7 @@ def stated(
 ) -> tuple[list[Statement], list[Statement]]:
     """What is stated over a period, published; and what of it is new."""
     from lakehouse import sla as slas
-    from lakehouse.report.facts import window_of
+    from lakehouse.gold_rows import window_of
 
     seconds = window_of(engine)
     period = period.aligned(seconds)

@@ -49,8 +49,6 @@ def weekly(
     from lakehouse.rollup import Wanted
     from lakehouse.send import settings
 
-    if asked["team"] is not None and asked["owners_file"] is None:
-        raise click.UsageError("--team needs --owners")
     outputs, question = Outputs(asked), Question(asked)
     if every_cluster is not None and any((*outputs.places, question.cluster)):
         raise click.UsageError("--every-cluster goes with no other output, and without --cluster")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.intervals import Stretch
 from lakehouse.explain.runs import bad_stretches, of_subject, stretches
 from lakehouse.explain.silence import Attempt
-from lakehouse.gold_rows import is_one_of, is_same
+from lakehouse.gold_rows import Row, is_one_of, is_same
+from lakehouse.report.gather import EVENT
 from lakehouse.sla import Times
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lakehouse.explain.watched import Watched
     from lakehouse.report.gather import Gold
 
-Row = dict[str, Any]
 
 MOST: Final = 50_000
 """Rows of one kind that a story takes; it says where it ends for want of more."""
@@ -128,16 +128,12 @@ def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Atte
 def _events(gold: Gold, asked: Asked) -> list[Row]:
     """What was noticed of the subject, and of the sources that may report it."""
     try:
-        rows = gold.rows.hours(tables.EVENTS, gold.period)
+        rows = gold.hours(tables.EVENTS)
     except TableNotFoundError:
         return []
-    unshown = ("date", "cluster", "agent", "batch")
-    names = [name for name in tables.EVENTS.column_names if name not in unshown]
-    order = ", ".join(f"r.{name}" for name in ("at", "source", *names))
     return gold.ask(
-        f"SELECT {', '.join(f'r.{name}' for name in names)} FROM {{rows}} r "
-        f"WHERE {is_same('r.cluster', gold.cluster)} AND ({_noticed_of(asked)}) "
-        f"ORDER BY {order} LIMIT {MOST}",
+        f"SELECT {EVENT} FROM {{rows}} r WHERE {_noticed_of(asked)} "
+        f"ORDER BY r.at, r.source, {EVENT} LIMIT {MOST}",
         rows=rows,
     )
 

@@ -11,7 +11,7 @@ from lakehouse.explain.evidence import gather
 from lakehouse.explain.story import Setting, clipped, story
 from lakehouse.explain.subject import find
 from lakehouse.explain.watched import watched
-from lakehouse.gold_rows import reached
+from lakehouse.gold_rows import window_of
 from lakehouse.report import words
 from lakehouse.report.gather import Gold
 
@@ -51,7 +51,7 @@ def explain(
         PeriodError: Nothing is rolled up yet.
         SubjectError: There is no such subject, or more than one.
     """
-    window_seconds = reached(engine).window_seconds
+    window_seconds = window_of(engine)
     root = engine.lake.root
     known = _known(sla.subjects(engine), root, cluster)
     asked = find(subject, known, root)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakehouse import periods, sla, slo
 from lakehouse.errors import PeriodError
 from lakehouse.existence import Subject
-from lakehouse.gold_rows import reached
+from lakehouse.gold_rows import window_of
 from lakehouse.report import words
 from lakehouse.report.facts import last_week
 from lakehouse.report.gather import Gold
@@ -49,7 +49,7 @@ def opened(engine: Engine, asked: Asked) -> Opened:
         LakehouseError: Nothing is rolled up, there is no such week or cluster, or there are several
             clusters and none is named.
     """
-    window_seconds = reached(engine).window_seconds
+    window_seconds = window_of(engine)
     known, now_us = sla.subjects(engine), sla.now_us()
     cluster = _cluster(str(engine.lake.gold), asked.cluster, {one.cluster for one in known})
     period = periods.week(asked.week) if asked.week else last_week(engine, now_us)

@@ -8,7 +8,7 @@ from lakehouse import tables
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.periods import instant
 from lakehouse.report import columns, figures, words
-from lakehouse.report.listing import Column, Draft, Listing, figure, text
+from lakehouse.report.listing import Column, Draft, Listing, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ def _at(key: str) -> Column:
         said = words.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
         return figures.plain(us, said)
 
-    return Column({"from": "From", "to": "To"}[key], figure(get))
+    return Column({"from": "From", "to": "To"}[key], shown(get))
 
 
 def _rows(row: Mapping[str, Any]) -> figures.Figure:
@@ -86,9 +86,9 @@ _TABLES: Final = Draft(
     "Tables of the lake",
     "table",
     (
-        Column("Table", text(lambda row: row["table"]), numeric=False),
-        Column("A row is", text(lambda row: row["about"]), numeric=False),
-        Column("Rows", figure(_rows)),
+        Column("Table", shown(lambda row: row["table"]), numeric=False),
+        Column("A row is", shown(lambda row: row["about"]), numeric=False),
+        Column("Rows", shown(_rows)),
         _at("from"),
         _at("to"),
     ),

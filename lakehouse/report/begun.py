@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
-from lakehouse.gold_rows import before_window
+from lakehouse.gold_rows import Row, before_window
 
 if TYPE_CHECKING:
     from lakehouse.report.gather import Gold
 
-Row = dict[str, Any]
 Key = tuple[Any, ...]
 """Metric, and what tells the subjects of its table apart."""
 

@@ -11,7 +11,7 @@ from lakehouse import sla, tables
 from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
 from lakehouse.floor import floor_us
-from lakehouse.gold_rows import reached
+from lakehouse.gold_rows import window_of
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report import business
 from lakehouse.report.begun import begun
@@ -32,21 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.report.gather import Row
+    from lakehouse.gold_rows import Row
     from lakehouse.rollup.engine import Engine
     from lakehouse.slo import Objective
 
 _WATCHED: Final = "min_isr"
-
-
-def window_of(engine: Engine) -> int:
-    """Length of gold's finest windows, seconds.
-
-    Raises:
-        TableNotFoundError: There is no gold yet.
-        PeriodError: Nothing has been rolled up yet.
-    """
-    return reached(engine).window_seconds
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:

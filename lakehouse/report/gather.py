@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import PeriodError, TableNotFoundError
-from lakehouse.gold_rows import GoldRows, is_hourly, is_one_of, is_same, summed, text
+from lakehouse.gold_rows import GoldRows, Row, is_hourly, is_one_of, is_same, summed, text
 from lakehouse.kernel.reasons import BEYOND, IN_THE_FUTURE
 from lakehouse.periods import HOUR_US, Period, instant, micros
 from lakehouse.rollup.engine import Engine, Relation, ask
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from lakehouse.tables import Table
 
-Row = dict[str, Any]
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
@@ -28,10 +27,13 @@ _MOST_POINTS: Final = 500
 _MOST_EVENTS: Final = 10_000
 _MOST_ELECTIONS: Final = 1_000
 _ELECTION: Final = "leader_change"
-_NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
-_EVENT: Final = ", ".join(
-    f"r.{name}" for name in tables.EVENTS.column_names if name not in _NOT_SHOWN
+EVENT: Final = ", ".join(
+    f"r.{name}"
+    for name in tables.EVENTS.column_names
+    if name not in {"date", "cluster", "agent", "batch"}
 )
+"""The columns of an event ``r`` that are shown."""
+
 _DRAWN: Final = (300, 3600, 86_400)
 """What a point of a chart may stand for beside a finest window, seconds."""
 
@@ -211,10 +213,10 @@ class Gold:
             return [], {}
         is_election = f"r.kind = {text(_ELECTION)}"
         told = self.ask(
-            f"SELECT {_EVENT} FROM (SELECT r.*, row_number() OVER "
-            f"(PARTITION BY {is_election} ORDER BY r.at, {_EVENT}) AS place FROM {{rows}} r) r "
+            f"SELECT {EVENT} FROM (SELECT r.*, row_number() OVER "
+            f"(PARTITION BY {is_election} ORDER BY r.at, {EVENT}) AS place FROM {{rows}} r) r "
             f"WHERE r.place <= CASE WHEN {is_election} THEN {_MOST_ELECTIONS} "
-            f"ELSE {_MOST_EVENTS} END ORDER BY r.at, {_EVENT}",
+            f"ELSE {_MOST_EVENTS} END ORDER BY r.at, {EVENT}",
             rows=rows,
         )
         listed = Counter(row["kind"] for row in told)

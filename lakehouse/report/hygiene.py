@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.gold_rows import Row
     from lakehouse.periods import Period
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.gather import Gold
     from lakehouse.report.quotas import Entity, Quotas
 
 WITHIN_HOURS: Final = 24

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.gold_rows import Row
     from lakehouse.report.begun import Begun
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
 
 _TIERED: Final = "kafka.topic.remote_storage_enabled"

@@ -140,5 +140,4 @@ def shown(get: Callable[[Row], Shown]) -> Callable[[Row], Cell]:
     return lambda row: cell(get(row))
 
 
-figure = text = shown  # the same, by what notebooks call it
 _OF_TEAM: Final = Column("Team", shown(lambda row: figures.single(row.get(TEAM))), numeric=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.gold_rows import is_one_of
+from lakehouse.gold_rows import Row, is_one_of
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import iso
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from lakehouse.report.gather import Gold
 
-Row = dict[str, Any]
 
 _KINDS: Final = {LEADERLESS: "leaderless"}
 

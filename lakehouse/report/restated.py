@@ -12,16 +12,15 @@ from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
 from lakehouse.gold_rows import is_same
 from lakehouse.periods import iso, micros
+from lakehouse.tables import SLA_FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.gold_rows import Row
+    from lakehouse.report.gather import Gold
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
-_NAMES: Final = tuple(tables.SLA.column_names)
-FIGURES: Final = _NAMES[_NAMES.index("expected_us") :]
-"""The figures of a statement, as in gold/sla."""
 
 
 def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Row] | None:
@@ -52,7 +51,7 @@ def changed(objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]) -
         of = (one["name"], one.get("from"), one.get("to"))
         for now in one.get("subjects") or ():
             told = earlier.get((*of, *(now.get(name) for name in SUBJECT)), [])
-            others = [row for row in told if any(row[key] != now.get(key) for key in FIGURES)]
+            others = [row for row in told if any(row[key] != now.get(key) for key in SLA_FIGURES)]
             if others:
                 found.append(_row(one, now, others))
     return found
@@ -68,9 +67,9 @@ def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[
         "before": {
             "statement": before["statement"],
             "stated_at": at,
-            **{key: before[key] for key in FIGURES},
+            **{key: before[key] for key in SLA_FIGURES},
         },
-        "now": {key: now.get(key) for key in FIGURES},
+        "now": {key: now.get(key) for key in SLA_FIGURES},
     }
 
 
@@ -82,7 +81,7 @@ def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]
     except TableNotFoundError:
         return []
     of_them = (f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(times))
-    names = ("window", "window_end", "stated_at", "objective", *SUBJECT, "statement", *FIGURES)
+    names = ("window", "window_end", "stated_at", "objective", *SUBJECT, "statement", *SLA_FIGURES)
     found = gold.ask(
         f"SELECT {', '.join(f'r.{name}' for name in names)} FROM {{rows}} r "
         f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.window_end "

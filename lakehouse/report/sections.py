@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.gold_rows import Row
     from lakehouse.report.begun import Begun
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
 
 AT_MIN_ISR: Final = "kafka.partition.at_min_isr"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.gold_rows import Row
+    from lakehouse.report.gather import Gold
 
 ANY_FAMILY: Final = "any"
 """Stands for the families of a source that nobody ever read."""

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.existence import Subject
+    from lakehouse.gold_rows import Row
     from lakehouse.report.begun import Begun
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
 
 _BOUNDS: Final = ("", "_low", "_high")

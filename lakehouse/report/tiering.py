@@ -11,7 +11,8 @@ from lakehouse.report.sums import unknown_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.gold_rows import Row
+    from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
 
 _STORED: Final = "kafka.topic.remote_log_size.bytes"

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.gold_rows import Row
+    from lakehouse.report.gather import Gold
     from lakehouse.report.read import Read
 
 Point = tuple[float | None, float | None, float | None]

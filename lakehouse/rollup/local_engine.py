@@ -263,9 +263,10 @@ class LocalEngine:
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
-        self._tidied(self.open(table), table)
-
-    def _tidied(self, delta: DeltaTable, table: Table, *, compacted: bool = True) -> None:
+        is_scratch = table in self.scratch
+        delta = self._store.find(table) if is_scratch else self.open(table)
+        if delta is None:
+            return
         there, ours = delta.metadata().configuration, CommitProperties(_WHO)
         differing = {
             key: value for key, value in table.properties.items() if there.get(key) != value
@@ -276,7 +277,7 @@ class LocalEngine:
                     differing, raise_if_not_exists=False, commit_properties=ours
                 )
                 delta.update_incremental()
-            if compacted:
+            if not is_scratch:
                 delta.optimize.compact(commit_properties=ours)
             delta.vacuum(dry_run=False, commit_properties=ours)
 

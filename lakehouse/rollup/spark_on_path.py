@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lakehouse.kernel.worker import Program
     from lakehouse.lake import Lake
     from lakehouse.rollup.batches import Batch
-    from lakehouse.tables import Table
 
 LARGE: Final = 1_000_000
 """Rows of bronze/runs from which on compiling what Spark runs takes less time than it saves."""
@@ -34,7 +33,8 @@ class SparkOnPath(LocalEngine):
 
     Args:
         lake: A lake whose tables all lie below its root.
-        start: Gives the session, for rollups that are large or not.
+        start: Gives the session, for rollups that are large or not; called once, by the first
+            batch.
         options: Storage options of delta-rs, beside those in the environment.
     """
 
@@ -48,10 +48,12 @@ class SparkOnPath(LocalEngine):
         self.most_rows = SparkEngine.most_rows
         self.scratch = (STAGING,)
         self._start = start
+        self._spark: SparkEngine | None = None
 
     def compute(self, batch: Batch, program: Program) -> Staged:
         """Run the kernel in Spark's workers; what it made lies in gold/staging."""
-        version = SparkEngine(self._start(batch.rows >= LARGE), self.lake).stage(batch, program)
+        self._spark = self._spark or SparkEngine(self._start(batch.rows >= LARGE), self.lake)
+        version = self._spark.stage(batch, program)
         files = defaultdict(list)
         for file in self._store.files(self.open(STAGING, version), "", None):
             files[file.keys[0]].append(file.place)
@@ -65,10 +67,3 @@ class SparkOnPath(LocalEngine):
             for name, one in rows.items()
         }
         return Staged(counts, rows)
-
-    def tidy(self, table: Table) -> None:
-        """Set the declared properties where they differ; compact; vacuum."""
-        if table is not STAGING:
-            super().tidy(table)
-        elif (delta := self._store.find(table)) is not None:
-            self._tidied(delta, table, compacted=False)

@@ -277,6 +277,9 @@ SLA: Final = Table(
     properties=GOLD_PROPERTIES,
 )
 
+SLA_FIGURES: Final = SLA.column_names[SLA.column_names.index("expected_us") :]
+"""Columns of gold/sla that are figures of a statement."""
+
 SUBJECTS: Final = Table(
     "gold",
     "subjects",

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.report.gather import Gold, Row
+    from lakehouse.gold_rows import Row
+    from lakehouse.report.gather import Gold
     from lakehouse.report.lags import LastLag
     from lakehouse.slo import Objective
     from lakehouse.trends.change import Change

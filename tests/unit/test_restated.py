@@ -6,8 +6,9 @@ from typing import Any
 
 from lakehouse.report.owned import labelled
 from lakehouse.report.page import render
-from lakehouse.report.restated import FIGURES, SUBJECT, changed
+from lakehouse.report.restated import SUBJECT, changed
 from lakehouse.report.team import of_team
+from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_owners import loaded
@@ -21,7 +22,7 @@ def published(facts: sample_facts.Facts, statement: int = 1, **other: Any) -> li
         {
             "objective": one["name"],
             **{name: subject.get(name) for name in SUBJECT},
-            **{name: subject.get(name) for name in FIGURES},
+            **{name: subject.get(name) for name in SLA_FIGURES},
             "statement": statement,
             "stated_at": AT + statement,
             **other,
