@@ -257,6 +257,7 @@ def _rejected() -> str:
     return (
         f'WITH grouped AS (SELECT w, {listed}, min("start") AS "start", max("end") AS "end", '
         "min(agent) AS agent, min(batch) AS batch, sum(rows)::BIGINT AS rows FROM out_rejected "
-        f'GROUP BY ALL) SELECT {_PLACE}, {listed}, "start", "end", agent, batch, rows FROM grouped '
+        f'GROUP BY ALL) SELECT {_PLACE}, {listed}, off_axis(u, hour_us, "start") AS "start", '
+        'off_axis(u, hour_us, "end") AS "end", agent, batch, rows FROM grouped '
         f"JOIN units ON units.u = w // stride() ORDER BY cluster, w, {listed}"
     )

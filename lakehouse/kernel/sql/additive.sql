@@ -4,14 +4,14 @@ SELECT w, metric,
     CASE WHEN level = 'group' THEN "group" END AS "group",
     CASE WHEN level = 'group' THEN topic END AS topic,
     CASE WHEN level <> 'group' THEN source END AS source,
-    coalesce(sum((e - s) * series) FILTER (NOT counter OR value IS NOT NULL), 0) AS observed_us,
-    sum(value_seconds(value, e - s)) FILTER (NOT counter) AS value_seconds,
-    min(value) FILTER (NOT counter) AS min, max(value) FILTER (NOT counter) AS max,
-    sum(CASE WHEN positive THEN e - s ELSE 0 END) FILTER (NOT counter) AS positive_us,
-    sum(CASE WHEN positive THEN sure - s ELSE 0 END) FILTER (NOT counter) AS positive_low_us,
-    sum(CASE WHEN positive THEN e - may + spill ELSE 0 END) FILTER (NOT counter) AS positive_high_us,
-    sum(exact(value)) FILTER (counter) AS increase, max(series) AS series, bool_or(wrong) AS known_wrong
-FROM usable WHERE measure GROUP BY ALL;
+    coalesce(sum(CASE WHEN counter THEN known_us ELSE us END * series), 0) AS observed_us,
+    sum(total) FILTER (NOT counter) AS value_seconds,
+    min(min) FILTER (NOT counter) AS min, max(max) FILTER (NOT counter) AS max,
+    sum(CASE WHEN positive THEN us ELSE 0 END) FILTER (NOT counter) AS positive_us,
+    sum(CASE WHEN positive THEN low_us ELSE 0 END) FILTER (NOT counter) AS positive_low_us,
+    sum(CASE WHEN positive THEN high_us + spills_us ELSE 0 END) FILTER (NOT counter) AS positive_high_us,
+    sum(total) FILTER (counter) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
+FROM stream_sums JOIN streams USING (stream) WHERE measure GROUP BY ALL;
 
 INSERT INTO out_brokers BY NAME
 SELECT * EXCLUDE ("group", topic) FROM additive WHERE source IS NOT NULL;
@@ -23,9 +23,9 @@ SELECT * EXCLUDE (source) FROM additive WHERE source IS NULL;
 -- they are not observed.
 CREATE OR REPLACE TABLE counters AS
 SELECT w, metric, topic, partition, "user", client_id, level,
-    coalesce(sum((e - s) * series) FILTER (value IS NOT NULL), 0) AS observed_us,
-    sum(exact(value)) AS increase, max(series) AS series, bool_or(wrong) AS known_wrong
-FROM usable
+    coalesce(sum(known_us * series), 0) AS observed_us,
+    sum(total) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
+FROM stream_sums JOIN streams USING (stream)
 WHERE counter AND (level IN ('partition', 'topic') OR (level = 'client' AND members IS NULL))
 GROUP BY ALL;
 
@@ -43,6 +43,6 @@ SELECT * EXCLUDE (level, topic, partition) FROM counters WHERE level = 'client' 
 
 -- What could not be used.
 INSERT INTO out_rejected BY NAME
-SELECT w, reason, 'runs' AS "table", source, metric, members, min(start_us) AS "start",
-    max(start_us + e - s) AS "end", min(agent) AS agent, min(batch) AS batch, count(*) AS rows
-FROM judged WHERE reason IS NOT NULL GROUP BY ALL;
+SELECT w, reason, 'runs' AS "table", source, metric, members, min(s) AS "start", max(e) AS "end",
+    min(agent) AS agent, min(batch) AS batch, count(*) AS rows
+FROM judged JOIN streams USING (stream) WHERE reason IS NOT NULL GROUP BY ALL;

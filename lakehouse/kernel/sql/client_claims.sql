@@ -2,7 +2,7 @@
 -- are one class, and swept once. A client with a run of its own in a window is swept by itself.
 CREATE OR REPLACE TABLE client_runs AS
 SELECT u, w, metric, s, e, "user", client_id, set_number, positive, value, may, sure, opens, spill,
-    dense_rank() OVER (ORDER BY source, part_of(level, labels)) AS atom
+    part_number AS atom
 FROM usable
 WHERE level = 'client' AND NOT counter AND measure
     AND metric IN (SELECT metric FROM objectives WHERE level = 'client');

@@ -4,7 +4,7 @@
 INSERT INTO out_distributions BY NAME
 WITH own AS (SELECT * FROM usable WHERE spread AND NOT counter AND value IS NOT NULL),
 of_topics AS (
-    SELECT subject, value, (e - s) * weight AS us FROM plain
+    SELECT subject, value, (e - s) * weight AS us FROM plain_runs
     WHERE spread AND value IS NOT NULL AND (atom >= 0 OR set_number IS NOT NULL)
     UNION ALL
     SELECT subject, value, us FROM atom_segments WHERE purpose = 'spread' AND atom >= 0 AND obs > 0

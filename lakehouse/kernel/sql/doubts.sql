@@ -2,17 +2,28 @@
 -- claimants name one, or a lead reaches back over an earlier run above zero. All else is summed
 -- without a sweep. To doubt too much costs time and changes no row.
 CREATE OR REPLACE TABLE doubted AS
-WITH said AS (SELECT DISTINCT subject, claimant, set_number, atom FROM gauges),
-named AS (
-    SELECT subject, claimant, coalesce(p.atom, said.atom) AS atom
-    FROM said LEFT JOIN set_partitions p USING (set_number))
-SELECT subject, atom FROM named GROUP BY ALL HAVING min(claimant) <> max(claimant) OR doubt_all()
+WITH moved AS (  -- anywhere in this part: most are not, and need no look at each window
+    SELECT g.u, g.topic, coalesce(p.atom, o.atom) AS atom
+    FROM (SELECT DISTINCT stream, claimant, atom, set_number FROM said) o
+        JOIN streams g USING (stream) LEFT JOIN set_partitions p ON p.set_number = o.set_number
+    GROUP BY ALL HAVING min(o.claimant) <> max(o.claimant) OR doubt_all()),
+of_sets AS (
+    SELECT subject, p.atom, claimant FROM moved
+        JOIN set_partitions p USING (u, topic, atom) JOIN said USING (set_number)),
+own AS (
+    SELECT subject, atom, claimant FROM said SEMI JOIN (SELECT subject, atom FROM moved JOIN gold_subjects g
+        ON g.u = moved.u AND g.topic IS NOT DISTINCT FROM moved.topic) USING (subject, atom)),
+late AS (SELECT subject, atom, claimant, s, may FROM gauges WHERE positive AND may < s)
+SELECT subject, atom FROM (FROM of_sets UNION ALL FROM own) GROUP BY ALL
+HAVING min(claimant) <> max(claimant) OR doubt_all()
 UNION
-SELECT late.subject, late.atom
-FROM (SELECT subject, atom, claimant, s, may FROM gauges WHERE positive AND may < s) late
-    JOIN (SELECT subject, atom, claimant, s, e FROM gauges WHERE positive) early
-    ON late.subject = early.subject AND late.atom = early.atom AND late.claimant = early.claimant
-        AND early.s < late.s AND late.may < early.e;
+SELECT subject, atom
+FROM late JOIN (
+    SELECT subject, atom, claimant, r.s, r.e
+    FROM usable_runs r JOIN (FROM said SEMI JOIN late USING (subject, atom, claimant))
+        USING (stream, w, positive)
+    WHERE positive) early USING (subject, atom, claimant)
+WHERE early.s < late.s AND late.may < early.e;
 
 CREATE OR REPLACE TABLE doubted_sets AS
 SELECT g.subject, p.set_number, count(*) AS taken
@@ -20,11 +31,13 @@ FROM doubted d JOIN gold_subjects g USING (subject) JOIN set_partitions p ON g.u
     AND g.topic = p.topic AND d.atom = p.atom
 GROUP BY ALL;
 
--- plain: gauges without doubted atoms; weight is for how many series a row stands.
+-- plain: what is said without doubted atoms; weight is for how many series a run stands.
 CREATE OR REPLACE TABLE plain AS
-SELECT g.* EXCLUDE (lead_us, tail_us, series, claimant), g.series::BIGINT AS weight
-FROM gauges g ANTI JOIN doubted d ON g.subject = d.subject AND g.atom = d.atom WHERE set_number IS NULL
+SELECT * EXCLUDE (series, claimant), series::BIGINT AS weight
+FROM said ANTI JOIN doubted USING (subject, atom) WHERE set_number IS NULL
 UNION ALL
-SELECT g.* EXCLUDE (lead_us, tail_us, series, claimant), g.series - coalesce(taken, 0) AS weight
-FROM gauges g LEFT JOIN doubted_sets d USING (subject, set_number)
-    WHERE set_number IS NOT NULL AND g.series > coalesce(taken, 0);
+SELECT said.* EXCLUDE (series, claimant), series - coalesce(taken, 0) AS weight
+FROM said LEFT JOIN doubted_sets USING (subject, set_number)
+WHERE set_number IS NOT NULL AND series > coalesce(taken, 0);
+
+CREATE OR REPLACE VIEW plain_runs AS SELECT * FROM usable_runs JOIN plain USING (stream, w, positive);

@@ -9,7 +9,7 @@ WITH reported AS (
     FROM described WHERE metric = 'kafka.topic.partitions' AND level = 'topic' GROUP BY w, h, topic),
 claimed AS (
     SELECT w, r.topic, max(coalesce(list_max(k.partitions), partition) + 1)::DOUBLE AS partitions
-    FROM usable r LEFT JOIN known_sets k USING (set_number)
+    FROM stream_sums JOIN streams r USING (stream) LEFT JOIN known_sets k USING (set_number)
     WHERE level = 'partition' AND hour_of(w) NOT IN (SELECT h FROM topology_hours)
     GROUP BY ALL)
 SELECT w, topic, coalesce(r.in_window, t.in_hour, c.partitions) AS partitions
@@ -47,8 +47,8 @@ WITH edges AS (
     SELECT sli, unnest([greatest(g.s, x.s), least(g.e, x.e)]) AS t, step(1) AS unread
     FROM judged_topics j
         JOIN gauges g ON g.subject = j.leaders
-        JOIN claimants c USING (claimant)
-        JOIN unread x ON x.w = j.w AND x.source = c.source AND x.family = j.family
+        JOIN streams n USING (stream)
+        JOIN unread x ON x.w = j.w AND x.source = n.source AND x.family = j.family
     WHERE x.accounted AND greatest(g.s, x.s) < least(g.e, x.e)),
 running AS (
     SELECT sli, t, lead(t) OVER along - t AS us,

@@ -8,7 +8,12 @@ WITH named AS (
             WHEN replica THEN NULL
             WHEN level IN ('partition', 'topic') THEN 'topic'
             WHEN level IN ('group', 'client') THEN level END AS kind
-    FROM usable),
+    FROM streams),
+seen AS (SELECT stream, min(s) AS first_seen, max(e) AS last_seen FROM stream_sums GROUP BY stream),
+described AS (
+    SELECT stream, max(reported(e, value,
+            CASE WHEN metric = 'kafka.cluster.node.fenced' THEN nullif(labels['rack'], '') END)) AS latest
+    FROM usable SEMI JOIN describing USING (metric) GROUP BY stream),
 identified AS (
     SELECT u, kind, CASE WHEN level <> 'group' THEN topic END AS topic, "group",
         CASE WHEN kind = 'quota' AND list_contains(defaults, 'user') THEN '<default>'
@@ -17,13 +22,12 @@ identified AS (
             WHEN kind IN ('quota', 'client') THEN client_id END AS client_id,
         CASE WHEN node THEN labels['node'] END AS source,
         CASE WHEN kind = 'client' THEN set_number END AS set_number,
-        CASE WHEN metric IN (SELECT metric FROM describing) THEN metric END AS metric,
-        start_us, start_us + e - s AS end_us, value,
-        CASE WHEN node THEN nullif(labels['rack'], '') END AS rack
-    FROM named WHERE kind IS NOT NULL),
+        CASE WHEN latest IS NOT NULL THEN metric END AS metric,
+        first_seen, last_seen, latest
+    FROM named JOIN seen USING (stream) LEFT JOIN described USING (stream) WHERE kind IS NOT NULL),
 latest AS (
-    SELECT * EXCLUDE (start_us, end_us, value, rack), min(start_us) AS first_seen, max(end_us) AS last_seen,
-        max(reported(end_us, value, rack)) FILTER (metric IS NOT NULL) AS latest
+    SELECT * EXCLUDE (first_seen, last_seen, latest), min(first_seen) AS first_seen,
+        max(last_seen) AS last_seen, max(latest) AS latest
     FROM identified GROUP BY ALL)
 -- Folded clients are unfolded once, and not once a run.
 SELECT l.u, kind, topic, "group", source, first_seen, last_seen, metric,

@@ -2,15 +2,13 @@
 
 -- atom_sums: of plain atoms, and of those that were swept. What is folded has a set and no atom.
 CREATE OR REPLACE TABLE atom_sums AS
-SELECT subject, atom, set_number, sum(e - s) AS us,
-    sum((e - s) * weight) AS observed_us,
-    sum(value_seconds(value, e - s)) AS value_seconds,
-    min(value) AS min, max(value) AS max,
-    coalesce(sum(e - s) FILTER (positive), 0) AS positive_us,
-    coalesce(sum(sure - s) FILTER (positive), 0) AS positive_low_us,
-    coalesce(sum(e - may) FILTER (positive), 0) AS positive_high_us,
-    bool_or(wrong) AS known_wrong, bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
-FROM plain GROUP BY ALL
+SELECT subject, atom, set_number, sum(us) AS us, sum(us * weight) AS observed_us,
+    sum(total) AS value_seconds, min(min) AS min, max(max) AS max,
+    coalesce(sum(us) FILTER (positive), 0) AS positive_us,
+    coalesce(sum(low_us) FILTER (positive), 0) AS positive_low_us,
+    coalesce(sum(high_us) FILTER (positive), 0) AS positive_high_us,
+    bool_or(known_wrong) AS known_wrong, bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
+FROM plain JOIN stream_sums USING (stream, w, positive) GROUP BY ALL
 UNION ALL BY NAME
 SELECT subject, atom,
     sum(us * obs) AS observed_us,
@@ -26,12 +24,8 @@ GROUP BY subject, atom, f.min, f.max, f.known_wrong, f.opens, f.spill;
 -- counts: how many atoms are observed, above zero, surely so and possibly so, from one change to the next.
 CREATE OR REPLACE TABLE counts AS
 WITH edges AS (
-    SELECT subject, unnest([s, e]) AS t, step(weight) AS obs, 0 AS pos, 0 AS low, 0 AS high
-    FROM plain WHERE NOT positive
-    UNION ALL
-    SELECT subject, unnest([s, e, sure, may]),
-        unnest([1, -1, 0, 0]), unnest([1, -1, 0, 0]), unnest([1, 0, -1, 0]), unnest([0, -1, 0, 1])
-    FROM plain WHERE positive
+    SELECT subject, t, runs * weight AS obs, CASE WHEN positive THEN runs ELSE 0 END AS pos, low, high
+    FROM plain JOIN stream_edges USING (stream, w, positive)
     UNION ALL
     SELECT subject, unnest([t, t + us]), step(obs), step(pos), step(low), step(high)
     FROM atom_segments WHERE purpose = 'gold'),
@@ -51,7 +45,7 @@ WINDOW along AS (PARTITION BY subject ORDER BY t);
 CREATE OR REPLACE TABLE totals AS
 WITH edges AS (
     SELECT purpose, subject, unnest([s, e]) AS t, step(1) AS sources, step(exact(coalesce(value, 0))) AS v
-    FROM plain, (VALUES ('gold'), ('spread')) purposes(purpose)
+    FROM plain_runs, (VALUES ('gold'), ('spread')) purposes(purpose)
     WHERE atom < 0 AND (purpose = 'gold' OR (spread AND value IS NOT NULL))
     UNION ALL
     SELECT purpose, subject, unnest([t, t + us]), step(obs), step(exact(value * obs))
