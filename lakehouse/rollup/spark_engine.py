@@ -237,8 +237,7 @@ class SparkEngine:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
         columns = spark_frame.staging_columns(program)
         hours = self.relation(spark_frame.touched(batch))
-        found = spark_frame.frame(self._bronze(batch), hours, batch, program)
-        return self._staged(spark_frame.mapped(found, batch, program, columns))
+        return self._staged(spark_frame.frame(self._bronze(batch), hours, batch, program, columns))
 
     def _bronze(self, batch: Batch) -> spark_frame.Bronze:
         at, span = batch.versions, span_of(batch.units.hours)

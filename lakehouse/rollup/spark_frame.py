@@ -1,7 +1,8 @@
 """The one frame that carries a batch of bronze through the kernel.
 
-Runs, sets, scrapes and describing runs are rows of one frame, numbered by what they are part of and
-sorted by that number: a worker reads one part after the other (see ``transport``).
+Runs, sets, scrapes and describing runs are packed where they are read: many rows as one value,
+numbered by what they are part of. Only these are moved and sorted, so that a worker reads one part
+after the other (see ``transport``).
 """
 
 from __future__ import annotations
@@ -46,9 +47,6 @@ _PART: Final = (
     f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start_us % {HOUR_US} div part_us * slices + "
     "IF(slices = 1, 0, pmod(hash(coalesce(`group`, topic, '')), slices)) END AS part"
 )
-_OF_SCRAPES: Final = (
-    "family", "outcome", "scrapes", "seconds_total", "seconds_max", "interval_us", "error"
-)  # fmt: skip
 
 
 class Bronze(NamedTuple):
@@ -76,39 +74,58 @@ def _touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]
             yield cluster, micros(hour) // HOUR_US, number, u, part_us, call.slices, parts
 
 
-def frame(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> DataFrame:
-    """All that the kernel needs of a batch, each call in one place and in order of ``key``.
+def frame(
+    bronze: Bronze, hours: DataFrame, batch: Batch, program: Program, columns: dict[str, str]
+) -> DataFrame:
+    """The rows of staging that the kernel makes of a batch.
 
     Args:
         bronze: What is read.
         hours: The rows of ``touched``, small.
         batch: What is recomputed.
         program: The kernel.
+        columns: Staging's, with their types.
     """
+    for module in (worker, transport):
+        # Workers need nothing of jmxlake.
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    packets = ", ".join(f"{name} {kind}" for name, kind in transport.PACKET.items())
+    found, *others = (
+        kind.mapInArrow(transport.packed, packets) for kind in _kinds(bronze, hours, batch, program)
+    )
+    for kind in others:
+        found = found.union(kind)
+    tasks = min(2 * len(batch.calls), _MOST_TASKS) if len(batch.calls) > 1 else 1
+    placed = found.repartition(tasks, F.expr(f"shiftright(key, {transport.CALL_SHIFT})"))
+    units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
+    return placed.sortWithinPartitions("key").mapInArrow(
+        transport.mapper(program, units, shapes.schema(columns.items())),
+        ", ".join(f"`{name}` {kind}" for name, kind in columns.items()),
+    )
+
+
+def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> Iterator[DataFrame]:
+    """All that the kernel needs of a batch, by kind."""
     placed = _placed(bronze.runs, hours)
-    kinds = [
-        _scrapes(bronze.scrapes, hours),
-        placed.selectExpr(_key("part", transport.RUNS), *_quoted(transport.RUN_COLUMNS)),
-    ]
+    yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(transport.RUN_COLUMNS))
+    yield bronze.scrapes.join(F.broadcast(hours), ["cluster", "hour"]).selectExpr(
+        _key("0", transport.SCRAPES), *_quoted(transport.SCRAPE_COLUMNS)
+    )
     named = placed.selectExpr("call", "part", "u", "cluster", "members")
     if any(call.windows_per_part for call in batch.calls):
         described = placed.where("parts > 1").where(placed["metric"].isin(*program.describing))
-        kinds.append(
-            described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(transport.RUN_COLUMNS))
-        )
+        yield described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(transport.RUN_COLUMNS))
         every = "explode(sequence(1L, CAST(parts AS BIGINT))) AS part"
         named = named.union(described.selectExpr("call", every, "u", "cluster", "members"))
-    kinds.append(_sets(bronze.members, named))
-    found = kinds[0]
-    for kind in kinds[1:]:
-        found = found.unionByName(kind, allowMissingColumns=True)
-    tasks = min(2 * len(batch.calls), _MOST_TASKS) if len(batch.calls) > 1 else 1
-    call = f"shiftright(key, {transport.CALL_SHIFT}) AS call"
-    return (
-        found.selectExpr(call, "key", *_quoted(transport.RUN_COLUMNS), "more")
-        .repartition(tasks, "call")
-        .sortWithinPartitions("key")
-        .drop("call")
+    # All rows of the sets that are named, each content once for every part that names it.
+    once = named.where("members IS NOT NULL").distinct()
+    sets = bronze.members.selectExpr(
+        "cluster", "`set` AS members", "topic", "partitions", "clients"
+    )
+    yield (
+        once.join(sets, ["cluster", "members"])
+        .selectExpr(_key("part", transport.SETS), *_quoted(transport.SET_COLUMNS))
+        .distinct()
     )
 
 
@@ -125,45 +142,13 @@ def _placed(runs: DataFrame, hours: DataFrame) -> DataFrame:
     """Runs of the hours, with where they belong."""
     made = {
         "flags": f"IF(size(flags) > 0, {_FLAGS}, 0) AS flags",
-        "labels": "to_json(labels) AS labels",  # as text, as in ``_more``
+        # As text: Spark looks at the size of a batch with every row, and where most rows have no
+        # map that takes as long as the batch has rows.
+        "labels": "to_json(labels) AS labels",
     }
     columns = (made.get(name, f"`{name}`") for name in transport.RUN_COLUMNS)
     joined = runs.join(F.broadcast(hours), ["cluster", "hour"])
     return joined.selectExpr("call", "parts", _PART, "cluster", *columns)
-
-
-def _scrapes(scrapes: DataFrame, hours: DataFrame) -> DataFrame:
-    joined = scrapes.join(F.broadcast(hours), ["cluster", "hour"])
-    columns = ("u", "source", "start_us", "end_us", "agent", "batch")
-    return joined.selectExpr(_key("0", transport.SCRAPES), *columns, _more(*_OF_SCRAPES))
-
-
-def _sets(members: DataFrame, named: DataFrame) -> DataFrame:
-    """All rows of the sets that are named, each content once for every part that names it."""
-    once = named.where("members IS NOT NULL").distinct()
-    sets = members.selectExpr("cluster", "`set` AS members", "topic", "partitions", "clients")
-    found = once.join(sets, ["cluster", "members"]).drop("cluster").distinct()
-    more = _more("partitions", "clients")
-    return found.selectExpr(_key("part", transport.SETS), "u", "members", "topic", more)
-
-
-def _more(*columns: str) -> str:
-    """Columns that runs do not have, in one.
-
-    As text: Spark looks at the size of a batch with every row, and where most rows have no list or
-    map that takes as long as the batch has rows.
-    """
-    return f"to_json(struct({', '.join(columns)})) AS more"
-
-
-def mapped(found: DataFrame, batch: Batch, program: Program, columns: dict[str, str]) -> DataFrame:
-    """The rows of staging that the kernel makes of a frame."""
-    for module in (worker, transport):
-        # Workers need nothing of jmxlake.
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
-    run = transport.mapper(program, units, shapes.schema(columns.items()))
-    return found.mapInArrow(run, ", ".join(f"`{name}` {kind}" for name, kind in columns.items()))
 
 
 def staging_columns(program: Program) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""Between Spark and the kernel, in Spark's Python workers: from rows of one frame to rows of gold.
+"""Between Spark and the kernel, in Spark's Python workers: from rows of bronze to rows of gold.
 
 It is sent to the workers by value, so it needs nothing there but pyarrow and DuckDB.
 
-The rows come in order of ``key``: the number of the call (from bit 32 on), that of the part (from
-bit 2 on; 0: rows of the whole hour) and the kind. Each kind has the columns of runs; what scrapes
-and sets have besides lies in ``more``, as JSON.
+Spark moves packets: a few thousand rows of one kind and part as one value, compressed. Each has a
+``key``: the number of the call (from bit 32 on), that of the part (from bit 2 on; 0: rows of the
+whole hour) and the kind. A worker gets those of a call in order of their keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakehouse.kernel.worker import Program
 
-    Piece = tuple[int, pa.RecordBatch]
+    Packet = tuple[int, bytes]
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
 """Kinds of rows."""
@@ -41,6 +41,9 @@ SCRAPE_COLUMNS: Final = (
 )  # fmt: skip
 SET_COLUMNS: Final = ("u", "members", "topic", "partitions", "clients")
 
+PACKET: Final = {"key": "bigint", "rows": "binary"}
+"""Columns of packets."""
+
 TARGET: Final = "target"
 """The column of staging that names the table of gold."""
 
@@ -53,10 +56,26 @@ _KIND_MASK: Final = (1 << PART_SHIFT) - 1
 _IN_CALL: Final = (1 << CALL_SHIFT) - 1
 
 
+def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows, with the column ``key``, as packets."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        keys = batch.column("key")
+        rows = batch.drop_columns(["key"])
+        different = pc.unique(keys)
+        packets = [
+            _packet(rows if len(different) == 1 else rows.filter(pc.equal(keys, key)))
+            for key in different
+        ]
+        yield pa.record_batch([different, pa.array(packets, pa.binary())], list(PACKET))
+
+
 def mapper(
     program: Program, units: Sequence[Sequence[tuple[str, int]]], schema: pa.Schema
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What makes rows of staging of the rows of some calls, which come in order of ``key``.
+    """What makes rows of staging of packets, which come in order of their keys.
 
     Args:
         program: The kernel's.
@@ -66,8 +85,8 @@ def mapper(
 
     def rolled_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            for call, pieces in groupby(_pieces(batches), key=lambda piece: piece[0] >> CALL_SHIFT):
-                for name, rows in _called(program, units[call], pieces).items():
+            for call, packets in groupby(_packets(batches), key=lambda one: one[0] >> CALL_SHIFT):
+                for name, rows in _called(program, units[call], packets).items():
                     yield from _shaped(name, rows, schema)
         except KernelError as error:
             raise RuntimeError(f"{BEFORE_ERROR}{error}{AFTER_ERROR}") from error
@@ -75,40 +94,37 @@ def mapper(
     return rolled_up
 
 
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-    """Rows of one key, in order."""
-    import pyarrow.compute as pc
+def _packet(rows: pa.RecordBatch) -> bytes:
+    import pyarrow as pa
 
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
+        writer.write_batch(rows)
+    packet: bytes = sink.getvalue().to_pybytes()
+    return packet
+
+
+def _packets(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
     for batch in batches:
-        keys = batch.column("key")
-        if not batch.num_rows:
-            continue
-        if keys[0].as_py() == keys[-1].as_py():
-            yield keys[0].as_py(), batch
-            continue
-        runs = pc.run_end_encode(keys)
-        start = 0
-        for key, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            yield key, batch.slice(start, end - start)
-            start = end
+        yield from zip(*(batch.column(name).to_pylist() for name in PACKET), strict=True)
 
 
 def _called(
-    program: Program, units: Sequence[tuple[str, int]], pieces: Iterator[Piece]
+    program: Program, units: Sequence[tuple[str, int]], packets: Iterator[Packet]
 ) -> dict[str, pa.Table]:
     """One call of the kernel."""
     import pyarrow as pa
 
-    parts: Iterator[tuple[int, Iterator[Piece]]] = groupby(
-        pieces, key=lambda piece: (piece[0] & _IN_CALL) >> PART_SHIFT
+    parts: Iterator[tuple[int, Iterator[Packet]]] = groupby(
+        packets, key=lambda one: (one[0] & _IN_CALL) >> PART_SHIFT
     )
     number, first = next(parts)
-    of_hour: dict[int, list[pa.RecordBatch]] = {}
+    of_hour: dict[int, pa.Table] = {}
     if number == 0:
         of_hour = _by_kind(first)
     else:
         parts = chain(((number, first),), parts)
-    described = of_hour.get(DESCRIBED)
     clusters, hours = zip(*units, strict=True)
     numbered = {
         "u": pa.array(range(len(units)), pa.int32()),
@@ -118,62 +134,52 @@ def _called(
     return roll_up(
         program,
         pa.table(numbered),
-        _table(of_hour.get(SCRAPES), SCRAPE_COLUMNS),
-        _table(described, RUN_COLUMNS) if described else None,
+        of_hour.get(SCRAPES, _empty(SCRAPE_COLUMNS)),
+        of_hour.get(DESCRIBED),
         _parts(parts),
     )
 
 
 def _parts(
-    parts: Iterable[tuple[int, Iterator[Piece]]],
+    parts: Iterable[tuple[int, Iterator[Packet]]],
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Runs and sets of each part; at least one."""
     found = False
-    for _, pieces in parts:
-        kinds = _by_kind(pieces)
-        yield _table(kinds.get(RUNS), RUN_COLUMNS), _table(kinds.get(SETS), SET_COLUMNS)
+    for _, packets in parts:
+        kinds = _by_kind(packets)
+        yield kinds.get(RUNS, _empty(RUN_COLUMNS)), kinds.get(SETS, _empty(SET_COLUMNS))
         found = True
     if not found:
-        yield _table(None, RUN_COLUMNS), _table(None, SET_COLUMNS)
+        yield _empty(RUN_COLUMNS), _empty(SET_COLUMNS)
 
 
-def _by_kind(pieces: Iterable[Piece]) -> dict[int, list[pa.RecordBatch]]:
-    found: dict[int, list[pa.RecordBatch]] = {}
-    for key, batch in pieces:
-        found.setdefault(key & _KIND_MASK, []).append(batch)
-    return found
+def _by_kind(packets: Iterator[Packet]) -> dict[int, pa.Table]:
+    """The rows of each kind."""
+    import pyarrow as pa
+
+    found: dict[int, list[pa.Table]] = {}
+    for key, packet in packets:
+        found.setdefault(key & _KIND_MASK, []).append(pa.ipc.open_stream(packet).read_all())
+    return {kind: _with_maps(pa.concat_tables(tables)) for kind, tables in found.items()}
 
 
-def _table(batches: list[pa.RecordBatch] | None, names: Sequence[str]) -> pa.Table:
-    """Some columns of rows of one kind; those that are no columns of runs lie in ``more``."""
+def _with_maps(rows: pa.Table) -> pa.Table:
+    """Labels travel as JSON, of which there are few different ones."""
+    import pyarrow as pa
+
+    if "labels" not in rows.column_names:
+        return rows
+    different = rows["labels"].combine_chunks().dictionary_encode()
+    maps = [list(json.loads(text).items()) for text in different.dictionary.to_pylist()]
+    labels = pa.array(maps, _types()["labels"]).take(different.indices)
+    return rows.set_column(rows.column_names.index("labels"), "labels", labels)
+
+
+def _empty(names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
     types = _types()
-    if not batches:
-        return pa.schema([(name, types[name]) for name in names]).empty_table()
-    rows = pa.Table.from_batches(batches)
-    more = [json.loads(text) for text in rows["more"].drop_null().to_pylist()]
-    columns = []
-    for name in names:
-        if name == "labels":
-            columns.append(_maps(rows[name], types[name]))
-        elif name in rows.column_names:
-            columns.append(rows[name])
-        else:
-            values = [row.get(name) for row in more]
-            if types[name] == pa.float64():  # Spark writes what is no number as a text
-                values = [None if value is None else float(value) for value in values]
-            columns.append(pa.array(values, types[name]))
-    return pa.table(columns, names=list(names))
-
-
-def _maps(texts: pa.ChunkedArray, kind: pa.MapType) -> pa.ChunkedArray:
-    """Maps that travel as JSON, of which there are few different ones."""
-    import pyarrow as pa
-
-    different = texts.combine_chunks().dictionary_encode()
-    maps = [list(json.loads(text).items()) for text in different.dictionary.to_pylist()]
-    return pa.array(maps, kind).take(different.indices)
+    return pa.schema([(name, types[name]) for name in names]).empty_table()
 
 
 def _types() -> dict[str, Any]:
