@@ -34,7 +34,7 @@ def prepare(root: Path) -> None:
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
         for table in upkeep.EVERY:
-            upkeep.prepare(LocalEngine(Lake(_EMPTY.name)), table)
+            LocalEngine(Lake(_EMPTY.name)).create(table)
     shutil.copytree(made, root / "gold")
 
 

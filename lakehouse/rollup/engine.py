@@ -62,17 +62,26 @@ class Staged:
     rows: Mapping[str, Relation]
 
 
+class Detail(NamedTuple):
+    """What Delta notes of a table: the id it was given when it was made, and its properties."""
+
+    id: str
+    properties: Mapping[str, str]
+
+
 class Engine(Protocol):
     """Reads and writes the tables of one lake, and runs the kernel.
 
     Attributes:
         lake: Where the tables are.
+        writer: What commits to gold: delta-rs or Spark.
         most_rows: Rows of bronze/runs that a batch has by default.
         at_once: Tables that are written side by side.
         scratch: Tables below gold that the engine keeps for itself; they are tidied, too.
     """
 
     lake: Lake
+    writer: str
     most_rows: int
     at_once: int
     scratch: tuple[Table, ...]
@@ -87,8 +96,8 @@ class Engine(Protocol):
         """
         ...
 
-    def identity(self, table: Table) -> str:
-        """The id that Delta gave the table when it was made."""
+    def detail(self, table: Table) -> Detail:
+        """What Delta notes of the table itself."""
         ...
 
     def commits(self, table: Table, most: int) -> list[Version]:

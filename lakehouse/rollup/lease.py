@@ -45,6 +45,10 @@ class Terms(NamedTuple):
 
 USUAL: Final = Terms()
 
+WRITER: Final = "jmxlake.writer"
+"""Property of gold/lease: what commits to gold. delta-rs and Spark on Databricks decide by
+different means whose commit is the next, so that both may believe it was theirs."""
+
 
 class Lease:
     """A lease that is held; ask ``check`` before every commit."""
@@ -112,8 +116,10 @@ def held(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
         take_over: Take it, whoever has it.
 
     Raises:
-        LeaseHeldError: Somebody else holds it.
+        LeaseHeldError: Somebody else holds it, or another kind of engine writes this gold.
     """
+    if not take_over:
+        _check_writer(engine)
     row = _taken(engine, terms, take_over=take_over)
     lease, stop = Lease(engine, terms, row), threading.Event()
     keeper = threading.Thread(target=lease.keep, args=(stop,), daemon=True, name="lease")
@@ -154,6 +160,16 @@ def _taken(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
     if not engine.swap(found or LeaseRow(), mine, first=found is None):
         raise LeaseHeldError(_refusal(engine.lake, _read(engine), terms))
     return mine
+
+
+def _check_writer(engine: Engine) -> None:
+    writer = engine.detail(tables.LEASE).properties.get(WRITER, engine.writer)
+    if writer != engine.writer:
+        raise LeaseHeldError(
+            f"{engine.lake.name(tables.LEASE)}: {writer} writes this gold, and {engine.writer} "
+            "must not write beside it: roll it up as before, or, once nothing does so any more, "
+            "with --take-over --tidy now"
+        )
 
 
 def _waits(found: LeaseRow, terms: Terms) -> int:

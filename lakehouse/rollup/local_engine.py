@@ -23,7 +23,7 @@ from lakehouse.lake import Version
 from lakehouse.periods import instant
 from lakehouse.rollup import local_rows, shapes
 from lakehouse.rollup.delta_rs import Store, explained, shaped, stored
-from lakehouse.rollup.engine import LeaseRow, Staged
+from lakehouse.rollup.engine import Detail, LeaseRow, Staged
 from lakehouse.rollup.local_calls import Bronze
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class LocalEngine:
 
     def __init__(self, lake: Lake, options: Mapping[str, str] | None = None) -> None:
         self.lake = lake
-        self.most_rows, self.at_once = 5_000_000, 2
+        self.writer, self.most_rows, self.at_once = "delta-rs", 5_000_000, 2
         self.scratch: tuple[Table, ...] = ()
         folder = Path(tempfile.mkdtemp(prefix="jmxlake-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -75,9 +75,10 @@ class LocalEngine:
         delta = self._store.find(table)
         return None if delta is None else local_rows.columns(delta)
 
-    def identity(self, table: Table) -> str:
-        """The id that Delta gave the table when it was made."""
-        return str(self.open(table).metadata().id)
+    def detail(self, table: Table) -> Detail:
+        """What Delta notes of the table itself."""
+        found = self.open(table).metadata()
+        return Detail(str(found.id), found.configuration)
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""

@@ -183,7 +183,7 @@ class _Run:
         """Do what is to be done to reach bronze as it is."""
         now, newest, _ = state
         first = horizon(newest.committed, self.wanted.keep_windows_days)
-        runs_id = self.engine.identity(tables.RUNS)
+        runs_id = self.engine.detail(tables.RUNS).id
         outcome, row = Outcome(0, now), last.row
         if row is None or row.versions != now or self.wanted.since is not None:
             if row is not None and self.wanted.since is None:

@@ -24,7 +24,7 @@ from lakehouse.errors import (
 )
 from lakehouse.periods import HOUR_US, micros
 from lakehouse.rollup import spark_frame, transport
-from lakehouse.rollup.engine import INSTANTS, LeaseRow, Relation, Span, Staged, span_of
+from lakehouse.rollup.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
 from lakehouse.tables.running import GOLD_PROPERTIES
 from lakehouse.units import FIRST, LAST
 
@@ -69,6 +69,7 @@ _NO_MODULE: Final = re.compile(r"No module named '(pyarrow|duckdb|pandas)")
 class SparkEngine:
     """A rollup's engine on a Spark session with Delta, in UTC; see ``engine.Engine``."""
 
+    writer = "Spark"
     most_rows = 30_000_000
     at_once = 4
 
@@ -85,10 +86,11 @@ class SparkEngine:
             return None
         return {field.name: field.dataType.simpleString() for field in found}
 
-    def identity(self, table: Table) -> str:
-        """The id that Delta gave the table when it was made."""
+    def detail(self, table: Table) -> Detail:
+        """What Delta notes of the table itself."""
         found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
-        return str(found.select("id").collect()[0]["id"])
+        (row,) = found.select("id", "properties").collect()
+        return Detail(str(row["id"]), row["properties"] or {})
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, newest first."""
@@ -209,8 +211,7 @@ class SparkEngine:
         name = self.lake.name(table)
         if table is STAGING and not lakes.exists(self._spark, self.lake, table):
             return
-        (row,) = self._spark.sql(f"DESCRIBE DETAIL {name}").select("properties").collect()
-        found = row["properties"] or {}
+        found = self.detail(table).properties
         if any(found.get(key) != value for key, value in table.properties.items()):
             listed = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
             self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")

@@ -258,7 +258,7 @@ def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
             .collect(),
         }
         for _ in range(2):
-            engine = LocalEngine(lake)
+            engine = SparkEngine(spark, lake)
             found = sla.read(engine, slo.load(), period, now)
             steps["published"].append(sla.publish(engine, found, period))
     steps["sla"] = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()

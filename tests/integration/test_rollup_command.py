@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from lakehouse.cli import main
 from lakehouse.lake import Lake
 from lakehouse.rollup import lease
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.rollup.local_engine import LocalEngine
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def test_without_spark_it_does_the_same(tmp_path: Path) -> None:
     assert run.stdout.endswith("rows of 1 hours compared, 0 differ (seed 3)\n")
 
 
-def test_a_second_one_ends_with_3_and_one_line(spark: SparkSession, empty: Path) -> None:
+def test_a_second_one_ends_with_3_and_one_line(empty: Path) -> None:
     CliRunner().invoke(main, ["rollup", str(empty)])
-    with lease.held(SparkEngine(spark, Lake(str(empty))), lease.USUAL):
+    with lease.held(LocalEngine(Lake(str(empty))), lease.USUAL):
         for command in (["rollup", str(empty), "--tidy", "now"], ["verify", str(empty)]):
             run = CliRunner().invoke(main, command)
             assert run.exit_code == 3
