@@ -9,15 +9,12 @@ from typing import Final, NamedTuple
 from lakehouse import slices as cuts
 from lakehouse.existence import Subject
 from lakehouse.periods import Period, micros
-from lakehouse.slices import Span
 from lakehouse.slo_objective import Objective, Slices
+from lakehouse.spans import Span, overlap
 
 Key = tuple[str | None, ...]
 Named = tuple[str, str, Key]
 """Cluster, objective and subject."""
-
-SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
-"""What a key is made of."""
 
 WHOLE: Final = "period"
 """The name of the range that is the period."""
@@ -64,9 +61,7 @@ class Asked:
 
     def expected_us(self, within: Span, spans: Sequence[Span], window_us: int) -> int:
         """Time in which somebody is expected to be good within a range, in slices if it is cut."""
-        start, end = within
-        clipped = [(max(s, start), min(e, end)) for s, e in spans]
-        clipped = [(s, e) for s, e in clipped if s < e]
+        clipped = [common for span in spans if (common := overlap(span, within))]
         if self.slices is None:
             return sum(e - s for s, e in clipped)
-        return cuts.expected_us(self.slices, window_us, start, clipped)
+        return cuts.expected_us(self.slices, window_us, within[0], clipped)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from lakehouse.metrics import NODE_FENCED
 from lakehouse.periods import micros
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from lakehouse.periods import Period
 
-FENCED: Final = "kafka.cluster.node.fenced"
+SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
+"""What a key is made of."""
+
 _SLACK_US: Final = 180_000_000  # three scrapes of the topology
 
 
@@ -47,6 +50,11 @@ class Subject:
     def key(self) -> tuple[str | None, ...]:
         """What tells it from others of its kind."""
         return (self.topic, self.user, self.client_id, self.group, self.source)
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The same by the columns of a key."""
+        return dict(zip(SUBJECT, self.key, strict=True))
 
 
 def subject(row: Mapping[str, Any]) -> Subject:
@@ -86,7 +94,7 @@ def _source_end(one: Subject, named_us: int | None) -> int | None:
 
 
 def _fenced(source: Subject) -> bool:
-    return (source.attributes.get(FENCED) or 0.0) > 0  # null: told, and nobody knew
+    return (source.attributes.get(NODE_FENCED) or 0.0) > 0  # null: told, and nobody knew
 
 
 def expected_us(one: Subject, end_us: int | None, period: Period, now_us: int) -> int:

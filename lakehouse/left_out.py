@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lakehouse.asked import SUBJECT
-from lakehouse.existence import Subject
+from lakehouse.existence import SUBJECT, Subject
 from lakehouse.gold_rows import is_one_of
 from lakehouse.maintenance import Maintenance, matches
 
@@ -78,7 +77,7 @@ class LeftOut(NamedTuple):
         return f"({' AND '.join(parts)})"
 
     def _named(self, one: Maintenance, name: str) -> list[str]:
-        own = {each.key[SUBJECT.index(name)] for each in self.subjects}
+        own = {each.names[name] for each in self.subjects}
         return sorted(each for each in own if each is not None and matches(each, one.names[name]))
 
 

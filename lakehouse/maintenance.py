@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakehouse.existence import Subject
     from lakehouse.periods import Period
-    from lakehouse.slices import Span
+    from lakehouse.spans import Span
 
 _LISTS: Final = {
     "clusters": "cluster", "topics": "topic", "users": "user", "clients": "client_id",
@@ -50,11 +50,10 @@ class Maintenance:
 
     def concerns(self, one: Subject) -> bool:
         """Whether a subject was touched by it."""
-        own = dict(zip(("topic", "user", "client_id", "group", "source"), one.key, strict=True))
         if not matches(one.cluster, self.names.get("cluster", ("*",))):
             return False
         given = self.subject_names
-        return not given or any(matches(own[key], self.names[key]) for key in given)
+        return not given or any(matches(one.names[key], self.names[key]) for key in given)
 
     def overlaps(self, period: Period) -> bool:
         """Whether some of it lies in a period."""
@@ -77,16 +76,6 @@ class Maintenance:
             "reason": self.reason,
             **{key: list(self.names[name]) for key, name in _LISTS.items() if name in self.names},
         }
-
-
-def without(spans: Iterable[Span], holes: Iterable[Span]) -> list[Span]:
-    """What is left of spans, in order."""
-    left = list(spans)
-    for start, end in holes:
-        if start < end:
-            cut = [piece for s, e in left for piece in ((s, min(e, start)), (max(s, end), e))]
-            left = [(s, e) for s, e in cut if s < e]
-    return sorted(left)
 
 
 def load(path: Path) -> tuple[Maintenance, ...]:

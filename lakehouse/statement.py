@@ -7,18 +7,65 @@ not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from lakehouse import burn
+from lakehouse.asked import WHOLE, Asked, Living, Named
 from lakehouse.burn import NO_DATA, Alert, Rate
 from lakehouse.existence import Subject
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period, iso, micros
 from lakehouse.slo_objective import Objective
-from lakehouse.tallied import Counts, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
 """Worst first."""
+
+
+class Times(NamedTuple):
+    """Good and bad time of one subject, microseconds."""
+
+    good_us: int = 0
+    bad_us: int = 0
+    bad_low_us: int = 0
+    bad_high_us: int = 0
+
+
+class Counts(NamedTuple):
+    """Events of one subject.
+
+    Attributes:
+        counted: What the counter of good or of bad events rose by.
+        total: What that of all events rose by.
+        seen_us: Time in which both were read, of all that report them.
+        are_good: Whether good events were counted.
+    """
+
+    counted: float
+    total: float
+    seen_us: int
+    are_good: bool
+
+    @property
+    def good(self) -> float:
+        """Good events; never more than all, for two counters are not read at one instant."""
+        counted = min(self.counted, self.total)
+        return counted if self.are_good else self.total - counted
+
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"good": self.good, "bad": self.total - self.good, "total": self.total}
+
+    def times(self, expected_us: int) -> Times:
+        """As much of the time that was seen is good as events were; without events none was."""
+        seen = min(self.seen_us, expected_us)
+        if self.total <= 0 or seen <= 0:
+            return Times()
+        bad = min(seen, round(seen * (self.total - self.good) / self.total))
+        return Times(seen - bad, bad, bad, bad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +196,71 @@ class Statement:
         if self.counts is not None:
             told["events"] = self.counts.told()
         return told
+
+
+def statements(
+    asked: Sequence[Asked],
+    living: Sequence[Living],
+    found: Mapping[Named, Mapping[str, Times]],
+    window_us: int,
+) -> list[Statement]:
+    """Statements on every subject that was to be seen.
+
+    Args:
+        asked: What is asked for.
+        living: All subjects, and when they existed.
+        found: Sums of gold/sli, by the names of ranges.
+        window_us: Finest grain of gold.
+    """
+    stated = []
+    for one in asked:
+        whole = one.ranges(window_us)[WHOLE]
+        for each in living:
+            expected = one.expected_us(whole, each.spans, window_us)
+            for objective in one.objectives:
+                times = found.get((each.subject.cluster, objective.name, each.subject.key), {})
+                if _concerns(objective, each.subject, expected, was_seen=WHOLE in times):
+                    stated.append(statement(one, objective, each, times, window_us))
+    return stated
+
+
+def statement(
+    asked: Asked,
+    objective: Objective,
+    each: Living,
+    times: Mapping[str, Times],
+    window_us: int,
+) -> Statement:
+    """What is said of one subject, and how fast its budget burns if lengths are asked for."""
+    said = {
+        name: Statement(
+            objective,
+            each.subject,
+            asked.expected_us(span, each.spans, window_us),
+            times.get(name, Times()),
+            asked.period,
+        )
+        for name, span in asked.ranges(window_us).items()
+    }
+    whole = said.pop(WHOLE)
+    if not asked.lengths:
+        return whole
+    rates = {length: one.burn_rate for length, one in said.items()}
+    at = iso(asked.until_us)
+    return replace(whole, alerts=burn.alerts(rates, at))
+
+
+def key_of(one: Statement) -> Named:
+    """What finds its sums."""
+    return (one.subject.cluster, one.objective.name, one.subject.key)
+
+
+def _concerns(objective: Objective, one: Subject, expected: int, *, was_seen: bool) -> bool:
+    names = {"cluster": one.cluster, **one.names}
+    if one.kind != objective.kind or not objective.matches(names):
+        return False
+    if was_seen:
+        return True
+    # A client has beans only of those kinds of request that it makes or has a quota for.
+    having = all(one.attributes.get(key) == value for key, value in objective.where.items())
+    return expected > 0 and having and objective.level != "client"

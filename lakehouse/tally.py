@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import slices, tables
-from lakehouse.asked import SUBJECT, Asked, Living, Named
-from lakehouse.burnt import Bad
+from lakehouse.asked import Asked, Living, Named
+from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.left_out import Begun, LeftOut
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
 from lakehouse.periods import HOUR_US, Period, micros
 from lakehouse.rollup import shapes
-from lakehouse.slices import Span
-from lakehouse.tallied import Times
+from lakehouse.spans import Span
+from lakehouse.statement import Times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakehouse.rollup.engine import Relation
+
+
+class Bad(NamedTuple):
+    """A window or slice that was bad for some time at least, microseconds."""
+
+    at: int
+    low_us: int
+
 
 Summed = dict[Named, dict[str, Times]]
 """Times by cluster, objective and subject, and by the name of a range."""

@@ -65,7 +65,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     Ends with 1 where it failed, with 3 where a rollup of this lake is at work.
     """
     from lakehouse import maintenance as planned
-    from lakehouse import partition_time, slo, weighted
+    from lakehouse import partitions, slo, weighted
     from lakehouse.gold_rows import GoldRows, window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
@@ -77,7 +77,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
         found, fresh = stated(engine, wanted, period, windows, burns=as_json)
     if as_json:
         rows = GoldRows(engine, window_of(engine) * 1_000_000)
-        together = [*weighted.by_cluster(found), *partition_time.by_topic(rows, found)]
+        together = [*weighted.by_cluster(found), *partitions.by_topic(rows, found)]
         told = {
             "statements": [_statement(one) for one in found],
             "weighted": [one.told() for one in together],
@@ -98,6 +98,7 @@ def stated(
 ) -> tuple[list[Statement], list[Statement]]:
     """What is stated over a period, published; and what of it is new."""
     from lakehouse import sla as slas
+    from lakehouse import sla_published
     from lakehouse.gold_rows import window_of
 
     seconds = window_of(engine)
@@ -105,7 +106,7 @@ def stated(
     tell("statements")
     manner = slas.Manner(period.grain == "1w", burns, planned, seconds)
     found = slas.read(engine, objectives, period, slas.now_us(), manner=manner)
-    return found, slas.publish(engine, found, period)
+    return found, sla_published.publish(engine, found, period)
 
 
 def summed_up(found: Sequence[Statement], fresh: Sequence[Statement]) -> str:
@@ -120,9 +121,6 @@ def label(text: str) -> tuple[str, str]:
 
 
 def _statement(one: Statement) -> dict[str, Any]:
-    subject = dict(
-        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True),
-        partition=one.subject.partition,
-    )
     named = {"cluster": one.subject.cluster, "objective": one.objective.name}
+    subject = {**one.subject.names, "partition": one.subject.partition}
     return {**named, **subject, **one.figures(), **one.over(), **one.more()}

@@ -160,8 +160,8 @@ def _times(
     gold: Gold, asked: Asked
 ) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
     """Good and bad time per objective and window, of a partition its topic's; and time seen."""
-    names = ("topic", "user", "client_id", "group", "source")
-    whose = " AND ".join(is_same(f"r.{name}", getattr(asked.subject, name)) for name in names)
+    names = asked.subject.names.items()
+    whose = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
     times = ", ".join(f"r.{name}" for name in Times._fields)
     rows = gold.ask(
         f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen "

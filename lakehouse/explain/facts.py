@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.explain.spans import Span
     from lakehouse.explain.subject import Asked
     from lakehouse.periods import Period
     from lakehouse.rollup.engine import Engine
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
+    from lakehouse.spans import Span
 
 
 def explain(

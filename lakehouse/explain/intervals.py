@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from lakehouse.explain.spans import Span, length, shared, union
 from lakehouse.explain.watched import Watched
+from lakehouse.spans import Span, length, shared, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,8 @@ import datetime as dt
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.explain.spans import Span, length, overlap
 from lakehouse.periods import DAY_US
+from lakehouse.spans import Span, length, overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

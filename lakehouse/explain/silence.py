@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.explain.spans import Span, overlap, without
+from lakehouse.spans import Span, overlap, without
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

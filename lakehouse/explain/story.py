@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.explain.intervals import Interval, intervals
 from lakehouse.explain.silence import ANY_FAMILY, Silence, silences, unknown
-from lakehouse.explain.spans import Span, overlap, shared, union
 from lakehouse.explain.subject import Asked
 from lakehouse.explain.watched import UNSEEN, Watched
 from lakehouse.floor import floor_us
 from lakehouse.periods import Period, iso, micros
 from lakehouse.sla import Statement, Times
+from lakehouse.spans import Span, overlap, shared, union
 
 if TYPE_CHECKING:
     from lakehouse.explain.evidence import Evidence

@@ -41,9 +41,7 @@ class Asked:
 
     def as_json(self) -> dict[str, Any]:
         """What it is, and its names."""
-        names = ("topic", "user", "client_id", "group", "source")
-        named = dict(zip(names, self.subject.key, strict=True))
-        return {"kind": self.kind, **named, "partition": self.partition}
+        return {"kind": self.kind, **self.subject.names, "partition": self.partition}
 
 
 def find(text: str, known: Sequence[Subject], lake: str) -> Asked:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from lakehouse.explain.spans import Span
+    from lakehouse.spans import Span
 
 Row = dict[str, Any]
 

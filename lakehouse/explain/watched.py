@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.partition_time import OF_PARTITIONS
+from lakehouse.partitions import OF_PARTITIONS
 from lakehouse.slo import COVERAGE
 
 if TYPE_CHECKING:

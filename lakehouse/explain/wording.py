@@ -10,7 +10,7 @@ from lakehouse.report import figures, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakehouse.explain.spans import Span
+    from lakehouse.spans import Span
 
 Row = dict[str, Any]
 

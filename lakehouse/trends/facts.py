@@ -143,13 +143,8 @@ def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> Row:
 
 
 def _subject(one: Trend, changed: Change | None, ahead: Sequence[Forecast]) -> Row:
-    subject = one.subject
     return {
-        "topic": subject.topic,
-        "user": subject.user,
-        "client_id": subject.client_id,
-        "group": subject.group,
-        "source": subject.source,
+        **one.subject.names,
         "weeks": [None if week is None else _week(week) for week in one.weeks],
         "change": None if changed is None else _change(changed),
         "regimes": [

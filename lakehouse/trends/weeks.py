@@ -13,8 +13,7 @@ from operator import add
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import sla, tables, tally
-from lakehouse.asked import SUBJECT
-from lakehouse.existence import Subject
+from lakehouse.existence import SUBJECT, Subject
 from lakehouse.gold_rows import is_one_of
 from lakehouse.periods import WEEK, Period, instant, micros, week_of
 from lakehouse.slo import Objective

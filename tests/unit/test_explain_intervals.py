@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.explain.intervals import Stretch, intervals
-from lakehouse.explain.spans import length, shared, union, without
 from lakehouse.explain.watched import WATCHED, watched
 from lakehouse.metrics import UNDER_MIN_ISR
 from lakehouse.slo import Objective
+from lakehouse.spans import length, shared, union, without
 
 ISR = WATCHED["topic"][0]
 LAG = WATCHED["topic"][2]
