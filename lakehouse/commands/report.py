@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import GOLD, OBJECTIVES, OPTIONS_FILE, opened, options
-from lakehouse.commands.period import FROM, TO, WEEK
+from lakehouse.commands.common import (
+    FROM,
+    GOLD,
+    OBJECTIVES,
+    OPTIONS_FILE,
+    TO,
+    WEEK,
+    opened,
+    options,
+)
 from lakehouse.commands.sla import MAINTENANCE
 
 if TYPE_CHECKING:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.commands.common import (
+    FROM,
     GOLD,
     LAKE,
     OBJECTIVES,
     OPTIONS_FILE,
+    TO,
+    WEEK,
     opened,
+    period_asked,
     tell,
     unless_held,
 )
-from lakehouse.commands.period import FROM, TO, WEEK, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +73,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
     windows = planned.load(maintenance) if maintenance else ()
-    asked = chosen(week, start, end)
+    asked = period_asked(week, start, end)
     engine = opened(lake, gold, options_file)
     period = asked(engine)
     with unless_held():
