@@ -10,12 +10,12 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from operator import add
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import sla, tables, tally
 from lakehouse.existence import SUBJECT, Subject
 from lakehouse.gold_rows import is_one_of
-from lakehouse.periods import WEEK, Period, instant, micros, week_of
+from lakehouse.periods import WEEK, Period, micros, week_of
 from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
@@ -34,33 +34,32 @@ _ENOUGH: Final = 0.5
 _WEEK_US: Final = _WEEK // dt.timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Week:
+class Week(NamedTuple):
     """One week of one subject; shares are of its time, between 0 and 1.
 
     Attributes:
-        start_us: Its Monday, microseconds since the epoch.
         expected_us: How long the subject was to be seen.
         bad_us: How long it was seen bad.
         bad_low_us: What that is at least.
         bad_high_us: What that is at most.
         unknown_us: How long nobody saw it wholly.
         share: Bad per seen time; None where nothing was seen.
-        low: The least share that was bad.
-        high: The most; unknown time counts as bad.
+        share_low: The least share that was bad.
+        share_high: The most; unknown time counts as bad.
         is_over: Whether all of it has passed.
+        name: As ISO 8601 calls it, such as ``2026-W47``.
     """
 
-    start_us: int
     expected_us: int
     bad_us: int
     bad_low_us: int
     bad_high_us: int
     unknown_us: int
     share: float | None
-    low: float
-    high: float
+    share_low: float
+    share_high: float
     is_over: bool = True
+    name: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -72,11 +71,6 @@ class Week:
         """Bad time as a share of the time that was seen."""
         seen_us = self.expected_us - self.unknown_us
         return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
-
-    @property
-    def name(self) -> str:
-        """As ISO 8601 calls it, such as ``2026-W47``."""
-        return f"{instant(self.start_us):%G-W%V}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +189,12 @@ def joined(
 def _week(one: Statement, period: Period, now_us: int) -> Week:
     attainment, low, high = one.attainment, one.attainment_low, one.attainment_high
     return Week(
-        micros(period.start),
         one.whole_us,
-        one.times.bad_us,
-        one.times.bad_low_us,
-        one.times.bad_high_us,
+        *one.times[1:],
         one.unknown_us,
         None if attainment is None else 1 - attainment,
         0.0 if high is None else 1 - high,
         1.0 if low is None else 1 - low,
         micros(period.end) <= now_us,
+        f"{period.start:%G-W%V}",
     )
