@@ -8,12 +8,14 @@ from lakehouse import sla
 from lakehouse.errors import SubjectError
 from lakehouse.existence import with_ends
 from lakehouse.explain.evidence import gather
-from lakehouse.explain.story import Setting, clipped, story
+from lakehouse.explain.story import Setting, story
 from lakehouse.explain.subject import find
 from lakehouse.explain.watched import watched
 from lakehouse.gold_rows import window_of
+from lakehouse.periods import micros
 from lakehouse.report import words
 from lakehouse.report.gather import Gold
+from lakehouse.spans import overlap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,12 +95,13 @@ def _identity(one: Subject) -> tuple[str | None, ...]:
 def _lives(
     known: Sequence[Subject], period: Period, now_us: int
 ) -> dict[tuple[str | None, ...], Span]:
-    """When the subjects of a cluster existed within the period."""
-    spans = (
-        (_identity(one), clipped(one.first_us, end_us, period, now_us))
+    """When the subjects of a cluster existed within the period, and not beyond now."""
+    within = (micros(period.start), min(micros(period.end), now_us))
+    return {
+        _identity(one): span
         for one, end_us in with_ends(known)
-    )
-    return {identity: span for identity, span in spans if span is not None}
+        if (span := overlap((one.first_us, now_us if end_us is None else end_us), within))
+    }
 
 
 def _sources(asked: Asked, lives: dict[tuple[str | None, ...], Span]) -> dict[str, Span]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -156,14 +157,7 @@ def _most_at_once(seen: Sequence[Stretch]) -> int:
 
 def _natural(name: str | None) -> tuple[tuple[int, int, str], ...]:
     """Numbers in names by their size: broker-2 before broker-10."""
-    pieces: list[tuple[int, int, str]] = []
-    digits = ""
-    for character in f"{name}\0":
-        if "0" <= character <= "9":
-            digits += character
-            continue
-        if digits:
-            pieces.append((0, int(digits[:18]), digits))
-            digits = ""
-        pieces.append((1, ord(character), ""))
-    return tuple(pieces)
+    return tuple(
+        (0, int(digits[:18]), digits) if digits else (1, ord(other), "")
+        for digits, other in re.findall("([0-9]+)|([^0-9])", f"{name}\0")
+    )

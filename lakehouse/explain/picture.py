@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.periods import DAY_US
+from lakehouse.periods import DAY_US, instant
 from lakehouse.spans import Span, length, overlap
 
 if TYPE_CHECKING:
@@ -50,17 +49,11 @@ def axis(cells: Sequence[Span]) -> str:
     each = sum(1 for cell in cells if cell[0] < cells[0][0] + DAY_US)
     if each == len(cells) or len(cells) % each:
         return ""
-    days = [_day(cell[0]) for cell in cells[::each]]
-    form = next((form for form in ("%a %-d", "%a", "%-d") if _fits(form, days, each)), None)
-    return "" if form is None else "".join(f"{day:{form}}".ljust(each) for day in days).rstrip()
-
-
-def _fits(form: str, days: Sequence[dt.datetime], each: int) -> bool:
-    return all(len(f"{day:{form}}") < each for day in days)
-
-
-def _day(microseconds: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(microseconds // 1_000_000, dt.UTC)
+    for form in ("%a %-d", "%a", "%-d"):
+        days = [f"{instant(cell[0]):{form}}" for cell in cells[::each]]
+        if max(map(len, days)) < each:
+            return "".join(day.ljust(each) for day in days).rstrip()
+    return ""
 
 
 def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterable[Span]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.spans import Span, overlap, without
@@ -28,8 +27,7 @@ class Attempt(NamedTuple):
     slowest_us: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(NamedTuple):
     """Time in which a family of a source was not read; microseconds.
 
     Attributes:
@@ -47,9 +45,7 @@ class Silence:
     def within(self, span: Span) -> Silence | None:
         """What of it lies in a span; None where that is nothing."""
         common = overlap((self.start, self.end), span)
-        if common is None:
-            return None
-        return Silence(self.source, self.family, *common, self.outcome, self.error)
+        return common and self._replace(start=common[0], end=common[1])
 
 
 def silences(
@@ -86,9 +82,7 @@ def _reasons(source: str, family: str, span: Span, bad: Sequence[Attempt]) -> li
         last = found[-1] if found else None
         if last and last.outcome == one.outcome and common[0] <= last.end:
             end = max(last.end, common[1])
-            found[-1] = Silence(
-                source, family, last.start, end, one.outcome, last.error or one.error
-            )
+            found[-1] = last._replace(end=end, error=last.error or one.error)
         else:
             found.append(Silence(source, family, *common, one.outcome, one.error))
     explained = [(one.start, one.end) for one in found]

@@ -130,14 +130,11 @@ def _picture(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
         letters = picture.strip(drawn, life, bad, _unknown(story, one["metric"]))
         if narrow:
             yield Text(title)
-        yield Text.assemble("" if narrow else title.ljust(label), (letters, _style(bool(bad))))
+        colour = "red" if bad else "green"
+        yield Text.assemble("" if narrow else title.ljust(label), (letters, colour))
     if line := picture.axis(drawn):
         yield Text(" " * label + line, "dim")
     yield Text(picture.LEGEND, "dim")
-
-
-def _style(is_bad: bool) -> str:  # noqa: FBT001 - there are just two
-    return "red" if is_bad else "green"
 
 
 def _unknown(story: Mapping[str, Any], metric: str) -> list[Span]:
@@ -159,15 +156,12 @@ def _intervals(story: Mapping[str, Any]) -> Iterator[RenderableType]:
     longest = sorted(rows, key=length, reverse=True)[:MOST]
     shown = [row for row in rows if row in longest]
     for number, row in enumerate(shown, 1):
-        yield from _interval(number, row, story)
+        start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
+        title = f"{number}. {words.line(row['title'])}"
+        yield Text.assemble((title, "bold"), f"  {start} to {end}")
+        yield Padding(Text("\n".join(lines(row, story["subject"]))), (0, 0, 0, _INDENT))
     if left := len(rows) - len(shown):
         yield Text(f"{words.plural(left, 'shorter interval')} more: see --json.", "dim")
-
-
-def _interval(number: int, row: Row, story: Mapping[str, Any]) -> Iterator[RenderableType]:
-    start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
-    yield Text.assemble((f"{number}. {words.line(row['title'])}", "bold"), f"  {start} to {end}")
-    yield Padding(Text("\n".join(lines(row, story["subject"]))), (0, 0, 0, _INDENT))
 
 
 def _remarks(story: Mapping[str, Any]) -> Iterator[RenderableType]:

@@ -61,28 +61,27 @@ _PARTITIONS: Final = (
     _watched(UNDER_MIN_ISR, "Under its min ISR", "min_isr metadata_log", "partitions", "parts"),
     _watched(LEADERLESS, "Without a leader", "leaders metadata_log", "partitions", "parts"),
 )
-_LAGS: Final = tuple(
-    _watched(f"kafka.partition.{way}_tier_lag", f"Records wait for {what}", "tiered", "{offset}")
-    for way, what in (("upload", "upload"), ("delete", "deletion"))
-)
-
 WATCHED: Final[dict[str, tuple[Watched, ...]]] = {
     "topic": (
         *_PARTITIONS,
-        *(
-            _watched(
-                f"kafka.topic.remote_{way}_lag.bytes", f"Waits for {what}", "tiered", "By", "total"
-            )
-            for way, what in (("copy", "upload"), ("delete", "deletion"))
+        _watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "tiered", "By", "total"),
+        _watched(
+            "kafka.topic.remote_delete_lag.bytes", "Waits for deletion", "tiered", "By", "total"
         ),
     ),
-    "partition": (*_PARTITIONS, *_LAGS),
+    "partition": (
+        *_PARTITIONS,
+        _watched(
+            "kafka.partition.upload_tier_lag", "Records wait for upload", "tiered", "{offset}"
+        ),
+        _watched(
+            "kafka.partition.delete_tier_lag", "Records wait for deletion", "tiered", "{offset}"
+        ),
+    ),
     "client": tuple(
         _watched(f"kafka.client.{kind}.throttle_time", f"Throttled ({what})", "quotas", "ms")
         for kind, what in (
-            ("produce", "writing"),
-            ("fetch", "reading"),
-            ("request", "request time"),
+            ("produce", "writing"), ("fetch", "reading"), ("request", "request time"),
             ("controller_mutation", "topic changes"),
         )
     ),
@@ -93,26 +92,19 @@ WATCHED: Final[dict[str, tuple[Watched, ...]]] = {
     ),
     "source": (
         _watched(
-            "kafka.broker.under_min_isr_partitions",
-            "Leads what is under min ISR",
-            "min_isr",
-            "partitions",
+            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
+            "min_isr", "partitions",
         ),
         _watched(
-            "kafka.broker.produce_errors.not_enough_replicas",
-            "Refused writes, too few replicas",
-            "min_isr",
-            "{request}",
-            "sum",
+            "kafka.broker.produce_errors.not_enough_replicas", "Refused writes, too few replicas",
+            "min_isr", "{request}", "sum",
         ),
         _watched(
-            "kafka.controller.offline_partitions",
-            "Counts leaderless partitions",
-            "controller",
-            "partitions",
+            "kafka.controller.offline_partitions", "Counts leaderless partitions",
+            "controller", "partitions",
         ),
     ),
-}
+}  # fmt: skip
 """By kind of subject, what every story looks for."""
 
 
