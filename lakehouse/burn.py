@@ -33,8 +33,7 @@ class Pair(NamedTuple):
 PAIRS: Final = (Pair("1h", "5m", 14.4), Pair("6h", "30m", 6.0), Pair("3d", "6h", 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """A burn rate with its bounds; None without data."""
 
     rate: float | None = None
@@ -48,10 +47,6 @@ class Rate:
         if self.low >= limit:
             return True
         return False if self.high < limit else None
-
-    def told(self) -> dict[str, float | None]:
-        """As JSON has it."""
-        return {"rate": self.rate, "low": self.low, "high": self.high}
 
 
 NO_DATA: Final = Rate()
@@ -97,8 +92,8 @@ class Alert:
             "limit": self.pair.rate,
             "at": self.at,
             "verdict": self.verdict,
-            "long_rate": self.long.told(),
-            "short_rate": self.short.told(),
+            "long_rate": self.long._asdict(),
+            "short_rate": self.short._asdict(),
             "burnt_us": self.burnt_us,
         }
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import EngineError, TableSchemaError
-from lakehouse.quiet import quiet_jvm
-from lakehouse.session import PLATFORM, REMOTE, session
+from lakehouse.session import PLATFORM, REMOTE, quiet_jvm, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

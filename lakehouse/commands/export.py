@@ -98,15 +98,15 @@ def _period(start: str | None, end: str | None) -> Period | None:
 
 
 def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tuple[int, str]:
-    from lakehouse.export import comma_separated, openmetrics, selection, target
+    from lakehouse.export import files, openmetrics
     from lakehouse.maintain.place import rows
 
     where, delta = place.url(chosen.table), place.open(chosen.table)
     there = [field.name for field in delta.schema().fields]
     nothing = f"{where}: there are no such rows; nothing was written"
     if form == "parquet" and out is not None:
-        with target.whole(out) as beside:
-            count = selection.write_parquet(delta, chosen.sql(there), beside, where)
+        with files.whole(out) as beside:
+            count = files.write_parquet(delta, chosen.sql(there), beside, where)
             if not count:
                 raise LakehouseError(nothing)
         return count, "rows"
@@ -117,10 +117,10 @@ def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tupl
         return rows(delta, chosen.sql(columns, present=figure), where)
 
     if form == "csv":
-        lines = comma_separated.lines(there, rows(delta, chosen.sql(there), where))
+        lines = files.comma_separated(there, rows(delta, chosen.sql(there), where))
     else:
         lines = openmetrics.lines(chosen.table, _seconds(place, chosen.table), read)
-    return target.write(lines, out, nothing), "lines"
+    return files.write(lines, out, nothing), "lines"
 
 
 def _seconds(place: Place, table: tables.Table) -> int:

@@ -78,7 +78,6 @@ def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
     from lakehouse.send import mail as mails
     from lakehouse.send.digest import digest
     from lakehouse.send.pictures import pictures
-    from lakehouse.send.smtp import deliver
 
     letter = mails.letter(
         facts, digest(facts), pictures(facts), _files(facts, mail), mail, dt.datetime.now(dt.UTC)
@@ -88,7 +87,7 @@ def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
         click.echo(f"jmxlake: would send {how}", err=True)
         click.echo(letter.content)
         return
-    deliver(letter, mail)
+    mails.deliver(letter, mail)
     click.echo(f"sent {how}")
 
 
