@@ -71,7 +71,9 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
     known = list(subjects)
     sources = [one for one in known if one.kind == "source"]
     named = max((s.attributes_us for s in sources if s.attributes_us is not None), default=None)
-    live = [s for s in sources if not _fenced(s) and _source_end(s, named) is None]
+    # A null: it was told, and nobody knew.
+    up = (s for s in sources if not (s.attributes.get(NODE_FENCED) or 0.0) > 0)
+    live = [s for s in up if _source_end(s, named) is None]
     told = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)
     return [(one, _end(one, named, told)) for one in known]
 
@@ -91,10 +93,6 @@ def _source_end(one: Subject, named_us: int | None) -> int | None:
         return None
     gone = named_us > one.attributes_us + _SLACK_US
     return max(one.last_us, one.attributes_us) if gone else None
-
-
-def _fenced(source: Subject) -> bool:
-    return (source.attributes.get(NODE_FENCED) or 0.0) > 0  # null: told, and nobody knew
 
 
 def expected_us(one: Subject, end_us: int | None, period: Period, now_us: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.existence import SUBJECT, Subject
 from lakehouse.gold_rows import is_one_of
@@ -12,6 +12,10 @@ from lakehouse.maintenance import Maintenance, matches
 if TYPE_CHECKING:
     from lakehouse.gold_rows import GoldRows
     from lakehouse.rollup.engine import Relation
+
+
+SPILL: Final = "spill_us"
+"""The column that says how long before a row's window something may have begun, at most."""
 
 
 class LeftOut(NamedTuple):
@@ -33,7 +37,9 @@ class LeftOut(NamedTuple):
         """The condition that a window of a row ``r`` lies in maintenance of its subject."""
         return " OR ".join(self._holds(one, window) for one in self.planned) or "false"
 
-    def rest(self, gold: GoldRows, rows: Relation, sums: Sequence[str], begun: Begun) -> Relation:
+    def rest(
+        self, gold: GoldRows, rows: Relation, keys: Sequence[str], sums: Sequence[str]
+    ) -> Relation:
         """Rows that count, and what may have begun just before maintenance.
 
         What was first seen in the first window of maintenance may have begun in the one before it,
@@ -42,21 +48,22 @@ class LeftOut(NamedTuple):
 
         Args:
             gold: Where the rows are from.
-            rows: With ``window`` and the columns that are named here.
-            sums: What is summed up; all that the result has beside the columns of ``begun``.
-            begun: What may have begun before a row's window.
+            rows: With ``window``, the columns that are named here, and ``SPILL``.
+            keys: Columns that a row keeps.
+            sums: What is summed up; the upper bound is the last.
         """
         if not self.planned:
             return rows
         before = f"r.window - {self.window_us}"
-        others = [f"r.{name} AS {name}" for name in begun.kept]
-        same = [f"r.{name} AS {name}" for name in sums]
-        moved = [f"{begun.us if name == begun.high else 0} AS {name}" for name in sums]
+        others = [f"r.{name} AS {name}" for name in keys]
+        same = [f"r.{name} AS {name}" for name in (*sums, SPILL)]
+        moved = [f"0 AS {name}" for name in sums[:-1]]
+        moved += [f"r.{SPILL} AS {sums[-1]}", f"0 AS {SPILL}"]
         return gold.engine.query(
             f"SELECT r.window AS window, {', '.join((*others, *same))} FROM {{rows}} r "
             f"WHERE NOT ({self.holds()}) "
             f"UNION ALL SELECT {before} AS window, {', '.join((*others, *moved))} FROM {{rows}} r "
-            f"WHERE ({self.holds()}) AND NOT ({self.holds(before)}) AND {begun.us} > 0",
+            f"WHERE ({self.holds()}) AND NOT ({self.holds(before)}) AND r.{SPILL} > 0",
             rows=rows,
         )
 
@@ -79,17 +86,3 @@ class LeftOut(NamedTuple):
     def _named(self, one: Maintenance, name: str) -> list[str]:
         own = {each.names[name] for each in self.subjects}
         return sorted(each for each in own if each is not None and matches(each, one.names[name]))
-
-
-class Begun(NamedTuple):
-    """What a row ``r`` says of what may have begun before its window.
-
-    Attributes:
-        us: How long before it, at most; SQL, microseconds.
-        high: The column of the upper bound.
-        kept: Columns that a row keeps, whatever is summed.
-    """
-
-    us: str
-    high: str
-    kept: Sequence[str]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import partition_count, tables
 from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_one_of
-from lakehouse.left_out import Begun, LeftOut
+from lakehouse.left_out import SPILL, LeftOut
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period, micros
 from lakehouse.statement import Statement, Times
@@ -261,17 +261,16 @@ class _Each(_Rows):
         rows_of = self.gold.windows if self.left_out else self.gold.whole
         rows = self.gold.engine.query(
             f"SELECT r.window AS window, {_listed(_OF_PARTITION)}, {_listed(_POSITIVE)}, "
-            f"{_BEFORE} AS before_us FROM {{rows}} r "
+            f"{_BEFORE} AS {SPILL} FROM {{rows}} r "
             f"WHERE {self.is_asked} AND r.positive_us IS NOT NULL",
             rows=rows_of(tables.PARTITIONS, self.period),
         )
-        begun = Begun("r.before_us", "positive_high_us", _OF_PARTITION)
         found: defaultdict[_Topic, dict[int, Times]] = defaultdict(dict)
         for row in self.gold.ask(
             f"SELECT {_listed(_OF_PARTITION)}, {_sums(_POSITIVE)} FROM {{rows}} r "
             f"WHERE r.window >= {micros(self.period.start)} "  # not what began before it
             f"GROUP BY {', '.join(f'r.{name}' for name in _OF_PARTITION)}",
-            rows=self.holes.rest(self.gold, rows, _POSITIVE, begun),
+            rows=self.holes.rest(self.gold, rows, _OF_PARTITION, _POSITIVE),
         ):
             found[_topic_of(row)][row["partition"]] = Times(0, *(row[name] for name in _POSITIVE))
         return found

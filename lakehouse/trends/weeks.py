@@ -9,13 +9,13 @@ import datetime as dt
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from operator import add
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import sla, tables, tally
 from lakehouse.existence import SUBJECT, Subject
 from lakehouse.gold_rows import is_one_of
 from lakehouse.periods import WEEK, Period, micros, week_of
+from lakehouse.rollup.engine import ask
 from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
@@ -146,26 +146,21 @@ def _times(
     first, end = periods[0].start, periods[-1].end + dt.timedelta(hours=1)
     keys = ", ".join(f"r.{name}" for name in ("cluster", "objective", *SUBJECT))
     into = f"(r.window - {micros(first)}) % {_WEEK_US}"
-    sums = ", ".join(f"sum(r.{name}) AS {name}" for name in sla.Times._fields)
-    rows = gold.ask(
-        f"SELECT r.window - {into} AS week, {keys}, {sums}, "
-        f"sum(CASE WHEN {into} = 0 THEN {tally.spilled()} ELSE 0 END) AS spilled "
-        f"FROM {{rows}} r WHERE {is_one_of('r.cluster', clusters)} "
-        f"GROUP BY r.window - {into}, {keys}",
+    of_rows = f"FROM {{rows}} r WHERE {is_one_of('r.cluster', clusters)}"
+    times = ", ".join(f"r.{name}" for name in sla.Times._fields)
+    sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT)" for name in sla.Times._fields)
+    rows = ask(
+        gold.engine,
+        f"SELECT r.week, {sums}, {keys} FROM ("
+        f"SELECT r.window - {into} AS week, {keys}, {times} {of_rows} UNION ALL "
+        f"SELECT r.window - {_WEEK_US} AS week, {keys}, 0, 0, 0, {tally.spilled()} {of_rows} "
+        f"AND {into} = 0 AND {tally.spilled()} > 0) r GROUP BY r.week, {keys}",
         rows=gold.hours(tables.SLI, Period(first, end)),
     )
     found: defaultdict[int, dict[Named, sla.Times]] = defaultdict(dict)
-    for row in rows:
-        named = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
-        _add(found[row["week"]], named, sla.Times(*(row[name] for name in sla.Times._fields)))
-        if row["spilled"]:
-            before = found[row["week"] - _WEEK_US]
-            _add(before, named, sla.Times(bad_high_us=row["spilled"]))
+    for week, good, bad, low, high, cluster, objective, *key in rows:
+        found[week][cluster, objective, tuple(key)] = sla.Times(good, bad, low, high)
     return found
-
-
-def _add(sums: dict[Named, sla.Times], named: Named, more: sla.Times) -> None:
-    sums[named] = sla.Times(*map(add, sums.get(named, sla.Times()), more))
 
 
 def joined(
