@@ -18,8 +18,7 @@ from lakehouse import tables
 from lakehouse.asked import Living
 from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import EXACT, GoldRows, is_one_of, text
-from lakehouse.left_out import LeftOut
-from lakehouse.maintenance import Maintenance
+from lakehouse.maintenance import LeftOut, Maintenance
 from lakehouse.periods import Period
 from lakehouse.statement import Counts
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import partition_count, tables
 from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_one_of
-from lakehouse.left_out import SPILL, LeftOut
-from lakehouse.maintenance import Maintenance
+from lakehouse.maintenance import SPILL, LeftOut, Maintenance
 from lakehouse.periods import Period, micros
 from lakehouse.statement import Statement, Times
 from lakehouse.weighted import Weighted, partitions

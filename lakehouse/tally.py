@@ -13,8 +13,7 @@ from lakehouse import slices, tables
 from lakehouse.asked import Asked, Living, Named
 from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_hourly, is_one_of
-from lakehouse.left_out import SPILL, LeftOut
-from lakehouse.maintenance import Maintenance
+from lakehouse.maintenance import SPILL, LeftOut, Maintenance
 from lakehouse.occurrences import Counting
 from lakehouse.periods import HOUR_US, Period, micros
 from lakehouse.rollup import shapes

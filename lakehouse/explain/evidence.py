@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.explain.subject import Asked
-    from lakehouse.explain.watched import Watched
+    from lakehouse.metrics import Watched
     from lakehouse.report.gather import Gold
 
 

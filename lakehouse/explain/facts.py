@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import sla
 from lakehouse.errors import SubjectError
@@ -10,15 +10,17 @@ from lakehouse.existence import with_ends
 from lakehouse.explain.evidence import gather
 from lakehouse.explain.story import Setting, story
 from lakehouse.explain.subject import find
-from lakehouse.explain.watched import watched
 from lakehouse.gold_rows import window_of
+from lakehouse.metrics import UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.partitions import OF_PARTITIONS
 from lakehouse.periods import micros
 from lakehouse.report import words
 from lakehouse.report.gather import Gold
+from lakehouse.slo import COVERAGE
 from lakehouse.spans import overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakehouse.existence import Subject
     from lakehouse.explain.subject import Asked
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
     from lakehouse.spans import Span
+
+_OF_PARTITIONS: Final = {"topic", "partition"}
 
 
 def explain(
@@ -78,6 +82,20 @@ def explain(
         ),
         evidence,
     )
+
+
+def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
+    """What a story of a kind looks for: the usual, and what objectives promise of it at zero."""
+    found = {one.metric: one for one in WATCHED_OF[kind]}
+    for objective in objectives:
+        derived = objective.metric in (UNAVAILABLE, COVERAGE) or objective.above > 0
+        kinds: set[str] = {objective.level}
+        if kinds < _OF_PARTITIONS and objective.metric.startswith(OF_PARTITIONS):
+            kinds = _OF_PARTITIONS  # a topic is bad while one of them is
+        if kind in kinds and not derived:
+            own = Watched(objective.metric, f"Against: {objective.title}", frozenset(), "", "most")
+            found.setdefault(objective.metric, own)
+    return tuple(found.values())
 
 
 def _known(every: Sequence[Subject], root: str, cluster: str | None) -> list[Subject]:

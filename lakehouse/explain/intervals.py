@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from lakehouse.explain.watched import Watched
+from lakehouse.metrics import Watched
 from lakehouse.spans import Span, length, shared, union
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lakehouse.metrics import Watched
+from lakehouse.slo import COVERAGE
 from lakehouse.spans import Span, overlap, without
 
 if TYPE_CHECKING:
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
 
 ANY_FAMILY: Final = "any"
 """Stands for the families of a source that was not read in the period."""
+
+
+UNSEEN: Final = Watched(COVERAGE, "Not seen", frozenset(), "", "most")
+"""Of a source: what is bad is that it was not read."""
 
 
 class Attempt(NamedTuple):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.explain.intervals import Interval, intervals
-from lakehouse.explain.silence import ANY_FAMILY, Silence, silences, unknown
+from lakehouse.explain.silence import ANY_FAMILY, UNSEEN, Silence, silences, unknown
 from lakehouse.explain.subject import Asked
-from lakehouse.explain.watched import UNSEEN, Watched
 from lakehouse.floor import floor_us
+from lakehouse.metrics import Watched
 from lakehouse.periods import Period, iso, micros
 from lakehouse.sla import Statement, Times
 from lakehouse.spans import Span, shared, union

@@ -95,7 +95,13 @@ def _is_called(one: Subject, text: str) -> bool:
 def _forms(one: Subject) -> Iterator[str]:
     """All names of a subject."""
     if one.kind == "client":
-        yield from _client_forms(one.user, one.client_id)
+        user, client_id = one.user, one.client_id
+        if user is None:
+            yield from (f"{client_id}", f"client:{client_id}")
+        elif client_id is None:
+            yield from (user, f"user:{user}")
+        else:
+            yield from (f"{user}/{client_id}", f"client:{user}/{client_id}", f"client:{client_id}")
         return
     (plain,) = (part for part in (one.topic, one.group, one.source) if part is not None)
     yield from (plain, f"{one.kind}:{plain}")
@@ -103,15 +109,6 @@ def _forms(one: Subject) -> Iterator[str]:
         if node := _NUMBERED.fullmatch(plain):
             yield f"{node[1]}:{node[2]}"
         yield f"broker:{plain}"
-
-
-def _client_forms(user: str | None, client_id: str | None) -> Iterator[str]:
-    if user is None:
-        yield from (f"{client_id}", f"client:{client_id}")
-    elif client_id is None:
-        yield from (user, f"user:{user}")
-    else:
-        yield from (f"{user}/{client_id}", f"client:{user}/{client_id}", f"client:{client_id}")
 
 
 def _meant(text: str, told: Iterable[Subject]) -> str:
