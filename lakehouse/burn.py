@@ -10,10 +10,7 @@ so (``burnt``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 _MINUTE_US: Final = 60_000_000
 LENGTHS_US: Final = {
@@ -96,11 +93,3 @@ class Alert:
             "short_rate": self.short._asdict(),
             "burnt_us": self.burnt_us,
         }
-
-
-def alerts(rates: Mapping[str, Rate], at: str) -> tuple[Alert, ...]:
-    """All pairs, by the rate over each length; one that is not there has no data."""
-    return tuple(
-        Alert(pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), at)
-        for pair in PAIRS
-    )

@@ -11,18 +11,16 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tally
-from lakehouse.asked import WHOLE
 from lakehouse.burn import LENGTHS_US, PAIRS
-from lakehouse.statement import key_of
+from lakehouse.statement import WHOLE, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.asked import Asked, Living
     from lakehouse.burn import Pair
     from lakehouse.gold_rows import GoldRows
     from lakehouse.spans import Span
-    from lakehouse.statement import Statement
+    from lakehouse.statement import Asked, Living, Statement
     from lakehouse.tally import Bad
 
 _LOOKED_AT: Final = 20

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.metrics import NODE_FENCED
 from lakehouse.periods import micros
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,3 +100,17 @@ def expected_us(one: Subject, end_us: int | None, period: Period, now_us: int) -
     """Microseconds of a period in which a subject existed, not beyond ``now_us``."""
     last = min(micros(period.end), now_us, end_us if end_us is not None else now_us)
     return max(0, last - max(micros(period.start), one.first_us))
+
+
+def floor_us(interval_us: int, slowest_us: int) -> int:
+    """The longest time that may lie between two looks with nothing said to be unknown.
+
+    Mostly that is one interval. But where an agent was killed and is back, or answers are late, it
+    is more: an answer vouches for so many intervals at most, until the next question is asked. What
+    was looked at first in the one answer may be looked at last in the other.
+
+    Args:
+        interval_us: Between scrapes.
+        slowest_us: What the slowest answer took.
+    """
+    return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us

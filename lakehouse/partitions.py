@@ -9,6 +9,10 @@ partitions were seen at once, and how many there were. So a partition was seen a
 as its topic was wholly seen with more partitions than its number; and while the topic was wholly
 seen with fewer, there was no such partition. Unknown time is never too short, but for the window in
 which a topic gets more partitions.
+
+gold/subjects has the number of partitions that was reported last. A topic that grew had fewer
+before, and one that was made again may have had more. While a topic is wholly seen, as many are
+seen as there are.
 """
 
 from __future__ import annotations
@@ -19,16 +23,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from lakehouse import partition_count, tables
+from lakehouse import tables
 from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_one_of
 from lakehouse.maintenance import SPILL, LeftOut, Maintenance
+from lakehouse.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.periods import Period, micros
 from lakehouse.statement import Statement, Times
 from lakehouse.weighted import Weighted, partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
 
     from lakehouse.gold_rows import Row
     from lakehouse.rollup.engine import Relation
@@ -43,6 +48,8 @@ _BEFORE: Final = before_window("spill_sum_us", "positive_high_us", "positive_us"
 _FEW: Final = 100
 _MOST: Final = 10_000
 """Partitions of a topic of which nothing bad is told: their number is a lake's, and not trusted."""
+_COUNTED_AS: Final = (UNDER_MIN_ISR, UNAVAILABLE)
+"""A partition of which it is reported that it has no leader is in the second, not in the first."""
 
 _Topic = tuple[str, str, str | None]
 """Cluster, metric or objective, and topic."""
@@ -134,7 +141,7 @@ class _Rows:
             )
         )
         found: defaultdict[_Topic, dict[int, int]] = defaultdict(dict)
-        rows = partition_count.by_count(self.gold, sli, topics, self.metrics)
+        rows = by_count(self.gold, sli, topics, self.metrics)
         for cluster, objective, topic, count, us in rows:
             found[cluster, objective, topic][count] = us
         return found
@@ -184,7 +191,7 @@ class _Together(_Rows):
             own = own._replace(bad_high_us=own.bad_high_us + spilled.get(key, 0))
             number = partitions(one.subject)
             counts = seen.get((key[0], one.objective.name, key[2]), {})
-            expected = partition_count.expected_us(one.expected_us, counts, series, number) or 0
+            expected = expected_us(one.expected_us, counts, series, number) or 0
             ahead = one.ahead_us * number
             whole = Statement(one.objective, one.subject, expected, own, self.period, ahead)
             found.append(Weighted(whole, "partition-time", number))
@@ -293,3 +300,63 @@ def _topic(one: Statement) -> _Topic:
 
 def _by_objective(one: Statement) -> _Topic:
     return (one.subject.cluster, one.objective.name, one.subject.topic)
+
+
+def by_count(
+    gold: GoldRows, sli: Relation, topics: Relation, metrics: Collection[str]
+) -> list[tuple[str, str, str | None, int, int]]:
+    """How long topics were wholly seen, by how many partitions they had then.
+
+    Args:
+        gold: Where the rows are from.
+        sli: Rows of gold/sli.
+        topics: Rows of gold/topics of the same windows; of an hour the count is the greatest in it.
+        metrics: Those of partitions that are asked for.
+
+    Returns:
+        cluster, objective, topic, count (0 where nobody reports it), microseconds.
+    """
+    rows = gold.ask(
+        # Rows that an older version rolled up do not say it: there no bad time counts as seen.
+        f"""
+        SELECT s.cluster, s.objective, s.topic, coalesce(t.count, 0) AS count,
+            CAST(sum(coalesce(s.seen_us, s.good_us)) AS BIGINT) AS us
+        FROM {{sli}} s LEFT JOIN (
+            SELECT r.cluster, r.topic, r.window AS window, max(r.series) AS count FROM {{topics}} r
+            WHERE {is_one_of("r.metric", sorted({*_COUNTED_AS, *metrics}))}
+            GROUP BY r.cluster, r.topic, r.window) t
+        ON t.cluster = s.cluster AND t.topic = s.topic AND t.window = s.window
+        WHERE coalesce(s.seen_us, s.good_us) > 0
+        GROUP BY s.cluster, s.objective, s.topic, coalesce(t.count, 0)
+        """,
+        sli=sli,
+        topics=topics,
+    )
+    return [tuple(row.values()) for row in rows]
+
+
+def expected_us(
+    lived_us: int, seen: Mapping[int, int], series: int | None, told: int | None
+) -> int | None:
+    """Time in which a topic's partitions existed, summed over them; never too short.
+
+    The rest of the time there may have been as many as ever in the period.
+
+    Args:
+        lived_us: Time in which the topic existed.
+        seen: How long it was wholly seen, by how many partitions it had then.
+        series: Most partitions that were seen at once; of a topic that was not wholly seen then
+            there was one more, at least.
+        told: How many there are, as reported last.
+
+    Returns:
+        Microseconds; None: nobody reported any partition.
+    """
+    counted = {count: us for count, us in seen.items() if count}
+    whole = max(counted, default=0)
+    more = series + 1 if series and series > whole else 0
+    most = max(told or 0, whole, more)
+    if not most:
+        return None
+    rest = max(0, lived_us - sum(counted.values()))
+    return sum(count * us for count, us in counted.items()) + most * rest

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import burn, slices, tables, tally
-from lakehouse.asked import WHOLE, Asked, Key, Living, Named
 from lakehouse.burnt import with_burnt
 from lakehouse.errors import ObjectiveError
 from lakehouse.existence import Subject, subject, with_ends
@@ -23,7 +22,19 @@ from lakehouse.partitions import EachPartition
 from lakehouse.periods import Period, instant, micros
 from lakehouse.rollup.engine import ask
 from lakehouse.spans import without
-from lakehouse.statement import VERDICTS, Statement, Times, key_of, statement, statements
+from lakehouse.statement import (
+    VERDICTS,
+    WHOLE,
+    Asked,
+    Key,
+    Living,
+    Named,
+    Statement,
+    Times,
+    key_of,
+    statement,
+    statements,
+)
 from lakehouse.weighted import clusters_as_one
 
 if TYPE_CHECKING:

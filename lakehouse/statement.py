@@ -7,19 +7,24 @@ not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
-from lakehouse import burn
-from lakehouse.asked import WHOLE, Asked, Living, Named
-from lakehouse.burn import NO_DATA, Alert, Rate
+from lakehouse import slices as cuts
+from lakehouse.burn import NO_DATA, PAIRS, Alert, Rate
 from lakehouse.existence import Subject
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import Period, iso, micros
-from lakehouse.slo_objective import Objective
+from lakehouse.slo_objective import Objective, Slices
+from lakehouse.spans import Span, overlap
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+Key = tuple[str | None, ...]
+Named = tuple[str, str, Key]
+"""Cluster, objective and subject."""
+
+WHOLE: Final = "period"
+"""The name of the range that is the period."""
 
 VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
 """Worst first."""
@@ -66,6 +71,53 @@ class Counts(NamedTuple):
             return Times()
         bad = min(seen, round(seen * (self.total - self.good) / self.total))
         return Times(seen - bad, bad, bad, bad)
+
+
+class Living(NamedTuple):
+    """A subject, and when it existed."""
+
+    subject: Subject
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Objectives that are alike but for what they are of, and of what time they are asked.
+
+    Attributes:
+        slices: Those of all these objectives.
+        period: Whole windows.
+        lengths: Further ranges that end at ``until_us``, by name, microseconds.
+        until_us: An edge of windows.
+    """
+
+    objectives: tuple[Objective, ...]
+    slices: Slices | None
+    period: Period
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    until_us: int = 0
+
+    def ranges(self, window_us: int) -> dict[str, Span]:
+        """The period, and the lengths that are made of whole windows or slices; microseconds."""
+        start = micros(self.period.start)
+        found = {WHOLE: (start, micros(self.period.end))}
+        size = self.size_us(window_us)
+        until = start + (self.until_us - start) // size * size
+        for name, length in self.lengths.items():
+            if length % size == 0:
+                found[name] = (until - length, until)
+        return found
+
+    def size_us(self, window_us: int) -> int:
+        """What is judged at once."""
+        return window_us if self.slices is None else cuts.size(self.slices, window_us)
+
+    def expected_us(self, within: Span, spans: Sequence[Span], window_us: int) -> int:
+        """Time in which somebody is expected to be good within a range, in slices if it is cut."""
+        clipped = [common for span in spans if (common := overlap(span, within))]
+        if self.slices is None:
+            return sum(e - s for s, e in clipped)
+        return cuts.expected_us(self.slices, window_us, within[0], clipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +297,14 @@ def statement(
     whole = said.pop(WHOLE)
     if not asked.lengths:
         return whole
-    rates = {length: one.burn_rate for length, one in said.items()}
-    at = iso(asked.until_us)
-    return replace(whole, alerts=burn.alerts(rates, at))
+    at, rates = iso(asked.until_us), {length: one.burn_rate for length, one in said.items()}
+    return replace(
+        whole,
+        alerts=tuple(
+            Alert(pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), at)
+            for pair in PAIRS
+        ),
+    )
 
 
 def key_of(one: Statement) -> Named:

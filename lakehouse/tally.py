@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import slices, tables
-from lakehouse.asked import Asked, Living, Named
 from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.maintenance import SPILL, LeftOut, Maintenance
@@ -18,7 +17,7 @@ from lakehouse.occurrences import Counting
 from lakehouse.periods import HOUR_US, Period, micros
 from lakehouse.rollup import shapes
 from lakehouse.spans import Span
-from lakehouse.statement import Times
+from lakehouse.statement import Asked, Living, Named, Times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.maintenance import Maintenance
-
 _WEIGHTS: Final = {"topic": "partitions"}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.maintain.place import Place
-    from lakehouse.maintain.reach import Reach
+    from lakehouse.maintain.state import Reach
 
 _FAILED: Final = 1
 _REFUSED: Final = 3
@@ -132,8 +132,8 @@ def unit() -> None:
 
 
 def _reach(where: Place, gold: str | None, read_until: dt.date | None) -> Callable[[], Reach]:
-    from lakehouse.maintain import reach
+    from lakehouse.maintain import state
 
     if gold == "none":
-        return lambda: reach.by_date(where, read_until)
-    return lambda: reach.by_progress(gold or f"{where.root}/gold", where.options)
+        return lambda: state.by_date(where, read_until)
+    return lambda: state.by_progress(gold or f"{where.root}/gold", where.options)

@@ -76,7 +76,7 @@ def explain(
             window_seconds * 1_000_000,
             now,
             looked_for,
-            lives.get(_identity(asked.subject)),
+            next((span for one, span in lives if one == asked.subject), None),
             _sources(asked, lives),
             _statements(gold, asked, objectives, of_cluster, now),
         ),
@@ -106,29 +106,22 @@ def _known(every: Sequence[Subject], root: str, cluster: str | None) -> list[Sub
     return [one for one in every if cluster in (None, one.cluster)]
 
 
-def _identity(one: Subject) -> tuple[str | None, ...]:
-    return (one.kind, *one.key)
-
-
-def _lives(
-    known: Sequence[Subject], period: Period, now_us: int
-) -> dict[tuple[str | None, ...], Span]:
+def _lives(known: Sequence[Subject], period: Period, now_us: int) -> list[tuple[Subject, Span]]:
     """When the subjects of a cluster existed within the period, and not beyond now."""
     within = (micros(period.start), min(micros(period.end), now_us))
-    return {
-        _identity(one): span
+    return [
+        (one, span)
         for one, end_us in with_ends(known)
         if (span := overlap((one.first_us, now_us if end_us is None else end_us), within))
-    }
+    ]
 
 
-def _sources(asked: Asked, lives: dict[tuple[str | None, ...], Span]) -> dict[str, Span]:
+def _sources(asked: Asked, lives: Sequence[tuple[Subject, Span]]) -> dict[str, Span]:
     """Whoever may tell of the subject: of a source itself, else every source."""
-    mine = _identity(asked.subject)
     return {
-        str(identity[-1]): span
-        for identity, span in lives.items()
-        if identity[0] == "source" and (asked.kind != "source" or identity == mine)
+        str(one.source): span
+        for one, span in lives
+        if one.kind == "source" and (asked.kind != "source" or one == asked.subject)
     }
 
 

@@ -69,8 +69,14 @@ def find(text: str, known: Sequence[Subject], lake: str) -> Asked:
         )
     if len(found) > 1:
         raise SubjectError(f"{words.line(text)}: this may be {_several(found)}; write which one")
-    _see_that_partition_exists(found[0])
-    return found[0]
+    one = found[0]
+    told_last = one.subject.attributes.get(PARTITIONS_TOLD)
+    if one.partition is not None and told_last is not None and one.partition >= told_last:
+        raise SubjectError(
+            f"{words.line(one.subject.topic)} has {words.plural(int(told_last), 'partition')}, "
+            f"and none of number {one.partition}"
+        )
+    return one
 
 
 def name(one: Asked) -> str:
@@ -141,12 +147,3 @@ def _several(found: Sequence[Asked]) -> str:
     names = sorted({words.line(name(one), words.NAME_LIMIT) for one in found})
     more = f" or {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return " or ".join(names[:_SHOWN]) + more
-
-
-def _see_that_partition_exists(one: Asked) -> None:
-    told = one.subject.attributes.get(PARTITIONS_TOLD)
-    if one.partition is not None and told is not None and one.partition >= told:
-        raise SubjectError(
-            f"{words.line(one.subject.topic)} has {words.plural(int(told), 'partition')}, "
-            f"and none of number {one.partition}"
-        )

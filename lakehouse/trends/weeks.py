@@ -21,9 +21,9 @@ from lakehouse.slo import Objective
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakehouse.asked import Named
     from lakehouse.gold_rows import GoldRows
     from lakehouse.sla import Statement
+    from lakehouse.statement import Named
 
 WEEKS: Final = 13
 """A quarter: so many weeks are looked at, that of the report among them."""
