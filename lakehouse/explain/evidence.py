@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.intervals import Stretch
-from lakehouse.explain.silence import Attempt
+from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.gold_rows import EXACT, Row, is_one_of, is_same, text
 from lakehouse.report.gather import EVENT
 from lakehouse.sla import Times

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.existence import floor_us
-from lakehouse.explain.intervals import Interval, intervals
-from lakehouse.explain.silence import ANY_FAMILY, UNSEEN, Silence, silences, unknown
+from lakehouse.explain.intervals import (
+    ANY_FAMILY,
+    UNSEEN,
+    Interval,
+    Silence,
+    intervals,
+    silences,
+    unknown,
+)
 from lakehouse.explain.subject import Asked
 from lakehouse.metrics import Watched
 from lakehouse.periods import Period, iso, micros

@@ -17,8 +17,7 @@ import pytest
 from lakehouse import periods, slo
 from lakehouse.existence import Subject
 from lakehouse.explain.evidence import Evidence
-from lakehouse.explain.intervals import Stretch
-from lakehouse.explain.silence import Attempt
+from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.explain.story import Setting, story
 from lakehouse.explain.subject import Asked
 from lakehouse.explain.terminal import GOOD, LEGEND, view
