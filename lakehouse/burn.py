@@ -10,10 +10,7 @@ so (``burnt``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 _MINUTE_US: Final = 60_000_000
 LENGTHS_US: Final = {
@@ -33,8 +30,7 @@ class Pair(NamedTuple):
 PAIRS: Final = (Pair("1h", "5m", 14.4), Pair("6h", "30m", 6.0), Pair("3d", "6h", 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """A burn rate with its bounds; None without data."""
 
     rate: float | None = None
@@ -48,10 +44,6 @@ class Rate:
         if self.low >= limit:
             return True
         return False if self.high < limit else None
-
-    def told(self) -> dict[str, float | None]:
-        """As JSON has it."""
-        return {"rate": self.rate, "low": self.low, "high": self.high}
 
 
 NO_DATA: Final = Rate()
@@ -97,15 +89,7 @@ class Alert:
             "limit": self.pair.rate,
             "at": self.at,
             "verdict": self.verdict,
-            "long_rate": self.long.told(),
-            "short_rate": self.short.told(),
+            "long_rate": self.long._asdict(),
+            "short_rate": self.short._asdict(),
             "burnt_us": self.burnt_us,
         }
-
-
-def alerts(rates: Mapping[str, Rate], at: str) -> tuple[Alert, ...]:
-    """All pairs, by the rate over each length; one that is not there has no data."""
-    return tuple(
-        Alert(pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), at)
-        for pair in PAIRS
-    )

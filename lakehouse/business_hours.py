@@ -9,15 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import zones
 from lakehouse.errors import PeriodError
 from lakehouse.maintenance import Maintenance
-from lakehouse.periods import Period
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from lakehouse.periods import Period, micros
+from lakehouse.spans import overlap, union
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY: Final = "|".join(_DAYS)
@@ -49,23 +47,15 @@ class BusinessHours:
 
     def within(self, period: Period, zone: dt.tzinfo) -> tuple[Period, ...]:
         """The parts of a period that are business hours, oldest first; none touches another."""
-        merged: list[Period] = []
-        for start, end in sorted(self._spans(period, zone)):
-            first, last = max(start, period.start), min(end, period.end)
-            if first >= last:
-                continue
-            if merged and first <= merged[-1].end:
-                merged[-1] = Period(merged[-1].start, max(merged[-1].end, last))
-            else:
-                merged.append(Period(first, last))
-        return tuple(merged)
-
-    def _spans(self, period: Period, zone: dt.tzinfo) -> Iterator[tuple[dt.datetime, dt.datetime]]:
-        day = dt.timedelta(days=1)
-        for date in zones.days(period.start - day, period.end, zone):
-            for rule in self.rules:
-                if date.weekday() in rule.days:
-                    yield _at(date, rule.start, zone), _at(date, rule.end, zone)
+        within = (micros(period.start), micros(period.end))
+        spans = (
+            (_at(date, rule.start, zone), _at(date, rule.end, zone))
+            for date in zones.days(period.start - dt.timedelta(days=1), period.end, zone)
+            for rule in self.rules
+            if date.weekday() in rule.days
+        )
+        found = (overlap(span, within) for span in spans)
+        return tuple(Period.of(span) for span in union(span for span in found if span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +81,10 @@ class Calendar:
 OF_UTC: Final = Calendar()
 
 
-def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> dt.datetime:
+def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:
     days, rest = divmod(minutes, 24 * 60)
-    return zones.wall(date + dt.timedelta(days=days), dt.time(rest // 60, rest % 60), zone)
+    time = dt.time(rest // 60, rest % 60)
+    return micros(zones.wall(date + dt.timedelta(days=days), time, zone))
 
 
 def parse(text: str) -> BusinessHours:

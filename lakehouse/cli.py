@@ -5,8 +5,9 @@ Spark is imported only when a command needs it, so that help is there at once.
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -26,6 +27,9 @@ from lakehouse.commands.summary import summary
 from lakehouse.commands.weekly import weekly
 from lakehouse.errors import LakehouseError, extra, is_of_spark
 
+_BY_DELTA_RS: Final = ("doctor", "export", "maintain")
+"""Commands that need delta-rs alone, and not what rolls a lake up."""
+
 
 class _OneLine(click.Group):
     """Errors are one line and exit code 1."""
@@ -38,6 +42,8 @@ class _OneLine(click.Group):
         except ModuleNotFoundError as error:
             name = f"{error.name}".partition(".")[0]
             wanted = "lakehouse" if name in {"pyspark", "pandas"} else "local"
+            if ctx.invoked_subcommand in _BY_DELTA_RS:
+                wanted = "maintain"
             _fail(f"{name} is missing: install {extra(wanted)}")
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
@@ -51,6 +57,7 @@ class _OneLine(click.Group):
 @click.version_option(package_name="jmxlake")
 def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, state attainment, write the report."""
+    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
 
 
 for _command in (

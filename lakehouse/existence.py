@@ -13,14 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from lakehouse.metrics import NODE_FENCED
 from lakehouse.periods import micros
+from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakehouse.periods import Period
 
-FENCED: Final = "kafka.cluster.node.fenced"
+SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
+"""What a key is made of."""
+
 _SLACK_US: Final = 180_000_000  # three scrapes of the topology
 
 
@@ -48,6 +52,11 @@ class Subject:
         """What tells it from others of its kind."""
         return (self.topic, self.user, self.client_id, self.group, self.source)
 
+    @property
+    def names(self) -> dict[str, str | None]:
+        """The same by the columns of a key."""
+        return dict(zip(SUBJECT, self.key, strict=True))
+
 
 def subject(row: Mapping[str, Any]) -> Subject:
     """A subject from a row of gold/subjects whose instants are microseconds."""
@@ -63,7 +72,9 @@ def with_ends(subjects: Iterable[Subject]) -> list[tuple[Subject, int | None]]:
     known = list(subjects)
     sources = [one for one in known if one.kind == "source"]
     named = max((s.attributes_us for s in sources if s.attributes_us is not None), default=None)
-    live = [s for s in sources if not _fenced(s) and _source_end(s, named) is None]
+    # A null: it was told, and nobody knew.
+    up = (s for s in sources if not (s.attributes.get(NODE_FENCED) or 0.0) > 0)
+    live = [s for s in up if _source_end(s, named) is None]
     told = min((s.whole_until_us for s in live if s.whole_until_us is not None), default=None)
     return [(one, _end(one, named, told)) for one in known]
 
@@ -85,11 +96,21 @@ def _source_end(one: Subject, named_us: int | None) -> int | None:
     return max(one.last_us, one.attributes_us) if gone else None
 
 
-def _fenced(source: Subject) -> bool:
-    return (source.attributes.get(FENCED) or 0.0) > 0  # null: told, and nobody knew
-
-
 def expected_us(one: Subject, end_us: int | None, period: Period, now_us: int) -> int:
     """Microseconds of a period in which a subject existed, not beyond ``now_us``."""
     last = min(micros(period.end), now_us, end_us if end_us is not None else now_us)
     return max(0, last - max(micros(period.start), one.first_us))
+
+
+def floor_us(interval_us: int, slowest_us: int) -> int:
+    """The longest time that may lie between two looks with nothing said to be unknown.
+
+    Mostly that is one interval. But where an agent was killed and is back, or answers are late, it
+    is more: an answer vouches for so many intervals at most, until the next question is asked. What
+    was looked at first in the one answer may be looked at last in the other.
+
+    Args:
+        interval_us: Between scrapes.
+        slowest_us: What the slowest answer took.
+    """
+    return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import periods, tables
-from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
+from lakehouse.errors import (
+    LakeNotFoundError,
+    LakeReplacedError,
+    TableNotFoundError,
+    TableSchemaError,
+)
 from lakehouse.session import REMOTE
 
 if TYPE_CHECKING:
@@ -145,3 +150,42 @@ def append(lake: Lake, table: Table, rows: DataFrame) -> None:
     """Append rows in one commit."""
     shaped = rows.select(*(f"`{name}`" for name in table.column_names))
     shaped.coalesce(1).write.format("delta").mode("append").saveAsTable(lake.name(table))
+
+
+def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
+    """Give the agents' tables names; those that have them already stay as they are.
+
+    Nothing is written where the tables lie, so a credential that may only read is enough.
+
+    Args:
+        spark: The session.
+        root: Path or URI of the lake.
+        bronze: ``catalog.schema``, which must be there.
+
+    Returns:
+        The tables' names in Spark SQL.
+
+    Raises:
+        TableNotFoundError: A table is not there; agents make them.
+        LakeReplacedError: A name belongs to a table at another place.
+    """
+    lake = Lake(root, bronze=bronze)
+    return [_register(spark, lake, table) for table in tables.BRONZE]
+
+
+def _register(spark: SparkSession, lake: Lake, table: Table) -> str:
+    name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
+    literal = wanted.replace("\\", "\\\\").replace("'", "\\'")
+    try:
+        # Delta without a catalog of its own would make an empty table where there is none.
+        read(spark, Lake(lake.root), table)
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION '{literal}'")
+        found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
+    except TableNotFoundError:
+        raise TableNotFoundError(f"{wanted}: no table there; has an agent delivered yet?") from None
+    if found.removeprefix("file:").rstrip("/") != wanted.removeprefix("file:").rstrip("/"):
+        raise LakeReplacedError(
+            f"{name}: it is registered at {found}, not at {wanted}; if the lake has moved, drop "
+            "the table (its files stay) and register again"
+        )
+    return name

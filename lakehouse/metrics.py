@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,24 +45,99 @@ DESCRIBING: Final = (
 )
 """Metrics that describe a subject, told by several sources at once: see gold/subjects."""
 
-WATCHED: Final = (
-    UNDER_MIN_ISR,
-    LEADERLESS,
-    "kafka.partition.upload_tier_lag",
-    "kafka.partition.delete_tier_lag",
-    "kafka.topic.remote_copy_lag.bytes",
-    "kafka.topic.remote_delete_lag.bytes",
-    "kafka.client.produce.throttle_time",
-    "kafka.client.fetch.throttle_time",
-    "kafka.client.request.throttle_time",
-    "kafka.client.controller_mutation.throttle_time",
-    "kafka.group.non_consumed.low",
-    "kafka.group.non_consumed.high",
-    "kafka.broker.under_min_isr_partitions",
-    "kafka.broker.produce_errors.not_enough_replicas",
-    "kafka.controller.offline_partitions",
+Worst = Literal["parts", "total", "most", "sum", "between"]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A metric that is bad above zero.
+
+    Attributes:
+        metric: As bronze has it; without ``.low`` and ``.high`` where its worst lies between them.
+        title: What it means that it is above zero.
+        families: Families of beans that tell it; empty: not known, so each may be.
+        unit: Of its worst value, as UCUM writes it.
+        worst: How an interval's worst value is made: ``parts``: how many were bad at one instant;
+            ``total``: the greatest sum over brokers; ``most``: the greatest one; ``sum``: of a
+            counter; ``between``: of a counter that is told as a low and a high one.
+    """
+
+    metric: str
+    title: str
+    families: frozenset[str]
+    unit: str
+    worst: Worst
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it tells that something happened, and not how long something was."""
+        return self.worst in ("sum", "between")
+
+    @property
+    def told_as(self) -> tuple[str, ...]:
+        """The metrics in bronze."""
+        between = self.worst == "between"
+        return (f"{self.metric}.low", f"{self.metric}.high") if between else (self.metric,)
+
+
+def _watched(metric: str, title: str, families: str, unit: str, worst: Worst = "most") -> Watched:
+    return Watched(metric, title, frozenset(families.split()), unit, worst)
+
+
+_PARTITIONS: Final = (
+    _watched(UNDER_MIN_ISR, "Under its min ISR", "min_isr metadata_log", "partitions", "parts"),
+    _watched(LEADERLESS, "Without a leader", "leaders metadata_log", "partitions", "parts"),
 )
-"""Metrics that are bad above zero, as bronze has them: gold/incidents has their stretches."""
+WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
+    "topic": (
+        *_PARTITIONS,
+        _watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "tiered", "By", "total"),
+        _watched(
+            "kafka.topic.remote_delete_lag.bytes", "Waits for deletion", "tiered", "By", "total"
+        ),
+    ),
+    "partition": (
+        *_PARTITIONS,
+        _watched(
+            "kafka.partition.upload_tier_lag", "Records wait for upload", "tiered", "{offset}"
+        ),
+        _watched(
+            "kafka.partition.delete_tier_lag", "Records wait for deletion", "tiered", "{offset}"
+        ),
+    ),
+    "client": tuple(
+        _watched(f"kafka.client.{kind}.throttle_time", f"Throttled ({what})", "quotas", "ms")
+        for kind, what in (
+            ("produce", "writing"), ("fetch", "reading"), ("request", "request time"),
+            ("controller_mutation", "topic changes"),
+        )
+    ),
+    "group": (
+        _watched(
+            "kafka.group.non_consumed", "Lost before it was read", "offsets", "{offset}", "between"
+        ),
+    ),
+    "source": (
+        _watched(
+            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
+            "min_isr", "partitions",
+        ),
+        _watched(
+            "kafka.broker.produce_errors.not_enough_replicas", "Refused writes, too few replicas",
+            "min_isr", "{request}", "sum",
+        ),
+        _watched(
+            "kafka.controller.offline_partitions", "Counts leaderless partitions",
+            "controller", "partitions",
+        ),
+    ),
+}  # fmt: skip
+"""By kind of subject, what every story looks for."""
+
+WATCHED: Final = tuple(
+    dict.fromkeys(name for kind in WATCHED_OF.values() for one in kind for name in one.told_as)
+)
+"""All of them as bronze has them: gold/incidents has their stretches."""
 
 
 def family(metric: str) -> str | None:

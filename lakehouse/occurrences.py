@@ -15,18 +15,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.asked import SUBJECT, Living
+from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import EXACT, GoldRows, is_one_of, text
-from lakehouse.left_out import LeftOut
-from lakehouse.maintenance import Maintenance
+from lakehouse.maintenance import LeftOut, Maintenance
 from lakehouse.periods import Period
-from lakehouse.tallied import Counts
+from lakehouse.statement import Counts, Living
 
 if TYPE_CHECKING:
-    from lakehouse.asked import Named
     from lakehouse.rollup.engine import Relation
-    from lakehouse.slices import Span
     from lakehouse.slo_objective import Events, Objective
+    from lakehouse.spans import Span
+    from lakehouse.statement import Named
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 _SUMS: Final = (

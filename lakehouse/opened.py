@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import EngineError, TableSchemaError
-from lakehouse.quiet import quiet_jvm
-from lakehouse.session import PLATFORM, REMOTE, session
+from lakehouse.session import PLATFORM, REMOTE, quiet_jvm, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,22 +51,21 @@ def engine_of(
         EngineError: Neither delta-rs nor Spark can open it, or delta-rs cannot with these options.
         TableSchemaError: It needs a newer Delta than delta-rs has, and there is no Spark.
     """
-    if lake.gold is not None or lake.bronze is not None:
-        return _spark(lake, progress)
+    in_catalog = lake.gold is not None or lake.bronze is not None
     # What is mounted on Databricks cannot be committed to by delta-rs.
-    if REMOTE in os.environ or PLATFORM in os.environ:
-        return _spark(lake, progress)
-    try:
-        engine = _on_path(lake, options, progress, by_spark=by_spark)
-        for table in _LOOKED_AT:
-            engine.schema(table)
-    except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
-        meant = bool(options) and isinstance(error, EngineError)
-        if meant or util.find_spec("pyspark") is None:
-            raise
-        progress(f"Spark reads this lake, for delta-rs cannot: {error}")
-        return _spark(lake, progress)
-    return engine
+    if not in_catalog and REMOTE not in os.environ and PLATFORM not in os.environ:
+        try:
+            engine = _on_path(lake, options, progress, by_spark=by_spark)
+            for table in _LOOKED_AT:
+                engine.schema(table)
+        except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
+            meant = bool(options) and isinstance(error, EngineError)
+            if meant or util.find_spec("pyspark") is None:
+                raise
+            progress(f"Spark reads this lake, for delta-rs cannot: {error}")
+        else:
+            return engine
+    return _spark(lake, progress)
 
 
 def started(progress: Say, *, large: bool = False) -> SparkSession:

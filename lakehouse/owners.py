@@ -12,11 +12,13 @@ owners:
 ```
 
 Patterns are those of a shell (``*``, ``?``, ``[abc]``) and hold for whole names, letters as they
-are. The first entry that matches counts, so what is special stands above what is general.
+are. The first entry that matches counts, so what is special stands above what is general. Under
+``prices`` stands what tiered storage costs, in money.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,13 +28,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import yaml
 
 from lakehouse.errors import OwnersError
-from lakehouse.prices import Prices
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LABELS: Final = ("team", "owner", "tier")
 _KINDS: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
+
+
+_GIB: Final = 1024.0**3
+MONTH_SECONDS: Final = 30 * 86_400
+_PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib")
 
 
 class Owner(NamedTuple):
@@ -59,6 +65,51 @@ class Rule:
             key in self.patterns and self.patterns[key].fullmatch(name)
             for key, name in names.items()
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices in one currency; a month has 30 days.
+
+    Attributes:
+        currency: Its name, such as EUR.
+        stored_gib_month: A GiB that lies in the remote store for a month.
+        uploaded_gib: A GiB that is uploaded.
+        read_gib: A GiB that is read from the remote store.
+    """
+
+    currency: str
+    stored_gib_month: float = 0.0
+    uploaded_gib: float = 0.0
+    read_gib: float = 0.0
+
+    @classmethod
+    def of(cls, given: object) -> Prices:
+        """The prices that a file gives.
+
+        Raises:
+            ValueError: One is no price.
+        """
+        if not isinstance(given, Mapping) or not isinstance(given.get("currency"), str):
+            raise ValueError("prices has a currency, such as EUR")  # noqa: TRY004 - one line
+        _want_keys("prices", given, ("currency", *_PRICES))
+        return cls(
+            given["currency"], **{key: _price(key, given[key]) for key in _PRICES if key in given}
+        )
+
+    def cost(
+        self, *, stored_byte_seconds: float, uploaded_bytes: float, read_bytes: float
+    ) -> float:
+        """What that costs, in the currency."""
+        stored = stored_byte_seconds / _GIB / MONTH_SECONDS * self.stored_gib_month
+        moved = uploaded_bytes * self.uploaded_gib + read_bytes * self.read_gib
+        return stored + moved / _GIB
+
+
+def _price(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"prices: {key} is a price of 0 or more")
+    return float(value)
 
 
 @dataclass(frozen=True, slots=True)

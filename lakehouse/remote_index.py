@@ -8,7 +8,6 @@ plugin has it. docs/remote-index.md has the formulas and what they leave out.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ class Bounds(NamedTuple):
 NOT_KNOWN: Final = Bounds(None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(NamedTuple):
     """What a broker told of its remote reads over a period; None: it did not tell.
 
     Attributes:
@@ -81,8 +79,7 @@ class Counted:
     load_ns: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """What a broker's index fetches cost, and what they would if one fetch brought all.
 
     Attributes:
@@ -108,13 +105,10 @@ class Cost:
     def as_json(self) -> dict[str, Any]:
         """As docs/report-json.md describes it."""
         told: dict[str, Any] = {"source": self.source, "basis": self.basis}
-        for name in _BOUNDED:
-            figure: Bounds = getattr(self, name)
-            told |= {f"{name}{end}": figure[at] for at, end in enumerate(("", "_low", "_high"))}
+        for name, figure in self._asdict().items():
+            if isinstance(figure, Bounds):
+                told |= {f"{name}{end}": figure[at] for at, end in enumerate(("", "_low", "_high"))}
         return told
-
-
-_BOUNDED: Final = ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds")
 
 
 def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lakehouse.errors import EngineError, extra
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 JARS_SETTING: Final = "JMXLAKE_DELTA_JARS"
@@ -213,3 +216,31 @@ def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
     from delta import configure_spark_with_delta_pip  # noqa: PLC0415
 
     return configure_spark_with_delta_pip(builder)
+
+
+@contextmanager
+def quiet_jvm() -> Iterator[None]:
+    """Give a process that is started meanwhile a standard output and error of its own.
+
+    Spark's launcher prints warnings before any logging setting is read, and VACUUM prints to
+    standard output. If the start fails, what was said is shown after all: nobody can help without
+    it.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    out, kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(kept, 2)
+            said.seek(0)
+            os.write(2, said.read())
+            raise
+        finally:
+            os.dup2(out, 1)
+            os.dup2(kept, 2)
+            os.close(out)
+            os.close(kept)

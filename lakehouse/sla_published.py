@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from lakehouse import periods, tables
-from lakehouse.asked import SUBJECT
+from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import text
 from lakehouse.periods import micros
 from lakehouse.rollup import lease, shapes
@@ -42,7 +42,13 @@ def publish(engine: Engine, found: Sequence[Statement], period: Period) -> list[
         fresh, rows = [], []
         for one in found:
             figures, of = one.figures(), one.period or period
-            key = (of, one.subject.cluster, one.objective.name, *_names(one))
+            key = (
+                of,
+                one.subject.cluster,
+                one.objective.name,
+                *one.subject.key,
+                one.subject.partition,
+            )
             number, before = last.get(key, (0, None))
             if before != figures:
                 fresh.append(one)
@@ -72,10 +78,6 @@ def _published(engine: Engine, wanted: set[Period]) -> dict[Any, tuple[int, Any]
     return last
 
 
-def _names(one: Statement) -> tuple[str | int | None, ...]:
-    return (*one.subject.key, one.subject.partition)
-
-
 def _row(one: Statement, figures: dict[str, Any], period: Period, number: int) -> dict[str, Any]:
     year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
@@ -87,7 +89,8 @@ def _row(one: Statement, figures: dict[str, Any], period: Period, number: int) -
         "statement": number,
         "stated_at": micros(dt.datetime.now(dt.UTC)),
         "objective": one.objective.name,
-        **dict(zip(_SUBJECT, _names(one), strict=True)),
+        **one.subject.names,
+        "partition": one.subject.partition,
         "target": one.objective.target,
         **figures,
     }

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakehouse.slo_objective import Slices
-
-Span = tuple[int, int]
-"""From when until when, microseconds."""
+    from lakehouse.spans import Span
 
 _SEEN: Final = "(good + bad)"
 _WHOLE: Final = "greatest(expected, good + bad)"

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import slices, tables
-from lakehouse.asked import SUBJECT, Asked, Living, Named
-from lakehouse.burnt import Bad
+from lakehouse.existence import SUBJECT
 from lakehouse.gold_rows import GoldRows, before_window, is_hourly, is_one_of
-from lakehouse.left_out import Begun, LeftOut
-from lakehouse.maintenance import Maintenance
+from lakehouse.maintenance import SPILL, LeftOut, Maintenance
 from lakehouse.occurrences import Counting
 from lakehouse.periods import HOUR_US, Period, micros
 from lakehouse.rollup import shapes
-from lakehouse.slices import Span
-from lakehouse.tallied import Times
+from lakehouse.spans import Span
+from lakehouse.statement import Asked, Living, Named, Times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -28,13 +26,20 @@ if TYPE_CHECKING:
 
     from lakehouse.rollup.engine import Relation
 
+
+class Bad(NamedTuple):
+    """A window or slice that was bad for some time at least, microseconds."""
+
+    at: int
+    low_us: int
+
+
 Summed = dict[Named, dict[str, Times]]
 """Times by cluster, objective and subject, and by the name of a range."""
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
 _BY: Final = ", ".join(f"r.{name}" for name in _KEYS)
-_SPILL: Final = "spill_us"
 _NAMED: Final = shapes.schema((name, "string") for name in _KEYS)
 _SPAN: Final = shapes.schema(
     (*((name, "string") for name in ("cluster", *SUBJECT)), ("s", "bigint"), ("e", "bigint"))
@@ -46,7 +51,7 @@ def spilled() -> str:
 
     Nothing is first seen of what groups lost, or of attempts that failed: that has no edges.
     """
-    before = before_window(_SPILL, "bad_high_us", "bad_us")
+    before = before_window(SPILL, "bad_high_us", "bad_us")
     return f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {before} ELSE 0 END"
 
 
@@ -151,7 +156,7 @@ class _Sli:
         if asked.slices is None:
             rows = self._indicators(part, (start, end + part.size_us))
             return self.gold.engine.query(
-                f"SELECT {_KEY}, r.window AS at, {times}, r.{_SPILL} FROM {{rows}} r", rows=rows
+                f"SELECT {_KEY}, r.window AS at, {times}, r.{SPILL} FROM {{rows}} r", rows=rows
             )
         size = asked.size_us(self.gold.window_us)
         first = micros(asked.period.start)
@@ -159,7 +164,7 @@ class _Sli:
         judged = slices.judged(asked.slices, self.gold.window_us)._asdict().items()
         return self.gold.engine.query(
             f"SELECT {_KEY}, r.at, {', '.join(f'{sql} AS {name}' for name, sql in judged)}, "
-            f"0 AS {_SPILL} FROM {{rows}} r",
+            f"0 AS {SPILL} FROM {{rows}} r",
             rows=self._with_expected(self._slots(part, slot), asked, size),
         )
 
@@ -181,14 +186,13 @@ class _Sli:
         rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
         rows = self.gold.engine.query(
             f"SELECT r.window AS window, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
-            f"{spilled()} AS {_SPILL} FROM {{rows}} r "
+            f"{spilled()} AS {SPILL} FROM {{rows}} r "
             f"WHERE {is_one_of('r.cluster', sorted({one.cluster for one in known}))} "
             f"AND {is_one_of('r.objective', [one.name for one in part.asked.objectives])}",
             rows=rows_of(tables.SLI, Period.of(span)),
         )
         holes = LeftOut(self.left_out, known, self.gold.window_us)
-        begun = Begun(f"r.{_SPILL}", "bad_high_us", _KEYS)
-        rows = holes.rest(self.gold, rows, (*Times._fields, _SPILL), begun)
+        rows = holes.rest(self.gold, rows, _KEYS, Times._fields)
         # What may have begun before the span is not asked for.
         inside = f"SELECT r.* FROM {{rows}} r WHERE r.window >= {span[0]}"
         return self.gold.engine.query(inside, rows=rows) if self.left_out else rows
@@ -233,7 +237,7 @@ def _ranged(part: _Part) -> str:
         for name in Times._fields:
             of = f"sum(CASE WHEN {inside} THEN r.{name} ELSE 0 END)"
             if name == "bad_high_us":
-                of += f" + sum(CASE WHEN r.at = {end} THEN r.{_SPILL} ELSE 0 END)"
+                of += f" + sum(CASE WHEN r.at = {end} THEN r.{SPILL} ELSE 0 END)"
             columns.append(f"CAST({of} AS BIGINT) AS {name}_{at}")
         columns.append(
             f"CAST(sum(CASE WHEN {inside} AND {says} THEN 1 ELSE 0 END) AS BIGINT) AS rows_{at}"

@@ -11,15 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse.existence import Subject
-from lakehouse.statement import Statement
-from lakehouse.tallied import Times
+from lakehouse.metrics import PARTITIONS_TOLD
+from lakehouse.statement import Statement, Times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.maintenance import Maintenance
-
-PARTITIONS: Final = "kafka.topic.partitions"
 _WEIGHTS: Final = {"topic": "partitions"}
 
 
@@ -97,5 +95,5 @@ def _summed(own: Sequence[Statement]) -> Statement:
 
 def partitions(one: Subject) -> int:
     """How many a topic has, as told last; 1 where nobody told, and of others."""
-    told = one.attributes.get(PARTITIONS)
+    told = one.attributes.get(PARTITIONS_TOLD)
     return max(1, int(told)) if told else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import sys
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from lakehouse.errors import LakehouseError, LeaseHeldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from lakehouse.periods import Period
     from lakehouse.rollup.engine import Engine
 
 F = TypeVar("F", bound="Callable[..., Any] | click.Command")
@@ -41,7 +41,13 @@ OBJECTIVES: Final = click.option(
 )
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Tell the outcome as JSON.")
 
-
+WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
+FROM: Final = click.option(
+    "--from", "start", metavar="INSTANT", help="Start, ISO 8601; UTC if it does not say."
+)
+TO: Final = click.option(
+    "--to", "end", metavar="INSTANT", help="End, ISO 8601; UTC if it does not say."
+)
 ENGINE: Final = click.option(
     "--engine", type=click.Choice(["spark", "local"]),
     help="By what to compute: Spark, or delta-rs and DuckDB in this process, for a LAKE that is a "
@@ -84,8 +90,30 @@ def rolling(lake: str, gold: str | None, options_file: Path | None, wished: str 
     return LocalEngine(place, storage)
 
 
+def period_asked(
+    week: str | None, start: str | None, end: str | None, time_zone: str | None = None
+) -> Callable[[Engine], Period]:
+    """The period that was asked for; a wrong one fails before anything starts."""
+    from lakehouse import periods, zones
+
+    zone = zones.named(time_zone or zones.UTC_NAME)
+    if week is not None and (start or end):
+        raise click.UsageError("give --week, or --from and --to, not both")
+    if (start is None) != (end is None):
+        raise click.UsageError("--from and --to go together")
+    if week is not None:
+        asked = periods.week(week, zone)
+    elif start is not None and end is not None:
+        asked = periods.span(start, end, zone)
+    else:
+        from lakehouse import sla
+        from lakehouse.report.facts import last_week
+
+        return lambda engine: last_week(engine, sla.now_us(), zone)
+    return lambda _: asked
+
+
 def _storage(options_file: Path | None) -> dict[str, str]:
-    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
     if options_file is None:
         return {}
     from lakehouse.maintain.place import options as storage_options

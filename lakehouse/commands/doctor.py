@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +11,6 @@ import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.doctor.finding import LATE
-from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,22 +41,18 @@ def doctor(
     Needs no Spark. Ends with 0 where all is well, with 1 where the lake could not be looked at,
     with 4 where there is an error or a warning.
     """
-    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
-    try:
-        from importlib.metadata import version
+    from importlib.metadata import version
 
-        from lakehouse.doctor import display
-        from lakehouse.doctor.diagnosis import Question, examine
-        from lakehouse.maintain import place
+    from lakehouse.doctor import display
+    from lakehouse.doctor.diagnosis import Question, examine
+    from lakehouse.maintain import place
 
-        where = place.at(lake, options_file, None if gold == "none" else gold)
-        now, patience = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
-        found = examine(
-            Question(where, now, days, patience, version("jmxlake"), with_gold=gold != "none")
-        )
-        told = json.dumps(display.as_json(found), indent=1) if as_json else display.shown(found)
-    except ModuleNotFoundError as error:
-        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
+    where = place.at(lake, options_file, None if gold == "none" else gold)
+    now, patience = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
+    found = examine(
+        Question(where, now, days, patience, version("jmxlake"), with_gold=gold != "none")
+    )
+    told = json.dumps(display.as_json(found), indent=1) if as_json else display.shown(found)
     click.echo(told, nl=as_json)
     if not found.good:
         sys.exit(_FOUND)

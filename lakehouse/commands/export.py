@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ import click
 
 from lakehouse import tables
 from lakehouse.commands.common import LAKE, OPTIONS_FILE, tell
-from lakehouse.errors import LakehouseError, extra
+from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,19 +52,15 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
 
     Ends with 1 where it failed, or where there are no such rows: then nothing is written.
     """
-    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
     if form == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    try:
-        from lakehouse.export.selection import Selection
-        from lakehouse.maintain import place
+    from lakehouse.export.selection import Selection
+    from lakehouse.maintain import place
 
-        wanted = _TABLES[table]
-        _check(wanted, form, metrics, dated=start is not None or end is not None)
-        chosen = Selection(wanted, _period(start, end), tuple(metrics))
-        count, noun = _write(form, place.at(lake, options_file, gold), chosen, out)
-    except ModuleNotFoundError as error:
-        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
+    wanted = _TABLES[table]
+    _check(wanted, form, metrics, dated=start is not None or end is not None)
+    chosen = Selection(wanted, _period(start, end), tuple(metrics))
+    count, noun = _write(form, place.at(lake, options_file, gold), chosen, out)
     if out is not None:
         tell(f"{count:,} {noun} in {out}")
 
@@ -103,37 +98,29 @@ def _period(start: str | None, end: str | None) -> Period | None:
 
 
 def _write(form: str, place: Place, chosen: Selection, out: Path | None) -> tuple[int, str]:
-    from lakehouse.export import selection, target
-
-    where = place.url(chosen.table)
-    delta = place.open(chosen.table)
-    columns = [field.name for field in delta.schema().fields]
-    nothing = f"{where}: there are no such rows; nothing was written"
-    if form == "parquet" and out is not None:
-        with target.whole(out) as beside:
-            count = selection.write_parquet(delta, chosen.sql(columns), beside, where)
-            if not count:
-                raise LakehouseError(nothing)
-        return count, "rows"
-    return target.write(_lines(form, place, chosen), out, nothing), "lines"
-
-
-def _lines(form: str, place: Place, chosen: Selection) -> Iterator[str]:
-    from lakehouse.export import comma_separated, openmetrics
+    from lakehouse.export import files, openmetrics
     from lakehouse.maintain.place import rows
 
     where, delta = place.url(chosen.table), place.open(chosen.table)
     there = [field.name for field in delta.schema().fields]
-    if form == "csv":
-        yield from comma_separated.lines(there, rows(delta, chosen.sql(there), where))
-        return
+    nothing = f"{where}: there are no such rows; nothing was written"
+    if form == "parquet" and out is not None:
+        with files.whole(out) as beside:
+            count = files.write_parquet(delta, chosen.sql(there), beside, where)
+            if not count:
+                raise LakehouseError(nothing)
+        return count, "rows"
 
     def read(columns: tuple[str, ...], figure: str) -> Iterator[Row]:
         if figure not in there:  # it came with a later version, and nothing was rolled up since
             return iter(())
         return rows(delta, chosen.sql(columns, present=figure), where)
 
-    yield from openmetrics.lines(chosen.table, _seconds(place, chosen.table), read)
+    if form == "csv":
+        lines = files.comma_separated(there, rows(delta, chosen.sql(there), where))
+    else:
+        lines = openmetrics.lines(chosen.table, _seconds(place, chosen.table), read)
+    return files.write(lines, out, nothing), "lines"
 
 
 def _seconds(place: Place, table: tables.Table) -> int:

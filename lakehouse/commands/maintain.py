@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 import signal
 import sys
 import threading
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from lakehouse.commands.common import GOLD_OR_NONE, OPTIONS_FILE
-from lakehouse.errors import LakehouseError, extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.maintain.place import Place
-    from lakehouse.maintain.reach import Reach
+    from lakehouse.maintain.state import Reach
 
 _FAILED: Final = 1
 _REFUSED: Final = 3
@@ -93,16 +90,33 @@ def maintain(  # noqa: PLR0913 - a click command
         raise click.UsageError("--read-until goes with --gold none")
     if keep < _SECONDS["d"]:
         raise click.UsageError("--keep: write at least 1d")
-    os.environ.setdefault("RUST_LOG", "off")  # what Rust has to say is in the errors, too
-    try:
-        days = keep // _SECONDS["d"]
-        _run(
-            lake,
-            options_file,
-            _Wanted(every, days, gold, read_until, dict(accept), dry_run, as_json),
-        )
-    except ModuleNotFoundError as error:
-        raise LakehouseError(f"{error.name} is missing: install {extra('maintain')}") from error
+    from lakehouse.maintain import display, place
+    from lakehouse.maintain.service import REFUSED, Maintenance, Rules, serve
+    from lakehouse.maintain.work import Work
+
+    where = place.at(lake, options_file)
+    maintenance = Maintenance(
+        where,
+        Work(where, uuid.uuid4().hex),
+        _reach(where, gold, read_until),
+        Rules(keep // _SECONDS["d"], dict(accept)),
+        lambda: dt.datetime.now(dt.UTC),
+        display.teller(as_json=as_json),
+    )
+    if dry_run:
+        try:
+            display.show_plans(maintenance.plans(), as_json=as_json)
+        except REFUSED as error:
+            click.echo(f"jmxlake: {error}", err=True)
+            sys.exit(_REFUSED)
+        return
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if every is not None:
+        serve(maintenance, every, stop)
+    elif wrong := maintenance.round(stop):
+        sys.exit(_REFUSED if any(isinstance(one, REFUSED) for one in wrong) else _FAILED)
 
 
 @click.command(short_help="Print the systemd unit of the maintenance.")
@@ -117,56 +131,9 @@ def unit() -> None:
     click.echo((folder / name).read_text("utf-8"), nl=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What was asked for on the command line."""
+def _reach(where: Place, gold: str | None, read_until: dt.date | None) -> Callable[[], Reach]:
+    from lakehouse.maintain import state
 
-    every: int | None
-    keep_days: int
-    gold: str | None
-    read_until: dt.date | None
-    accepted: dict[str, int]
-    dry_run: bool
-    as_json: bool
-
-
-def _run(lake: str, options_file: Path | None, wanted: _Wanted) -> None:
-    from lakehouse.maintain import display, place
-    from lakehouse.maintain.service import REFUSED, Maintenance, Rules, serve
-    from lakehouse.maintain.work import Work
-
-    where = place.at(lake, options_file)
-    maintenance = Maintenance(
-        where,
-        Work(where, uuid.uuid4().hex),
-        _reach(where, wanted),
-        Rules(wanted.keep_days, wanted.accepted),
-        lambda: dt.datetime.now(dt.UTC),
-        display.teller(as_json=wanted.as_json),
-    )
-    if wanted.dry_run:
-        try:
-            display.show_plans(maintenance.plans(), as_json=wanted.as_json)
-        except REFUSED as error:
-            click.echo(f"jmxlake: {error}", err=True)
-            sys.exit(_REFUSED)
-        return
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    if wanted.every is not None:
-        serve(maintenance, wanted.every, stop)
-        return
-    wrong = maintenance.round(stop)
-    if wrong:
-        sys.exit(_REFUSED if any(isinstance(one, REFUSED) for one in wrong) else _FAILED)
-
-
-def _reach(where: Place, wanted: _Wanted) -> Callable[[], Reach]:
-    from lakehouse.maintain import reach
-
-    if wanted.gold == "none":
-        until = wanted.read_until
-        return lambda: reach.by_date(where, until)
-    gold = wanted.gold or f"{where.root}/gold"
-    return lambda: reach.by_progress(gold, where.options)
+    if gold == "none":
+        return lambda: state.by_date(where, read_until)
+    return lambda: state.by_progress(gold or f"{where.root}/gold", where.options)

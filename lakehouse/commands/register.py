@@ -19,9 +19,8 @@ def register(lake: str, bronze: str) -> None:
     Names that are there already stay. Nothing is written to LAKE.
     """
     from lakehouse import lake as lakes
-    from lakehouse import registration
     from lakehouse.opened import started
 
     place = lakes.at(lake)
-    for name in registration.register(started(tell), place.root, bronze):
+    for name in lakes.register(started(tell), place.root, bronze):
         click.echo(name)

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import GOLD, OBJECTIVES, OPTIONS_FILE, opened, options
-from lakehouse.commands.period import FROM, TO, WEEK
+from lakehouse.commands.common import (
+    FROM,
+    GOLD,
+    OBJECTIVES,
+    OPTIONS_FILE,
+    TO,
+    WEEK,
+    opened,
+    options,
+)
 from lakehouse.commands.sla import MAINTENANCE
 
 if TYPE_CHECKING:
@@ -99,11 +107,11 @@ def _facts(context: click.Context, place: str, asked: Mapping[str, Any]) -> Fact
     from lakehouse.report import saved
 
     if saved.is_saved(place):
-        given = [name for name in _OF_A_LAKE if asked[name] is not None]
+        spelt = {one.name: one.opts[0] for one in context.command.params}
+        given = [spelt[name] for name in _OF_A_LAKE if asked[name] is not None]
         if given:
             raise click.UsageError(
-                f"{place} says which cluster and period it is of: leave out "
-                + ", ".join(_spelt(context, name) for name in given)
+                f"{place} says which cluster and period it is of: leave out {', '.join(given)}"
             )
         zone = asked["time_zone"]
         if zone is not None:
@@ -111,10 +119,6 @@ def _facts(context: click.Context, place: str, asked: Mapping[str, Any]) -> Fact
         told = saved.load(Path(place))
         return told if zone is None else told | {"time_zone": zone}
     return next(_facts_of_lake(place, asked))
-
-
-def _spelt(context: click.Context, name: str) -> str:
-    return next(one.opts[0] for one in context.command.params if one.name == name)
 
 
 def _facts_of_lake(lake: str, asked: Mapping[str, Any], *, every: bool = False) -> Iterator[Facts]:

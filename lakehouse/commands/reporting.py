@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse import business_hours, maintenance, owners, slo, zones
-from lakehouse.commands.common import file_stem, tell, written
-from lakehouse.commands.period import chosen
+from lakehouse.commands.common import file_stem, period_asked, tell, written
 from lakehouse.report import pdf
 from lakehouse.report.csv_files import files
 from lakehouse.report.owned import labelled
@@ -38,7 +37,7 @@ class Question:
     def __init__(self, asked: Mapping[str, Any]) -> None:
         self.objectives = slo.load(asked["objectives"] or slo.SHIPPED)
         zone, hours = asked["time_zone"] or zones.UTC_NAME, asked["business_hours"]
-        self.period = chosen(asked["week"], asked["start"], asked["end"], zone)
+        self.period = period_asked(asked["week"], asked["start"], asked["end"], zone)
         business = None if hours is None else business_hours.parse(hours)
         planned = maintenance.load(asked["maintenance"]) if asked["maintenance"] else ()
         self.calendar = business_hours.Calendar(zone, business, planned)

@@ -34,5 +34,5 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
     end = now if until is None else until.replace(tzinfo=dt.UTC)
     if end > now:
         raise click.UsageError(f"--until {end:%Y-%m-%d} is in the future")
-    written = bronze.write(lake, sampled(end, weeks, seed))
-    tell(f"{lake}: {written.runs:,} runs; go on with: jmxlake weekly {lake} --html report.html")
+    runs = bronze.write(lake, sampled(end, weeks, seed))
+    tell(f"{lake}: {runs:,} runs; go on with: jmxlake weekly {lake} --html report.html")

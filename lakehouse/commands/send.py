@@ -6,7 +6,7 @@ import datetime as dt
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakehouse.send.mail import File
-    from lakehouse.send.settings import Mail, Settings
+    from lakehouse.send.settings import Mail, Settings, Webhook
 
 
 @click.command(short_help="Mail a report, or post it to a chat.")
@@ -44,49 +44,41 @@ def send(
     wanted = settings.load(settings_file)
     facts = saved.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
-    if not sent(facts, wanted, to, only, dry_run=dry_run):
+    if to and wanted.mail is not None:
+        wanted = replace(wanted, mail=replace(wanted.mail, to=to))
+    if not sent(facts, wanted, only, dry_run=dry_run):
         raise SendError(f"{settings_file}: it does not say how to send by {only}")
 
 
-_DONE: Final = "done"
-
-
 def sent(
-    facts: dict[str, Any], wanted: Settings, to: tuple[str, ...] = (), only: str | None = None, *,
-    dry_run: bool = False,
-) -> bool:  # fmt: skip
+    facts: dict[str, Any], wanted: Settings, only: str | None = None, *, dry_run: bool = False
+) -> bool:
     """Send a report by all ways that the settings know; whether they know any.
 
     Raises:
         SendError: One of them failed; the others were tried all the same.
     """
-    steps = [_mail, _webhook] if only is None else [{"mail": _mail, "webhook": _webhook}[only]]
-    tried = [_tried(step, facts, wanted, to, dry_run=dry_run) for step in steps]
-    if failed := [one for one in tried if one and one != _DONE]:
+    steps: list[Callable[[], None]] = []
+    if (mail := wanted.mail) is not None and only != "webhook":
+        steps.append(lambda: _mail(facts, mail, dry_run=dry_run))
+    if (webhook := wanted.webhook) is not None and only != "mail":
+        steps.append(lambda: _post(facts, webhook, dry_run=dry_run))
+    failed = []
+    for step in steps:
+        try:
+            step()
+        except LakehouseError as error:
+            failed.append(str(error))
+    if failed:
         raise SendError("; ".join(failed))
-    return any(tried)
+    return bool(steps)
 
 
-def _tried(
-    step: Callable[..., bool], facts: dict[str, Any], wanted: Settings, to: tuple[str, ...], *,
-    dry_run: bool,
-) -> str | None:  # fmt: skip
-    """Why it failed; ``done`` where it did not, None where the settings know no such way."""
-    try:
-        return _DONE if step(facts, wanted, to, dry_run=dry_run) else None
-    except LakehouseError as error:
-        return str(error)
-
-
-def _mail(facts: dict[str, Any], wanted: Settings, to: tuple[str, ...], *, dry_run: bool) -> bool:
+def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
     from lakehouse.send import mail as mails
     from lakehouse.send.digest import digest
     from lakehouse.send.pictures import pictures
-    from lakehouse.send.smtp import deliver
 
-    if wanted.mail is None:
-        return False
-    mail = replace(wanted.mail, to=to) if to else wanted.mail
     letter = mails.letter(
         facts, digest(facts), pictures(facts), _files(facts, mail), mail, dt.datetime.now(dt.UTC)
     )
@@ -94,10 +86,9 @@ def _mail(facts: dict[str, Any], wanted: Settings, to: tuple[str, ...], *, dry_r
     if dry_run:
         click.echo(f"jmxlake: would send {how}", err=True)
         click.echo(letter.content)
-        return True
-    deliver(letter, mail)
+        return
+    mails.deliver(letter, mail)
     click.echo(f"sent {how}")
-    return True
 
 
 def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
@@ -116,20 +107,14 @@ def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
     return [File(file_name(facts, kind), *made[kind]()) for kind in mail.attach]
 
 
-def _webhook(
-    facts: dict[str, Any], wanted: Settings, _to: tuple[str, ...], *, dry_run: bool
-) -> bool:
-    from lakehouse.send import webhook
+def _post(facts: dict[str, Any], webhook: Webhook, *, dry_run: bool) -> None:
     from lakehouse.send.digest import digest
+    from lakehouse.send.webhook import payload, post
 
-    if wanted.webhook is None:
-        return False
-    message = webhook.payload(digest(facts))
-    place = wanted.webhook.url.place
+    message, place = payload(digest(facts)), webhook.url.place
     if dry_run:
         click.echo(f"jmxlake: would post to the address in {place}", err=True)
         click.echo(json.dumps(message, indent=1, ensure_ascii=False))
-        return True
-    webhook.post(message, wanted.webhook)
+        return
+    post(message, webhook)
     click.echo(f"posted to the address in {place}")
-    return True

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.commands.common import (
+    FROM,
     GOLD,
     LAKE,
     OBJECTIVES,
     OPTIONS_FILE,
+    TO,
+    WEEK,
     opened,
+    period_asked,
     tell,
     unless_held,
 )
-from lakehouse.commands.period import FROM, TO, WEEK, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,19 +68,19 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
     Ends with 1 where it failed, with 3 where a rollup of this lake is at work.
     """
     from lakehouse import maintenance as planned
-    from lakehouse import partition_time, slo, weighted
+    from lakehouse import partitions, slo, weighted
     from lakehouse.gold_rows import GoldRows, window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
     windows = planned.load(maintenance) if maintenance else ()
-    asked = chosen(week, start, end)
+    asked = period_asked(week, start, end)
     engine = opened(lake, gold, options_file)
     period = asked(engine)
     with unless_held():
         found, fresh = stated(engine, wanted, period, windows, burns=as_json)
     if as_json:
         rows = GoldRows(engine, window_of(engine) * 1_000_000)
-        together = [*weighted.by_cluster(found), *partition_time.by_topic(rows, found)]
+        together = [*weighted.by_cluster(found), *partitions.by_topic(rows, found)]
         told = {
             "statements": [_statement(one) for one in found],
             "weighted": [one.told() for one in together],
@@ -98,6 +101,7 @@ def stated(
 ) -> tuple[list[Statement], list[Statement]]:
     """What is stated over a period, published; and what of it is new."""
     from lakehouse import sla as slas
+    from lakehouse import sla_published
     from lakehouse.gold_rows import window_of
 
     seconds = window_of(engine)
@@ -105,7 +109,7 @@ def stated(
     tell("statements")
     manner = slas.Manner(period.grain == "1w", burns, planned, seconds)
     found = slas.read(engine, objectives, period, slas.now_us(), manner=manner)
-    return found, slas.publish(engine, found, period)
+    return found, sla_published.publish(engine, found, period)
 
 
 def summed_up(found: Sequence[Statement], fresh: Sequence[Statement]) -> str:
@@ -120,9 +124,6 @@ def label(text: str) -> tuple[str, str]:
 
 
 def _statement(one: Statement) -> dict[str, Any]:
-    subject = dict(
-        zip(("topic", "user", "client_id", "group", "source"), one.subject.key, strict=True),
-        partition=one.subject.partition,
-    )
     named = {"cluster": one.subject.cluster, "objective": one.objective.name}
+    subject = {**one.subject.names, "partition": one.subject.partition}
     return {**named, **subject, **one.figures(), **one.over(), **one.more()}

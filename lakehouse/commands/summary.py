@@ -36,7 +36,7 @@ def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:
     """Tell of several clusters at once, from the facts of one report for each of them."""
-    from lakehouse.report import page, saved
+    from lakehouse.report import figures, page, saved, verdicts
     from lakehouse.report import summary as summaries
 
     facts = [saved.load(one) for one in reports]
@@ -48,14 +48,16 @@ def summary(
             file = pages / f"{file_stem(str(one['cluster']))}.html"
             written(file, page.render(one).encode())
             if html_file is not None:
-                places[str(one["cluster"])] = _link(file, html_file)
+                link = os.path.relpath(file, html_file.parent).replace(os.sep, "/")
+                places[str(one["cluster"])] = quote(link)
     if html_file is not None:
         written(html_file, summaries.render(told, places).encode())
     if json_file is not None:
         written(json_file, saved.text(told).encode())
     if json_file is None or str(json_file) != "-":
         for one in told["clusters"]:
-            click.echo(f"{_word(one)}  {_name(one)}  {one['headline']}".replace("\u00a0", " "))
+            word, name = verdicts.WORDS.get(one["verdict"], "no data"), figures.name(one["cluster"])
+            click.echo(f"{word:9}  {name.text}  {one['headline']}".replace("\u00a0", " "))
 
 
 def _each_once(reports: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
@@ -64,19 +66,3 @@ def _each_once(reports: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None
         before = first.setdefault(json.dumps(one["cluster"]), path)
         if before is not path:
             raise click.UsageError(f"{before} and {path} are of the same cluster")
-
-
-def _link(file: Path, seen_from: Path) -> str:
-    return quote(os.path.relpath(file, seen_from.parent).replace(os.sep, "/"))
-
-
-def _word(one: dict[str, Any]) -> str:
-    from lakehouse.report.verdicts import WORDS
-
-    return f"{WORDS.get(one['verdict'], 'no data'):9}"
-
-
-def _name(one: dict[str, Any]) -> str:
-    from lakehouse.report import figures
-
-    return figures.name(one["cluster"]).text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from lakehouse.maintain.place import ASKED, Row
 from lakehouse.periods import micros
@@ -177,12 +178,8 @@ def happenings(ask: Ask, since: dt.datetime) -> list[Happening]:
 
 def by_source(several: Iterable[S]) -> Iterator[tuple[Source, list[S]]]:
     """What is of each source."""
-
-    def source(one: S) -> Source:
-        return one.source
-
-    for of, group in groupby(sorted(several, key=source), source):
-        yield of, list(group)
+    of = attrgetter("source")
+    return ((source, list(group)) for source, group in groupby(sorted(several, key=of), of))
 
 
 def latest(instants: Iterable[dt.datetime | None]) -> dt.datetime | None:
@@ -202,8 +199,4 @@ def _since(since: dt.datetime, column: str) -> str:
 
 def _told(shape: Callable[..., T], ask: Ask, sql: str) -> list[T]:
     """Rows with a cluster, a source and what else a shape has."""
-
-    def shaped(cluster: str, source: str, **rest: Any) -> T:
-        return shape(Source(cluster, source), **rest)
-
-    return [shaped(**row) for row in ask(sql)]
+    return [shape(Source(row.pop("cluster"), row.pop("source")), **row) for row in ask(sql)]

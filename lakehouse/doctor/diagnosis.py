@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from deltalake import DeltaTable
+
 from lakehouse import tables
 from lakehouse.doctor import accounts, agents, clocks, rolled_up, sources, standing
+from lakehouse.doctor.accounts import Failure
 from lakehouse.doctor.finding import ORDER, Finding
 from lakehouse.doctor.standing import Standing
 from lakehouse.errors import LakehouseError, TableNotFoundError
-from lakehouse.maintain import reach
 from lakehouse.maintain.place import Place, explained, rows
-from lakehouse.maintain.state import Unread, instant
+from lakehouse.maintain.state import Unread, by_progress, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from deltalake import DeltaTable
-
-    from lakehouse.doctor.accounts import Account, Ask, Failure
+    from lakehouse.doctor.accounts import Account, Ask
     from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
@@ -80,6 +80,8 @@ class Diagnosis:
     tables: list[Standing] = field(default_factory=list)
     agents: list[Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
+    _failures: list[Failure] = field(default_factory=list, repr=False)
 
     @property
     def worst_first(self) -> list[Finding]:
@@ -92,25 +94,8 @@ class Diagnosis:
         """Whether nobody needs to do anything."""
         return all(one.severity == "info" for one in self.findings)
 
-
-def examine(question: Question) -> Diagnosis:
-    """Look at a lake; nothing is changed.
-
-    Raises:
-        LakehouseError: There is no lake that could be looked at.
-    """
-    question.place.open(tables.RUNS)
-    return _Examination(question).made()
-
-
-class _Examination:
-    def __init__(self, question: Question) -> None:
-        self._question, self._place = question, question.place
-        self._found = Diagnosis(question)
-        self._opened: dict[str, DeltaTable] = {}
-        self._failures: list[Failure] = []
-
-    def made(self) -> Diagnosis:
+    def look(self) -> None:
+        """Make every check."""
         for table in tables.BRONZE:
             with self._careful(table):
                 self._bronze(table)
@@ -118,14 +103,13 @@ class _Examination:
         with self._careful(tables.SCRAPES):
             told = self._accounts()
         with self._careful(tables.EVENTS):
-            found = accounts.happenings(self._ask(tables.EVENTS), self._question.since)
+            found = accounts.happenings(self._ask(tables.EVENTS), self.question.since)
             self._tell(agents.dropped(found, self._failures))
-            self._tell(agents.disturbed(found, self._question.days))
-        if self._question.with_gold:
+            self._tell(agents.disturbed(found, self.question.days))
+        if self.question.with_gold:
             self._gold(told)
         else:
             self._tell([_NOT_LOOKED_AT])
-        return self._found
 
     @contextmanager
     def _careful(self, table: Table) -> Iterator[None]:
@@ -140,45 +124,45 @@ class _Examination:
 
     def _tell(self, findings: Iterable[Finding]) -> None:
         # A table that is away is met more than once.
-        self._found.findings += [one for one in findings if one not in self._found.findings]
+        self.findings += [one for one in findings if one not in self.findings]
 
     def _open(self, table: Table) -> DeltaTable:
         if table.name not in self._opened:
-            self._opened[table.name] = self._place.open(table)
+            self._opened[table.name] = self.question.place.open(table)
         return self._opened[table.name]
 
     def _ask(self, table: Table) -> Ask:
-        return partial(rows, self._open(table), where=self._place.url(table))
+        return partial(rows, self._open(table), where=self.question.place.url(table))
 
     def _bronze(self, table: Table) -> None:
-        delta, now = self._open(table), self._question.now
-        self._tell(standing.shape(self._place, table, delta))
+        delta, now = self._open(table), self.question.now
+        self._tell(standing.shape(self.question.place, table, delta))
         made = [
             instant(one["timestamp"])
             for one in self._history(table, _LEAST_COMMITS)
             if one.get("timestamp")
         ]
         stands = standing.standing(table, delta, standing.commits_a_day(made))
-        self._found.tables.append(stands)
+        self.tables.append(stands)
         self._tell(standing.growth(stands))
-        unread = self._unread(table, delta) if self._question.with_gold else None
+        unread = self._unread(table, delta) if self.question.with_gold else None
         self._tell(standing.kept(stands, now, standing.age(delta, now), unread))
 
     def _unread(self, table: Table, delta: DeltaTable) -> str | None:
-        gold = self._place.url(tables.PROGRESS).removesuffix(f"/{tables.PROGRESS.name}")
+        gold = self.question.place.url(tables.PROGRESS).removesuffix(f"/{tables.PROGRESS.name}")
         try:
-            read = reach.by_progress(gold, self._place.options)(table, delta)
+            read = by_progress(gold, self.question.place.options)(table, delta)
         except LakehouseError as error:
             return str(error)
         return read.why if isinstance(read, Unread) else None
 
     def _history(self, table: Table, most: int) -> list[dict[str, Any]]:
         delta = self._open(table)
-        with explained(self._place.url(table)):
+        with explained(self.question.place.url(table)):
             return list(delta.history(min(most, delta.version() + 1)))
 
     def _accounts(self) -> list[Account]:
-        asked, ask = self._question, self._ask(tables.SCRAPES)
+        asked, ask = self.question, self._ask(tables.SCRAPES)
         told = accounts.accounts(ask, asked.since, asked.now)
         self._failures = accounts.failures(ask, asked.since)
         if not told:
@@ -193,7 +177,7 @@ class _Examination:
         return told
 
     def _agents(self, told: list[Account]) -> None:
-        asked = self._question
+        asked = self.question
         own = {
             agent: [one for one in told if one.agent == agent]
             for agent in sorted({one.agent for one in told})
@@ -204,17 +188,17 @@ class _Examination:
         for agent, several in own.items():
             read = tuple(sorted({"/".join(one.source) for one in several}))
             last = accounts.latest(one.told for one in several)
-            self._found.agents.append(Agent(agent, read, last, software.get(agent)))
-        known = {one.agent: one.sources for one in self._found.agents}
+            self.agents.append(Agent(agent, read, last, software.get(agent)))
+        known = {one.agent: one.sources for one in self.agents}
         since = asked.now - asked.late
-        working = [one.agent for one in self._found.agents if one.told and one.told >= since]
+        working = [one.agent for one in self.agents if one.told and one.told >= since]
         self._tell(agents.of_agents(software, working, asked.software, known))
         self._tell(clocks.differing(clocks.skews(made), len(software), known))
 
     def _gold(self, told: list[Account]) -> None:
-        asked, reached = self._question, None
+        asked, reached = self.question, None
         with self._careful(tables.PROGRESS):
-            reached = rolled_up.reach(self._place, self._open(tables.RUNS), asked.since)
+            reached = rolled_up.reach(self.question.place, self._open(tables.RUNS), asked.since)
         if reached is None:
             return
         self._tell(rolled_up.behind(reached, asked.now))
@@ -243,8 +227,20 @@ class _Examination:
         delta = self._open(table)
         self._tell(standing.gold_shape(table, delta))
         stands = standing.standing(table, delta)
-        self._found.tables.append(stands)
+        self.tables.append(stands)
         self._tell(standing.gold_kept(stands))
+
+
+def examine(question: Question) -> Diagnosis:
+    """Look at a lake; nothing is changed.
+
+    Raises:
+        LakehouseError: There is no lake that could be looked at.
+    """
+    question.place.open(tables.RUNS)
+    found = Diagnosis(question)
+    found.look()
+    return found
 
 
 _LOOK_AT_HOSTS: Final = (

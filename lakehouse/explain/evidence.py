@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
-from lakehouse.explain.intervals import Stretch
-from lakehouse.explain.runs import bad_stretches, of_subject, stretches
-from lakehouse.explain.silence import Attempt
-from lakehouse.gold_rows import Row, is_one_of, is_same
+from lakehouse.explain.intervals import Attempt, Stretch
+from lakehouse.gold_rows import EXACT, Row, is_one_of, is_same, text
 from lakehouse.report.gather import EVENT
 from lakehouse.sla import Times
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.explain.subject import Asked
-    from lakehouse.explain.watched import Watched
+    from lakehouse.metrics import Watched
     from lakehouse.report.gather import Gold
 
 
@@ -30,6 +29,12 @@ OF_SOURCES: Final = (
     "spool_damaged", "spool_tail_lost", "spool_restored",
 )  # fmt: skip
 """Events of whoever tells of a subject; all others are of a subject itself."""
+
+_PARTS: Final = {
+    "topic": "CAST(r.partition AS STRING)",
+    "partition": "CAST(r.partition AS STRING)",
+    "group": "concat_ws('/', r.topic, CAST(r.partition AS STRING))",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +68,10 @@ def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
     Raises:
         TableNotFoundError: The lake lacks gold.
     """
-    bad = f"{bad_stretches(asked, watched)} LIMIT {MOST + 1}"
+    bad = f"{_bad_stretches(asked, watched)} LIMIT {MOST + 1}"
     rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
     until = rows[MOST]["s"] if len(rows) > MOST else None
-    told = [
-        Stretch(r["metric"], r["part"], r["source"], r["lane"], r["s"], r["e"], r["worst"],
-                r["total"])
-        for r in rows[:MOST]
-    ]  # fmt: skip
+    told = [Stretch(*row.values()) for row in rows[:MOST]]
     times, seen = _times(gold, asked)
     return Evidence(
         told,
@@ -93,12 +94,12 @@ def _totals(
     size = gold.window_seconds * 1_000_000
     rows = gold.ask(
         "SELECT r.metric, r.window AS at, r.max_total FROM {rows} r "
-        f"WHERE {is_one_of('r.metric', metrics)} AND {of_subject(asked)} AND r.max_total > 0",
+        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(asked)} AND r.max_total > 0",
         rows=gold.finest(tables.TOPICS),
     )
-    found: dict[str, list[tuple[int, int, float]]] = {}
+    found: defaultdict[str, list[tuple[int, int, float]]] = defaultdict(list)
     for row in rows:
-        found.setdefault(row["metric"], []).append((row["at"], row["at"] + size, row["max_total"]))
+        found[row["metric"]].append((row["at"], row["at"] + size, row["max_total"]))
     return found
 
 
@@ -106,7 +107,7 @@ def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Atte
     """Of every source, for each may have had something to report; of a source its own alone."""
     where = "r.outcome <> 'skipped'"
     if asked.kind == "source":
-        where += f" AND {of_subject(asked)}"
+        where += f" AND {_of_subject(asked)}"
     elif all(one.families for one in watched):
         families = sorted({family for one in watched for family in one.families})
         where += f" AND {is_one_of('r.family', families)}"
@@ -118,7 +119,7 @@ def _attempts(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> list[Atte
         "CAST(ceil(max(n.seconds_max) * 1000000) AS BIGINT) AS slowest_us"
     )
     rows = gold.ask(
-        stretches(pieces, ("source", "family", "outcome"), figures),
+        _stretches(pieces, ("source", "family", "outcome"), figures),
         rows=gold.whole(tables.READINGS),
     )
     names = ("source", "family", "s", "e", "outcome", "error", "interval_us", "slowest_us")
@@ -153,25 +154,77 @@ def _noticed_of(asked: Asked) -> str:
     if asked.kind == "partition":
         of_it = f"(r.partition IS NULL OR r.partition = {asked.partition:d})"
         return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {of_it})"
-    return f"{of_sources} OR ({of_subject(asked)})"
+    return f"{of_sources} OR ({_of_subject(asked)})"
 
 
 def _times(
     gold: Gold, asked: Asked
 ) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
     """Good and bad time per objective and window, of a partition its topic's; and time seen."""
-    names = ("topic", "user", "client_id", "group", "source")
-    whose = " AND ".join(is_same(f"r.{name}", getattr(asked.subject, name)) for name in names)
+    names = asked.subject.names.items()
+    whose = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
     times = ", ".join(f"r.{name}" for name in Times._fields)
     rows = gold.ask(
         f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen "
         f"FROM {{rows}} r WHERE {whose}",
         rows=gold.finest(tables.SLI),
     )
-    found: dict[str, dict[int, Times]] = {}
-    wholly: dict[str, dict[int, int]] = {}
-    for row in rows:
-        known = Times(*(row[name] for name in Times._fields))
-        found.setdefault(row["objective"], {})[row["at"]] = known
-        wholly.setdefault(row["objective"], {})[row["at"]] = row["seen"]
+    found: defaultdict[str, dict[int, Times]] = defaultdict(dict)
+    wholly: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for objective, at, *known, seen in map(dict.values, rows):
+        found[objective][at], wholly[objective][at] = Times(*known), seen
     return found, wholly
+
+
+def _bad_stretches(asked: Asked, watched: Sequence[Watched]) -> str:
+    """Rows of gold/incidents as stretches (``s`` to ``e``) of series and lanes, oldest first."""
+    metrics = sorted({metric for one in watched for metric in one.told_as})
+    counters = sorted({name for one in watched if one.is_counter for name in one.told_as})
+    part = _PARTS.get(asked.kind, "CAST(NULL AS STRING)")
+    pieces = (
+        f"SELECT r.metric AS metric, {part} AS part, r.source AS source, l.lane AS lane, "
+        "r.worst AS worst, r.total AS total, "
+        "CASE WHEN l.lane = 'may' THEN r.start - r.lead_us ELSE r.start END AS s, "
+        "CASE WHEN l.lane = 'sure' THEN r.end - r.tail_us ELSE r.end END AS e "
+        "FROM {rows} r CROSS JOIN "
+        "(SELECT 'seen' AS lane UNION ALL SELECT 'sure' AS lane UNION ALL SELECT 'may' AS lane) l "
+        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(asked)} "
+        f"AND (l.lane = 'seen' OR NOT ({is_one_of('r.metric', counters)}))"
+    )
+    total = f"CAST(sum(CAST(n.total AS {EXACT})) AS DOUBLE) AS total"
+    keys = ("metric", "part", "source", "lane")
+    found = _stretches(pieces, keys, f"max(n.worst) AS worst, {total}")
+    order = ", ".join(f"n.{name}" for name in ("s", "e", *keys))
+    return f"SELECT n.* FROM ({found}) n ORDER BY {order}"
+
+
+def _stretches(pieces: str, keys: Sequence[str], figures: str) -> str:
+    """Pieces from ``s`` to ``e`` of the same keys that touch, as one.
+
+    Args:
+        pieces: A SELECT with the keys, ``s`` and ``e``.
+        keys: What distinguishes series.
+        figures: What is said of all pieces ``n`` of a stretch.
+    """
+    series, by = (", ".join(f"{alias}.{name}" for name in keys) for alias in "pn")
+    before = f"OVER (PARTITION BY {series} ORDER BY p.s, p.e ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    marked = (
+        f"SELECT p.*, CASE WHEN p.s <= max(p.e) {before} 1 PRECEDING) THEN 0 ELSE 1 END AS is_new "
+        f"FROM ({pieces}) p WHERE p.s < p.e"
+    )
+    numbered = f"SELECT p.*, sum(p.is_new) {before} CURRENT ROW) AS number FROM ({marked}) p"
+    return (
+        f"SELECT {by}, min(n.s) AS s, max(n.e) AS e, {figures} "
+        f"FROM ({numbered}) n GROUP BY {by}, n.number"
+    )
+
+
+def _of_subject(asked: Asked) -> str:
+    """The condition that a row ``r`` is of the subject."""
+    subject = asked.subject
+    if asked.kind == "client":
+        user, client_id = is_same("r.user", subject.user), is_same("r.client_id", subject.client_id)
+        return f"{user} AND {client_id} AND r.topic IS NULL"
+    if asked.kind == "partition":
+        return f"r.topic = {text(str(subject.topic))} AND r.partition = {asked.partition:d}"
+    return f"r.{asked.kind} = {text(str(getattr(subject, asked.kind)))}"

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import sla
 from lakehouse.errors import SubjectError
 from lakehouse.existence import with_ends
 from lakehouse.explain.evidence import gather
-from lakehouse.explain.story import Setting, clipped, story
+from lakehouse.explain.story import Setting, story
 from lakehouse.explain.subject import find
-from lakehouse.explain.watched import watched
 from lakehouse.gold_rows import window_of
+from lakehouse.metrics import UNAVAILABLE, WATCHED_OF, Watched
+from lakehouse.partitions import OF_PARTITIONS
+from lakehouse.periods import micros
 from lakehouse.report import words
 from lakehouse.report.gather import Gold
+from lakehouse.slo import COVERAGE
+from lakehouse.spans import overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.explain.spans import Span
     from lakehouse.explain.subject import Asked
     from lakehouse.periods import Period
     from lakehouse.rollup.engine import Engine
     from lakehouse.sla import Statement
     from lakehouse.slo import Objective
+    from lakehouse.spans import Span
+
+_OF_PARTITIONS: Final = {"topic", "partition"}
 
 
 def explain(
@@ -70,12 +76,26 @@ def explain(
             window_seconds * 1_000_000,
             now,
             looked_for,
-            lives.get(_identity(asked.subject)),
+            next((span for one, span in lives if one == asked.subject), None),
             _sources(asked, lives),
             _statements(gold, asked, objectives, of_cluster, now),
         ),
         evidence,
     )
+
+
+def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
+    """What a story of a kind looks for: the usual, and what objectives promise of it at zero."""
+    found = {one.metric: one for one in WATCHED_OF[kind]}
+    for objective in objectives:
+        derived = objective.metric in (UNAVAILABLE, COVERAGE) or objective.above > 0
+        kinds: set[str] = {objective.level}
+        if kinds < _OF_PARTITIONS and objective.metric.startswith(OF_PARTITIONS):
+            kinds = _OF_PARTITIONS  # a topic is bad while one of them is
+        if kind in kinds and not derived:
+            own = Watched(objective.metric, f"Against: {objective.title}", frozenset(), "", "most")
+            found.setdefault(objective.metric, own)
+    return tuple(found.values())
 
 
 def _known(every: Sequence[Subject], root: str, cluster: str | None) -> list[Subject]:
@@ -86,28 +106,22 @@ def _known(every: Sequence[Subject], root: str, cluster: str | None) -> list[Sub
     return [one for one in every if cluster in (None, one.cluster)]
 
 
-def _identity(one: Subject) -> tuple[str | None, ...]:
-    return (one.kind, *one.key)
-
-
-def _lives(
-    known: Sequence[Subject], period: Period, now_us: int
-) -> dict[tuple[str | None, ...], Span]:
-    """When the subjects of a cluster existed within the period."""
-    spans = (
-        (_identity(one), clipped(one.first_us, end_us, period, now_us))
+def _lives(known: Sequence[Subject], period: Period, now_us: int) -> list[tuple[Subject, Span]]:
+    """When the subjects of a cluster existed within the period, and not beyond now."""
+    within = (micros(period.start), min(micros(period.end), now_us))
+    return [
+        (one, span)
         for one, end_us in with_ends(known)
-    )
-    return {identity: span for identity, span in spans if span is not None}
+        if (span := overlap((one.first_us, now_us if end_us is None else end_us), within))
+    ]
 
 
-def _sources(asked: Asked, lives: dict[tuple[str | None, ...], Span]) -> dict[str, Span]:
+def _sources(asked: Asked, lives: Sequence[tuple[Subject, Span]]) -> dict[str, Span]:
     """Whoever may tell of the subject: of a source itself, else every source."""
-    mine = _identity(asked.subject)
     return {
-        str(identity[-1]): span
-        for identity, span in lives.items()
-        if identity[0] == "source" and (asked.kind != "source" or identity == mine)
+        str(one.source): span
+        for one, span in lives
+        if one.kind == "source" and (asked.kind != "source" or one == asked.subject)
     }
 
 

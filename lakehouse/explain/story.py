@@ -6,14 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.explain.intervals import Interval, intervals
-from lakehouse.explain.silence import ANY_FAMILY, Silence, silences, unknown
-from lakehouse.explain.spans import Span, overlap, shared, union
+from lakehouse.existence import floor_us
+from lakehouse.explain.intervals import (
+    ANY_FAMILY,
+    UNSEEN,
+    Interval,
+    Silence,
+    intervals,
+    silences,
+    unknown,
+)
 from lakehouse.explain.subject import Asked
-from lakehouse.explain.watched import UNSEEN, Watched
-from lakehouse.floor import floor_us
+from lakehouse.metrics import Watched
 from lakehouse.periods import Period, iso, micros
 from lakehouse.sla import Statement, Times
+from lakehouse.spans import Span, shared, union
 
 if TYPE_CHECKING:
     from lakehouse.explain.evidence import Evidence
@@ -176,21 +183,20 @@ def _worst(watched: Watched, found: Sequence[Interval]) -> Row:
 def _told(found: Sequence[Interval], quiet: Sequence[Silence], events: Sequence[Row]) -> list[Row]:
     """The intervals, each with who was silent in it and what was noticed about it."""
     moments = [_Event(row["at"], row["at"] + 1, row) for row in events]
-    rows: dict[int, Row] = {}
+    told: dict[Interval, Row] = {}
     for watched in dict.fromkeys(one.watched for one in found):
-        mine = [(at, one) for at, one in enumerate(found) if one.watched == watched]
-        spans = [(one.start - one.lead_us, one.end) for _, one in mine]
+        mine = [one for one in found if one.watched == watched]
+        spans = [(one.start - one.lead_us, one.end) for one in mine]
         wide = [(start - NOTICED_LATE_US, end + NOTICED_LATE_US) for start, end in spans]
         silent = shared(spans, [one for one in quiet if _may_tell(one, watched)])
         noticed = shared(wide, moments)
-        for (at, one), span, who, what in zip(mine, spans, silent, noticed, strict=True):
-            within = [part for part in (each.within(span) for each in who) if part]
-            rows[at] = {
+        for one, span, who, what in zip(mine, spans, silent, noticed, strict=True):
+            told[one] = {
                 **_interval(one),
-                "silent": [_silence(part) for part in within],
+                "silent": [_silence(part) for each in who if (part := each.within(span))],
                 "events": [_event(each.row) for each in what],
             }
-    return [rows[at] for at in sorted(rows)]
+    return [told[one] for one in found]
 
 
 def _may_tell(one: Silence, watched: Watched) -> bool:
@@ -213,21 +219,8 @@ def _interval(one: Interval) -> Row:
 
 
 def _silence(one: Silence) -> Row:
-    return {
-        "source": one.source,
-        "family": one.family,
-        "start": iso(one.start),
-        "end": iso(one.end),
-        "outcome": one.outcome,
-        "error": one.error,
-    }
+    return {**one._asdict(), "start": iso(one.start), "end": iso(one.end)}
 
 
 def _event(row: Row) -> Row:
     return {**row, "at": iso(row["at"])}
-
-
-def clipped(first: int, last: int | None, period: Period, now_us: int) -> Span | None:
-    """From when to when something existed within a period, not beyond now; None: it did not."""
-    within = (micros(period.start), min(micros(period.end), now_us))
-    return overlap((first, now_us if last is None else last), within)

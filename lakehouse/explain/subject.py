@@ -41,9 +41,7 @@ class Asked:
 
     def as_json(self) -> dict[str, Any]:
         """What it is, and its names."""
-        names = ("topic", "user", "client_id", "group", "source")
-        named = dict(zip(names, self.subject.key, strict=True))
-        return {"kind": self.kind, **named, "partition": self.partition}
+        return {"kind": self.kind, **self.subject.names, "partition": self.partition}
 
 
 def find(text: str, known: Sequence[Subject], lake: str) -> Asked:
@@ -71,8 +69,14 @@ def find(text: str, known: Sequence[Subject], lake: str) -> Asked:
         )
     if len(found) > 1:
         raise SubjectError(f"{words.line(text)}: this may be {_several(found)}; write which one")
-    _see_that_partition_exists(found[0])
-    return found[0]
+    one = found[0]
+    told_last = one.subject.attributes.get(PARTITIONS_TOLD)
+    if one.partition is not None and told_last is not None and one.partition >= told_last:
+        raise SubjectError(
+            f"{words.line(one.subject.topic)} has {words.plural(int(told_last), 'partition')}, "
+            f"and none of number {one.partition}"
+        )
+    return one
 
 
 def name(one: Asked) -> str:
@@ -97,7 +101,13 @@ def _is_called(one: Subject, text: str) -> bool:
 def _forms(one: Subject) -> Iterator[str]:
     """All names of a subject."""
     if one.kind == "client":
-        yield from _client_forms(one.user, one.client_id)
+        user, client_id = one.user, one.client_id
+        if user is None:
+            yield from (f"{client_id}", f"client:{client_id}")
+        elif client_id is None:
+            yield from (user, f"user:{user}")
+        else:
+            yield from (f"{user}/{client_id}", f"client:{user}/{client_id}", f"client:{client_id}")
         return
     (plain,) = (part for part in (one.topic, one.group, one.source) if part is not None)
     yield from (plain, f"{one.kind}:{plain}")
@@ -105,15 +115,6 @@ def _forms(one: Subject) -> Iterator[str]:
         if node := _NUMBERED.fullmatch(plain):
             yield f"{node[1]}:{node[2]}"
         yield f"broker:{plain}"
-
-
-def _client_forms(user: str | None, client_id: str | None) -> Iterator[str]:
-    if user is None:
-        yield from (f"{client_id}", f"client:{client_id}")
-    elif client_id is None:
-        yield from (user, f"user:{user}")
-    else:
-        yield from (f"{user}/{client_id}", f"client:{user}/{client_id}", f"client:{client_id}")
 
 
 def _meant(text: str, told: Iterable[Subject]) -> str:
@@ -146,12 +147,3 @@ def _several(found: Sequence[Asked]) -> str:
     names = sorted({words.line(name(one), words.NAME_LIMIT) for one in found})
     more = f" or {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return " or ".join(names[:_SHOWN]) + more
-
-
-def _see_that_partition_exists(one: Asked) -> None:
-    told = one.subject.attributes.get(PARTITIONS_TOLD)
-    if one.partition is not None and told is not None and one.partition >= told:
-        raise SubjectError(
-            f"{words.line(one.subject.topic)} has {words.plural(int(told), 'partition')}, "
-            f"and none of number {one.partition}"
-        )

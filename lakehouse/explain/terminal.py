@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import sys
 from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from lakehouse.explain import picture
 from lakehouse.explain.wording import length, lines, listed, span
 from lakehouse.metrics import told_as
+from lakehouse.periods import DAY_US, instant
 from lakehouse.report import figures, words
+from lakehouse.spans import Span, overlap
+from lakehouse.spans import length as covered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
-    from lakehouse.explain.spans import Span
 
 Row = dict[str, Any]
 
@@ -39,6 +41,14 @@ _MOST_WIDTH: Final = 120
 _NARROW: Final = 72
 _INDENT: Final = 3
 _FEW: Final = 4
+
+GOOD: Final = "·"
+UNKNOWN: Final = "░"
+NOT_THERE: Final = " "
+BAD: Final = "▁▂▃▄▅▆▇█"
+"""By the share of the time that was bad; what was bad at all is never drawn as nothing."""
+
+LEGEND: Final = f"{BAD[0]}{BAD[3]}{BAD[-1]} bad, by its share   {UNKNOWN} not known   {GOOD} good"
 
 
 def view(
@@ -122,22 +132,70 @@ def _picture(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     narrow = width < _NARROW
     label = 0 if narrow else min(width // 3, max(len(words.line(s["title"])) for s in sums)) + 2
     within = span(story, "from", "to")
-    drawn = picture.cells(within, max(7, width - label))
+    drawn = _cells(within, max(7, width - label))
     life = span(story["exists"], "from", "to") if story["exists"] else None
     for one in sums:
         title = words.line(one["title"], max(label - 2, 30))
         bad = [span(row) for row in story["intervals"] if row["metric"] == one["metric"]]
-        letters = picture.strip(drawn, life, bad, _unknown(story, one["metric"]))
+        letters = _strip(drawn, life, bad, _unknown(story, one["metric"]))
         if narrow:
             yield Text(title)
-        yield Text.assemble("" if narrow else title.ljust(label), (letters, _style(bool(bad))))
-    if line := picture.axis(drawn):
+        colour = "red" if bad else "green"
+        yield Text.assemble("" if narrow else title.ljust(label), (letters, colour))
+    if line := _axis(drawn):
         yield Text(" " * label + line, "dim")
-    yield Text(picture.LEGEND, "dim")
+    yield Text(LEGEND, "dim")
 
 
-def _style(is_bad: bool) -> str:  # noqa: FBT001 - there are just two
-    return "red" if is_bad else "green"
+def _strip(
+    cells: Sequence[Span], life: Span | None, bad: Iterable[Span], unknown: Iterable[Span]
+) -> str:
+    """One letter for each cell.
+
+    Args:
+        cells: What each letter stands for, in order.
+        life: When the subject existed; None: not in this period.
+        bad: When it was bad.
+        unknown: When nobody knows.
+    """
+    bad, unknown = list(bad), list(unknown)
+    return "".join(_letter(cell, life, bad, unknown) for cell in cells)
+
+
+def _cells(within: Span, width: int) -> list[Span]:
+    """The period in at most so many equal cells; as many each day, if it is of whole days."""
+    start, end = within
+    days, rest = divmod(end - start, DAY_US)
+    number = width // days * days if days and not rest and width >= days else width
+    edges = [start + (end - start) * at // number for at in range(number + 1)]
+    return list(pairwise(edges))
+
+
+def _axis(cells: Sequence[Span]) -> str:
+    """Letters below the cells that say where each day begins; empty where no name has room."""
+    each = sum(1 for cell in cells if cell[0] < cells[0][0] + DAY_US)
+    if each == len(cells) or len(cells) % each:
+        return ""
+    for form in ("%a %-d", "%a", "%-d"):
+        days = [f"{instant(cell[0]):{form}}" for cell in cells[::each]]
+        if max(map(len, days)) < each:
+            return "".join(day.ljust(each) for day in days).rstrip()
+    return ""
+
+
+def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterable[Span]) -> str:
+    alive = overlap(cell, life) if life else None
+    ill = _covered(cell, bad)
+    if ill:
+        share = ill / (cell[1] - cell[0])
+        return BAD[min(len(BAD) - 1, int(share * len(BAD)))]
+    if alive is None:
+        return NOT_THERE
+    return UNKNOWN if _covered(alive, unknown) else GOOD
+
+
+def _covered(cell: Span, spans: Iterable[Span]) -> int:
+    return covered(common for one in spans if (common := overlap(cell, one)))
 
 
 def _unknown(story: Mapping[str, Any], metric: str) -> list[Span]:
@@ -159,15 +217,12 @@ def _intervals(story: Mapping[str, Any]) -> Iterator[RenderableType]:
     longest = sorted(rows, key=length, reverse=True)[:MOST]
     shown = [row for row in rows if row in longest]
     for number, row in enumerate(shown, 1):
-        yield from _interval(number, row, story)
+        start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
+        title = f"{number}. {words.line(row['title'])}"
+        yield Text.assemble((title, "bold"), f"  {start} to {end}")
+        yield Padding(Text("\n".join(lines(row, story["subject"]))), (0, 0, 0, _INDENT))
     if left := len(rows) - len(shown):
         yield Text(f"{words.plural(left, 'shorter interval')} more: see --json.", "dim")
-
-
-def _interval(number: int, row: Row, story: Mapping[str, Any]) -> Iterator[RenderableType]:
-    start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
-    yield Text.assemble((f"{number}. {words.line(row['title'])}", "bold"), f"  {start} to {end}")
-    yield Padding(Text("\n".join(lines(row, story["subject"]))), (0, 0, 0, _INDENT))
 
 
 def _remarks(story: Mapping[str, Any]) -> Iterator[RenderableType]:

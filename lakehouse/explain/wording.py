@@ -10,7 +10,7 @@ from lakehouse.report import figures, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakehouse.explain.spans import Span
+    from lakehouse.spans import Span
 
 Row = dict[str, Any]
 
@@ -51,18 +51,15 @@ def length(row: Mapping[str, Any]) -> int:
 
 
 def _how_long(row: Row) -> str:
-    lasted = "" if row["lasted_us"] is None else f"lasted {figures.time(_exactly(row), 'x').text}"
+    exactly = {f"x{end}_us": row[f"lasted{end}_us"] for end in ("", "_low", "_high")}
+    time = {"unknown_us": 0, **exactly}
+    lasted = "" if row["lasted_us"] is None else f"lasted {figures.time(time, 'x').text}"
     edges = [
         f"{what} up to {words.duration(row[key], 'up')} earlier"
         for what, key in (("began", "lead_us"), ("ended", "tail_us"))
         if row[key]
     ]
     return "; ".join(part for part in (lasted, *edges, _worst(row), _of_parts(row)) if part)
-
-
-def _exactly(row: Row) -> Row:
-    names = {"x_us": "lasted_us", "x_low_us": "lasted_low_us", "x_high_us": "lasted_high_us"}
-    return {"unknown_us": 0, **{name: row[key] for name, key in names.items()}}
 
 
 def _worst(row: Row) -> str:

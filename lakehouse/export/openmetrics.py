@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Read = Callable[[tuple[str, ...], str], Iterable[Row]]
     """Gives the rows that have a figure: columns to read, sorted by them, and which figure."""
 
-_LAST: Final = "# EOF\n"
-
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _IN_HELP: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
@@ -83,15 +81,7 @@ def lines(table: Table, seconds: int, read: Read) -> Iterator[str]:
     Raises:
         LakehouseError: Two metrics would have one name.
     """
-    any_told = False
-    for line in _families(table, FORMS[table.name], seconds * 1_000_000, read):
-        any_told = True
-        yield line
-    if any_told:
-        yield _LAST
-
-
-def _families(table: Table, form: Form, length_us: int, read: Read) -> Iterator[str]:
+    form, length_us, told = FORMS[table.name], seconds * 1_000_000, False
     by = (*(() if form.name else ("metric",)), "cluster", *form.labels, "window")
     for column in figures(table):
         named: dict[str, str] = {}
@@ -99,7 +89,9 @@ def _families(table: Table, form: Form, length_us: int, read: Read) -> Iterator[
             metric = form.name or row["metric"]
             family = f"{form.level}:{_NO_NAME.sub('_', metric)}:{_figure(column.name)}"
             if family not in named:
-                yield from _head(family, f"{metric}: {column.comment}")
+                about = f"{metric}: {column.comment}".translate(_IN_HELP)
+                yield f"# TYPE {family} gauge\n"
+                yield f"# HELP {family} {about}\n"
             if named.setdefault(family, metric) != metric:
                 raise LakehouseError(
                     f"{metric} and {named[family]} would have the same name in Prometheus, "
@@ -109,16 +101,14 @@ def _families(table: Table, form: Form, length_us: int, read: Read) -> Iterator[
             if value is not None:
                 at = (micros(row["window"]) + length_us) // 1_000_000
                 yield f"{family}{_labels(row, form)} {value} {at}\n"
+            told = True
+    if told:
+        yield "# EOF\n"
 
 
 def figures(table: Table) -> list[tables.Column]:
     """The columns of a table that hold a number."""
     return [one for one in table.columns if one.type in _FIGURES]
-
-
-def _head(family: str, text: str) -> Iterator[str]:
-    yield f"# TYPE {family} gauge\n"
-    yield f"# HELP {family} {text.translate(_IN_HELP)}\n"
 
 
 def _figure(column: str) -> str:

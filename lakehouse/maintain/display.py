@@ -13,6 +13,7 @@ from rich.table import Table
 
 from lakehouse.maintain.service import described
 from lakehouse.maintain.state import Read
+from lakehouse.report import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,16 +72,8 @@ def _told(state: TableState, plan: Plan, brings: dict[Action, dict[str, int]]) -
 
 
 def _words(figures: dict[str, Any]) -> str:
-    return " ".join(f"{name}={_shown(name, value)}" for name, value in figures.items())
-
-
-def _shown(name: str, value: Any) -> str:
-    """A figure as people read it."""
-    if name not in _SIZES:
-        return str(value)
-    size = float(value)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
+    """Figures as people read them."""
+    return " ".join(
+        f"{name}={words.size(value) if name in _SIZES else value}"
+        for name, value in figures.items()
+    ).replace("\u00a0", " ")

@@ -124,7 +124,12 @@ def plan(state: TableState, now: dt.datetime, keep_days: int) -> Plan:
     ours = len(drops) + len(compactions)
     due = state.uncheckpointed + ours >= _CHECKPOINT_AFTER
     checkpoint = [Checkpoint(state.uncheckpointed + ours, now)] if due else []
-    left += _over_budget(len(kept) - sum(one.files - 1 for one in compactions))
+    files = len(kept) - sum(one.files - 1 for one in compactions)
+    if files > MOST_FILES:
+        left.append(
+            f"{files} live files will be left, more than {MOST_FILES}: keep fewer dates, "
+            "or give each cluster a lake of its own"
+        )
     return Plan((*drops, *compactions, *checkpoint, *cleaning), tuple(left))
 
 
@@ -143,7 +148,9 @@ def _compactions(files: Sequence[DataFile], now: dt.datetime) -> list[Compact]:
     for date, group in groupby(sorted(files, key=_date), key=_date):
         of_date = list(group)
         sizes = [one.size for one in of_date]
-        enough = _CLOSED_ENOUGH if _closed(date, of_date, now) else _OPEN_ENOUGH
+        newest = max(one.written for one in of_date)
+        closed = date < now.date() and newest < now - _QUIET
+        enough = _CLOSED_ENOUGH if closed else _OPEN_ENOUGH
         wanted = compaction.target(sizes, enough)
         if wanted is not None:
             put = [one for one in compaction.bins(sizes, wanted) if len(one) > 1]
@@ -156,11 +163,6 @@ def _date(file: DataFile) -> dt.date:
     return file.date or dt.date.max
 
 
-def _closed(date: dt.date, files: Sequence[DataFile], now: dt.datetime) -> bool:
-    newest = max(one.written for one in files)
-    return date < now.date() and newest < now - _QUIET
-
-
 def _cleaning(read: Read, cleaned: int, now: dt.datetime) -> list[Action]:
     age = LEAST_RETENTION
     if read.unread_since is not None:
@@ -170,12 +172,3 @@ def _cleaning(read: Read, cleaned: int, now: dt.datetime) -> list[Action]:
     day = day_of(now)
     full = day // _FULL_EVERY_DAYS > cleaned // _FULL_EVERY_DAYS
     return [Expire(read.version), Vacuum(hours, full), NoteCleaned(day)]
-
-
-def _over_budget(files: int) -> list[str]:
-    if files <= MOST_FILES:
-        return []
-    return [
-        f"{files} live files will be left, more than {MOST_FILES}: keep fewer dates, "
-        "or give each cluster a lake of its own"
-    ]

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from lakehouse.maintain.place import Place
     from lakehouse.maintain.plan import Action
-    from lakehouse.maintain.reach import Reach
-    from lakehouse.maintain.state import TableState
+    from lakehouse.maintain.state import Reach, TableState
     from lakehouse.maintain.work import Work
     from lakehouse.tables import Table
 

@@ -1,24 +1,38 @@
 """How a bronze table stands: its version, its live files, what was done and what has been read.
 
 What maintenance did is kept in the table itself, as app transactions: they are in every
-checkpoint, survive the expiry of the log, and need no place of their own.
+checkpoint, survive the expiry of the log, and need no place of their own. Nothing beyond what the
+rollup has read may be cleaned away.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from deltalake.exceptions import DeltaError
+
 from lakehouse import tables
-from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
-from lakehouse.maintain.place import explained
+from lakehouse.errors import (
+    ForeignEngineError,
+    MaintenanceError,
+    TableNotFoundError,
+    TableSchemaError,
+)
+from lakehouse.maintain.place import ASKED, Place, explained, rows
 from lakehouse.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from deltalake import DeltaTable
 
-    from lakehouse.maintain.place import Place
+    from lakehouse.maintain.place import Row
+
+    Reach = Callable[[Table, DeltaTable], "int | Unread"]
+    """Gives the last version of a table that was read; asked once for each table and round."""
 
 CHECKED: Final = "jmxlake-maintain/checked"
 """App transaction: the version up to which commits were looked at and a checkpoint was made."""
@@ -27,6 +41,8 @@ CLEANED: Final = "jmxlake-maintain/cleaned"
 """App transaction: the day, since 1970, on which log and removed files were last cleaned up."""
 
 _OURS: Final = "delta-rs:"
+# The rollup reads no events: a report reads all that are there.
+_COLUMNS: Final = {one: f"{one}_version" for one in ("runs", "scrapes", "members")}
 _SPARK_NAMES: Final = {"integer": "int", "long": "bigint"}
 
 
@@ -201,11 +217,11 @@ def commits(delta: DeltaTable, first: int, where: str) -> list[dict[str, Any]]:
 def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
     actions = delta.get_add_actions(flatten=True)
     names = ["size_bytes", "num_records", "modification_time", *(["partition.date"] * dated)]
-    sizes, rows, written, *dates = (actions.column(name).to_pylist() for name in names)
+    sizes, counts, written, *dates = (actions.column(name).to_pylist() for name in names)
     days = dates[0] if dates else [None] * len(sizes)
     return tuple(
         DataFile(day, size, count or 0, instant(at))
-        for day, size, count, at in zip(days, sizes, rows, written, strict=True)
+        for day, size, count, at in zip(days, sizes, counts, written, strict=True)
     )
 
 
@@ -224,3 +240,54 @@ def spelt(type_: Any) -> str:
         return f"struct<{','.join(f'{one.name}:{spelt(one.type)}' for one in type_.fields)}>"
     name = str(type_.type)
     return _SPARK_NAMES.get(name, name)
+
+
+def by_progress(gold: str, options: Mapping[str, str]) -> Reach:
+    """What gold/progress says.
+
+    Args:
+        gold: Folder or URL below which the table ``progress`` lies.
+        options: Storage options of delta-rs.
+
+    Raises:
+        MaintenanceError: It is there, and cannot be read.
+    """
+    place = Place("", dict(options), gold)
+    url = place.url(tables.PROGRESS)
+    sql = f"SELECT {', '.join(_COLUMNS.values())} FROM {ASKED} ORDER BY at DESC LIMIT 1"
+    found: Row | None = None
+    with suppress(TableNotFoundError):
+        found = next(rows(place.open(tables.PROGRESS), sql, url), None)
+    if found is None:
+        return lambda _table, _delta: Unread(f"no rollup has been recorded in {url}")
+
+    def read(table: Table, delta: DeltaTable) -> int | Unread:
+        if table.name not in _COLUMNS:
+            return delta.version()
+        version: int = found[_COLUMNS[table.name]]
+        if version > delta.version():
+            return Unread(f"{url} has read version {version}, and there are {delta.version()}")
+        return version
+
+    return read
+
+
+def by_date(place: Place, until: dt.date | None) -> Reach:
+    """What an operator vouches for: all that was committed before a date (UTC), or nothing."""
+    if until is None:
+        return lambda _table, _delta: Unread("--gold none, and no --read-until DATE was given")
+    start = dt.datetime.combine(until, dt.time(), dt.UTC)
+
+    def read(table: Table, _: DeltaTable) -> int | Unread:
+        none = Unread(f"nothing was committed before {until}")
+        older = place.open(table)
+        try:
+            older.load_as_version(start - dt.timedelta(milliseconds=1))
+        except DeltaError:
+            return none
+        # Where all is newer, delta-rs gives the oldest.
+        found = commits(older, older.version(), place.url(table))
+        early = found and found[0]["timestamp"] < start.timestamp() * 1000
+        return older.version() if early else none
+
+    return read

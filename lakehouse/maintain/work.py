@@ -73,14 +73,17 @@ class Work:
         with explained(self._place.url(table)):
             match action:
                 case Drop():
-                    return _drop(delta, action)
+                    told = delta.delete(f"date < '{action.before}'", **_AGAIN)
+                    return {"files": told["num_removed_files"]}
                 case Compact():
                     self._take_turn(delta)
                     return _compact(table, delta, action)
                 case Checkpoint():
                     return self._checkpoint(table, delta, action)
                 case Expire():
-                    return self._expire(table, action)
+                    # Up to the version that is loaded, and never beyond a checkpoint before it.
+                    self._place.open(table, action.read).cleanup_metadata()
+                    return {}
                 case Vacuum():
                     self._take_turn(delta)
                     return {"files": len(_vacuum(delta, action, dry_run=False))}
@@ -117,16 +120,6 @@ class Work:
             # Where nothing can be deleted, the checkpoint stands all the same, without a slot.
             _note(delta, marks)
         return {"version": version}
-
-    def _expire(self, table: Table, action: Expire) -> Figures:
-        # It cleans up to the version that is loaded, and never beyond a checkpoint at or before it.
-        self._place.open(table, action.read).cleanup_metadata()
-        return {}
-
-
-def _drop(delta: DeltaTable, action: Drop) -> Figures:
-    told = delta.delete(f"date < '{action.before}'", **_AGAIN)
-    return {"files": told["num_removed_files"]}
 
 
 def _compact(table: Table, delta: DeltaTable, action: Compact) -> Figures:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import sla
 from lakehouse.existence import Subject
@@ -34,15 +33,8 @@ def _bounded(
     return lambda gold, known, stated: section(gold, known, stated, begun(gold))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a question needs of the facts.
-
-    Attributes:
-        name: The section's name in the facts.
-        section: What makes it.
-        metrics: Metrics of the objectives that belong to it.
-    """
+class _Asked(NamedTuple):
+    """What a question needs of the facts: a section by its name, and objectives on metrics."""
 
     name: str
     section: _Section

@@ -14,10 +14,8 @@ from lakehouse.explain.terminal import view
 from lakehouse.notebooks import pages
 from lakehouse.notebooks.answers import answer
 from lakehouse.notebooks.bound import bound
-from lakehouse.notebooks.opened import objectives, opened
-from lakehouse.notebooks.rows import rows
-from lakehouse.notebooks.tour import tour
-from lakehouse.notebooks.widgets import asked
+from lakehouse.notebooks.listings import rows, tour
+from lakehouse.notebooks.opened import asked, objectives, opened
 from lakehouse.report.facts import facts
 from lakehouse.report.page import render
 from lakehouse.rollup.spark_engine import SparkEngine
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakehouse.notebooks.bound import Value
-    from lakehouse.notebooks.opened import Opened
-    from lakehouse.notebooks.widgets import Asked, Widgets
+    from lakehouse.notebooks.opened import Asked, Opened, Widgets
 
 CLIENT: Final = "client"
 _WIDTH: Final = 110

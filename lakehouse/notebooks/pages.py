@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from lakehouse.periods import Period
     from lakehouse.report.listing import Listing
 
-_TEMPLATE: Final = "cell.html.j2"
+_SHOWN: Final = (
+    "eyebrow", "period", "cluster", "trouble", "text", "verdicts", "answer", "notes", "charts",
+    "listings",
+)  # fmt: skip
+"""What a cell may show, beside its title."""
 
 
 def trouble(message: str) -> str:
@@ -74,16 +78,4 @@ def rows(listing: Listing, period: Period) -> str:
 
 
 def _page(**told: Any) -> str:
-    empty: dict[str, Any] = {
-        "eyebrow": "",
-        "period": "",
-        "cluster": None,
-        "trouble": "",
-        "text": "",
-        "verdicts": (),
-        "answer": (),
-        "notes": (),
-        "charts": (),
-        "listings": (),
-    }
-    return assets.page(_TEMPLATE, **{**empty, **told})
+    return assets.page("cell.html.j2", **dict.fromkeys(_SHOWN, ()) | told)

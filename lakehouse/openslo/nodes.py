@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import yaml
 
@@ -155,20 +155,6 @@ def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
             if not node.is_null:
                 objects.append((node, tree.found))
     return objects
-
-
-def plain(node: Node) -> Any:
-    """The value as Python has it; numbers as float, dates as text."""
-    match node.tag:
-        case "map":
-            return {key: plain(one) for key, one in node.entries.items()}
-        case "seq":
-            return [plain(one) for one in node.items]
-        case "int" | "float":
-            return number(node)
-        case "bool":
-            return truth(node)
-    return None if node.is_null else node.text
 
 
 def number(node: Node) -> float | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.openslo.nodes import Findings, Node, number, plain, truth
-from lakehouse.openslo.shapes import DURATION, GOOD_SECONDS, clock
+from lakehouse.openslo.nodes import Findings, Node, number, truth
+from lakehouse.openslo.shapes import GOOD_SECONDS, clock
 from lakehouse.openslo.sources import Library, Source, counters, source
 from lakehouse.slo_objective import ISO_WEEK, LONGEST_DAYS, Objective, Slices, TimeWindow
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
@@ -64,7 +64,11 @@ class _Reader:
             return []
         measured, events = self._measured(indicator)
         are_events = bool(indicator.present("ratioMetric"))
-        labels = self.slo.entries["metadata"].get("labels")
+        labelled = self.slo.entries["metadata"].get("labels")
+        labels = {
+            key: tuple(one.text for one in (value.items if value.tag == "seq" else (value,)))
+            for key, value in (labelled.entries if labelled else {}).items()
+        }
         read = []
         for place, goal in enumerate(self.goals, 1):
             above = self._above(goal, measured, are_events=are_events)
@@ -76,7 +80,7 @@ class _Reader:
                 Objective(
                     name, title, self._text("description"), measured.level, measured.metric, above,
                     target, measured.where, slices, events, window,
-                    {key: _texts(value) for key, value in plain(labels).items()} if labels else {},
+                    labels,
                     measured.match, self._text("service"),
                 )
             )  # fmt: skip
@@ -247,11 +251,5 @@ class _Reader:
 
 
 def _parts(duration: Node) -> tuple[int, str]:
-    match = DURATION.fullmatch(duration.text)
-    if match is None:
-        raise AssertionError(f"{duration.text!r} was checked to be a duration")
-    return min(int(match[1]), 10**6), match[2]
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value if isinstance(value, list) else [value]))
+    """The number and the unit of a text that was checked to be a duration."""
+    return min(int(duration.text[:-1]), 10**6), duration.text[-1]

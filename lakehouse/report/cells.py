@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.prices import MONTH_SECONDS
+from lakehouse.owners import MONTH_SECONDS
 from lakehouse.report import figures, words
 from lakehouse.report.declared import declared
 from lakehouse.report.figures import Figure, Name, Row

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import sla, tables
 from lakehouse.business_hours import OF_UTC, Calendar
 from lakehouse.errors import PeriodError
-from lakehouse.floor import floor_us
+from lakehouse.existence import floor_us
 from lakehouse.gold_rows import window_of
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report import business

@@ -11,8 +11,7 @@ from lakehouse.report.lookup import nothing_seen, value_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lakehouse.owners import Owners
-    from lakehouse.prices import Prices
+    from lakehouse.owners import Owners, Prices
 
 Facts = dict[str, Any]
 Row = dict[str, Any]

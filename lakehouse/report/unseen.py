@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakehouse import partition_count, tables
+from lakehouse import partitions as parts
+from lakehouse import tables
 from lakehouse.gold_rows import is_one_of
 from lakehouse.metrics import UNAVAILABLE
 
@@ -57,7 +58,7 @@ class Unseen(NamedTuple):
         if self.expected_us is None or partitions is None:
             return None
         series = found.get("series")
-        expected = partition_count.expected_us(self.expected_us, self.counted, series, partitions)
+        expected = parts.expected_us(self.expected_us, self.counted, series, partitions)
         return max(0, (expected or 0) - (found.get("observed_us") or 0))
 
 
@@ -83,7 +84,7 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
         rows=gold.whole(tables.SLI),
     )
     told: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-    rows = partition_count.by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
+    rows = parts.by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
     for _, objective, topic, count, us in rows:
         if topic is not None:
             told[objective, topic][count] = us

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -33,17 +33,11 @@ REFUSED_US: Final = 2_000
 """How long it takes a host to refuse a connection."""
 
 
-class Written(NamedTuple):
-    """How many rows of which table."""
-
-    members: int
-    runs: int
-    scrapes: int
-    events: int
-
-
-def write(root: Path, script: Script) -> Written:
+def write(root: Path, script: Script) -> int:
     """Write a lake into a folder that holds none; it is made where it is missing.
+
+    Returns:
+        How many runs there are.
 
     Raises:
         LakehouseError: There is a lake already, or nothing can be written there.
@@ -52,7 +46,7 @@ def write(root: Path, script: Script) -> Written:
         raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
     made = rows(script)
     with explained(str(root)):
-        for table in sorted(tables.BRONZE, key=lambda one: Written._fields.index(one.name)):
+        for table in (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS):
             schema = pa.schema([stored(one).remove_metadata() for one in table.columns])
             delta = DeltaTable.create(
                 str(root / table.path), schema=schema, configuration=table.properties,
@@ -63,7 +57,7 @@ def write(root: Path, script: Script) -> Written:
                 writer_properties=parquet.writer_properties(table),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
             )  # fmt: skip
-    return Written(**{name: len(made[name]) for name in Written._fields})
+    return len(made[tables.RUNS.name])
 
 
 def rows(script: Script) -> dict[str, pa.Table]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.periods import micros
+from lakehouse.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
@@ -121,7 +121,7 @@ class Script:
     def started(self, source: int, at_us: int) -> int:
         """When the JVM was started that answers at an instant."""
         ends = [one.to_us for one in self.away if one.broker == source and one.to_us <= at_us]
-        return max([self.start_us - world.DAY_US * source, *ends])
+        return max([self.start_us - DAY_US * source, *ends])
 
     @cached_property
     def away(self) -> list[Incident]:
@@ -220,13 +220,13 @@ class Script:
 
     def _rate(self, client: Client) -> History:
         """A few rates a day."""
-        first_us = self.start_us // world.DAY_US * world.DAY_US
+        first_us = self.start_us // DAY_US * DAY_US
         changes = [
             (
-                day_us + hour * world.HOUR_US + 40 * SECOND_US,
+                day_us + hour * HOUR_US + 40 * SECOND_US,
                 world.QUOTA * client.share * part or None,
             )
-            for day_us in range(first_us, self.until_us, world.DAY_US)
+            for day_us in range(first_us, self.until_us, DAY_US)
             for hour, part in _BUSY_HOURS.items()
         ]
         low, high = self.start_us + world.MARGIN_US, self.until_us - world.MARGIN_US

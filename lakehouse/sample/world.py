@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from lakehouse.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US
-HOUR_US: Final = 60 * MINUTE_US
-DAY_US: Final = 24 * HOUR_US
 MARGIN_US: Final = 10 * MINUTE_US
 """Nothing happens for so long where the sample begins and where it ends."""
 

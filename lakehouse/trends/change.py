@@ -13,9 +13,8 @@ sure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.trends.weeks import scale
 
@@ -31,32 +30,31 @@ _LEAST: Final = 9
 """With fewer changes to compare with, no change could be significant: nothing is tested."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """From one week to the next; shares of time, more is worse.
 
     Attributes:
-        low: The least that the share may have grown by.
-        high: The most.
+        share_low: The least that the share may have grown by.
+        share_high: The most.
         p: Share of the changes that are as large, 0 to 1; None: not tested.
         compared: With how many earlier changes.
     """
 
-    low: float
-    high: float
+    share_low: float
+    share_high: float
     p: float | None
     compared: int
 
     @property
     def verdict(self) -> str:
         """``worse``, ``better``, ``as_usual``, ``within_bounds`` or ``untested``."""
-        if self.low <= 0 <= self.high:
+        if self.share_low <= 0 <= self.share_high:
             return "within_bounds"
         if self.p is None:
             return "untested"
         if self.p > LEVEL:
             return "as_usual"
-        return "worse" if self.low > 0 else "better"
+        return "worse" if self.share_low > 0 else "better"
 
 
 def change(weeks: Sequence[Week | None]) -> Change | None:
@@ -76,7 +74,7 @@ def change(weeks: Sequence[Week | None]) -> Change | None:
         for a, b in pairwise(weeks[:-1])
         if a is not None and b is not None and a.share is not None and b.share is not None
     ]
-    low, high = now.low - before.high, now.high - before.low
+    low, high = now.share_low - before.share_high, now.share_high - before.share_low
     p = None
     if len(earlier) >= _LEAST:
         least = _least(before, now)
@@ -93,8 +91,8 @@ def by_chance(changes: Sequence[Change]) -> float:
 
 def _least(before: Week, now: Week) -> float:
     """The smallest change that the bounds of both weeks allow."""
-    if now.low > before.high:
-        return scale(now.low) - scale(before.high)
-    if now.high < before.low:
-        return scale(before.low) - scale(now.high)
+    if now.share_low > before.share_high:
+        return scale(now.share_low) - scale(before.share_high)
+    if now.share_high < before.share_low:
+        return scale(before.share_low) - scale(now.share_high)
     return 0.0

@@ -143,48 +143,19 @@ def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> Row:
 
 
 def _subject(one: Trend, changed: Change | None, ahead: Sequence[Forecast]) -> Row:
-    subject = one.subject
     return {
-        "topic": subject.topic,
-        "user": subject.user,
-        "client_id": subject.client_id,
-        "group": subject.group,
-        "source": subject.source,
+        **one.subject.names,
         "weeks": [None if week is None else _week(week) for week in one.weeks],
-        "change": None if changed is None else _change(changed),
-        "regimes": [
-            {"week": it.week.name, "share_before": it.before, "share_after": it.after, "p": it.p}
-            for it in regimes(one.known)
-        ],
-        "forecast": [
-            {"share": it.share, "share_low": it.low, "share_high": it.high} for it in ahead
-        ],
+        "change": None if changed is None else {**changed._asdict(), "verdict": changed.verdict},
+        "regimes": [it._asdict() for it in regimes(one.known)],
+        "forecast": [it._asdict() for it in ahead],
     }
 
 
 def _week(week: Week) -> Row:
-    return {
-        "expected_us": week.expected_us,
-        "bad_us": week.bad_us,
-        "bad_low_us": week.bad_low_us,
-        "bad_high_us": week.bad_high_us,
-        "unknown_us": week.unknown_us,
-        "share": week.share,
-        "share_low": week.low,
-        "share_high": week.high,
-        "is_over": week.is_over,
-        "is_known": week.is_known,
-    }
-
-
-def _change(one: Change) -> Row:
-    return {
-        "share_low": one.low,
-        "share_high": one.high,
-        "p": one.p,
-        "compared": one.compared,
-        "verdict": one.verdict,
-    }
+    told = {**week._asdict(), "is_known": week.is_known}
+    del told["name"]  # that stands above all subjects
+    return told
 
 
 def _badness(one: Trend) -> tuple[int, list[int]]:

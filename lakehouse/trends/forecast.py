@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import math
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.trends.weeks import scale, share_of
@@ -30,19 +29,18 @@ _FITTED: Final = 2
 """The variances of level and noise: what is fitted to the weeks does not vouch for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(NamedTuple):
     """One week ahead; shares of time, 0 to 1.
 
     Attributes:
         share: As likely to be exceeded as not.
-        low: Exceeded nine times in ten.
-        high: Exceeded once in ten.
+        share_low: Exceeded nine times in ten.
+        share_high: Exceeded once in ten.
     """
 
     share: float
-    low: float
-    high: float
+    share_low: float
+    share_high: float
 
 
 class Ahead(NamedTuple):

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse.trends.weeks import Week, scale
 
@@ -28,20 +27,19 @@ _SEED: Final = 164
 """The same weeks have the same regimes, whoever asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Regime:
+class Regime(NamedTuple):
     """A new regime; shares of time.
 
     Attributes:
-        week: The first week of it.
-        before: Mean share of the weeks before, back to the regime before.
-        after: Mean share from then on.
+        week: The first week of it, by its name.
+        share_before: Mean share of the weeks before, back to the regime before.
+        share_after: Mean share from then on.
         p: Share of all orders of these weeks that show as much, 0 to 1.
     """
 
-    week: Week
-    before: float
-    after: float
+    week: str
+    share_before: float
+    share_after: float
     p: float
 
 
@@ -53,7 +51,7 @@ def regimes(weeks: Sequence[Week | None]) -> list[Regime]:
     found = []
     for nth, (number, p) in enumerate(cuts):
         before, after = told[edges[nth] : number], told[number : edges[nth + 2]]
-        found.append(Regime(told[number], _mean(before), _mean(after), p))
+        found.append(Regime(told[number].name, _mean(before), _mean(after), p))
     return found
 
 
@@ -93,7 +91,7 @@ def _apart(before: Sequence[Week], after: Sequence[Week]) -> bool:
     """Whether the means differ wherever the truth of each week lies within its bounds."""
     lows, highs = (
         [math.fsum(getattr(week, bound) for week in some) / len(some) for some in (before, after)]
-        for bound in ("low", "high")
+        for bound in ("share_low", "share_high")
     )
     return lows[0] > highs[1] or lows[1] > highs[0]
 

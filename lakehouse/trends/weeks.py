@@ -9,22 +9,21 @@ import datetime as dt
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from operator import add
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import sla, tables, tally
-from lakehouse.asked import SUBJECT
-from lakehouse.existence import Subject
+from lakehouse.existence import SUBJECT, Subject
 from lakehouse.gold_rows import is_one_of
-from lakehouse.periods import WEEK, Period, instant, micros, week_of
+from lakehouse.periods import WEEK, Period, micros, week_of
+from lakehouse.rollup.engine import ask
 from lakehouse.slo import Objective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakehouse.asked import Named
     from lakehouse.gold_rows import GoldRows
     from lakehouse.sla import Statement
+    from lakehouse.statement import Named
 
 WEEKS: Final = 13
 """A quarter: so many weeks are looked at, that of the report among them."""
@@ -35,33 +34,32 @@ _ENOUGH: Final = 0.5
 _WEEK_US: Final = _WEEK // dt.timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Week:
+class Week(NamedTuple):
     """One week of one subject; shares are of its time, between 0 and 1.
 
     Attributes:
-        start_us: Its Monday, microseconds since the epoch.
         expected_us: How long the subject was to be seen.
         bad_us: How long it was seen bad.
         bad_low_us: What that is at least.
         bad_high_us: What that is at most.
         unknown_us: How long nobody saw it wholly.
         share: Bad per seen time; None where nothing was seen.
-        low: The least share that was bad.
-        high: The most; unknown time counts as bad.
+        share_low: The least share that was bad.
+        share_high: The most; unknown time counts as bad.
         is_over: Whether all of it has passed.
+        name: As ISO 8601 calls it, such as ``2026-W47``.
     """
 
-    start_us: int
     expected_us: int
     bad_us: int
     bad_low_us: int
     bad_high_us: int
     unknown_us: int
     share: float | None
-    low: float
-    high: float
+    share_low: float
+    share_high: float
     is_over: bool = True
+    name: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -73,11 +71,6 @@ class Week:
         """Bad time as a share of the time that was seen."""
         seen_us = self.expected_us - self.unknown_us
         return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
-
-    @property
-    def name(self) -> str:
-        """As ISO 8601 calls it, such as ``2026-W47``."""
-        return f"{instant(self.start_us):%G-W%V}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,26 +146,21 @@ def _times(
     first, end = periods[0].start, periods[-1].end + dt.timedelta(hours=1)
     keys = ", ".join(f"r.{name}" for name in ("cluster", "objective", *SUBJECT))
     into = f"(r.window - {micros(first)}) % {_WEEK_US}"
-    sums = ", ".join(f"sum(r.{name}) AS {name}" for name in sla.Times._fields)
-    rows = gold.ask(
-        f"SELECT r.window - {into} AS week, {keys}, {sums}, "
-        f"sum(CASE WHEN {into} = 0 THEN {tally.spilled()} ELSE 0 END) AS spilled "
-        f"FROM {{rows}} r WHERE {is_one_of('r.cluster', clusters)} "
-        f"GROUP BY r.window - {into}, {keys}",
+    of_rows = f"FROM {{rows}} r WHERE {is_one_of('r.cluster', clusters)}"
+    times = ", ".join(f"r.{name}" for name in sla.Times._fields)
+    sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT)" for name in sla.Times._fields)
+    rows = ask(
+        gold.engine,
+        f"SELECT r.week, {sums}, {keys} FROM ("
+        f"SELECT r.window - {into} AS week, {keys}, {times} {of_rows} UNION ALL "
+        f"SELECT r.window - {_WEEK_US} AS week, {keys}, 0, 0, 0, {tally.spilled()} {of_rows} "
+        f"AND {into} = 0 AND {tally.spilled()} > 0) r GROUP BY r.week, {keys}",
         rows=gold.hours(tables.SLI, Period(first, end)),
     )
     found: defaultdict[int, dict[Named, sla.Times]] = defaultdict(dict)
-    for row in rows:
-        named = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
-        _add(found[row["week"]], named, sla.Times(*(row[name] for name in sla.Times._fields)))
-        if row["spilled"]:
-            before = found[row["week"] - _WEEK_US]
-            _add(before, named, sla.Times(bad_high_us=row["spilled"]))
+    for week, good, bad, low, high, cluster, objective, *key in rows:
+        found[week][cluster, objective, tuple(key)] = sla.Times(good, bad, low, high)
     return found
-
-
-def _add(sums: dict[Named, sla.Times], named: Named, more: sla.Times) -> None:
-    sums[named] = sla.Times(*map(add, sums.get(named, sla.Times()), more))
 
 
 def joined(
@@ -196,14 +184,12 @@ def joined(
 def _week(one: Statement, period: Period, now_us: int) -> Week:
     attainment, low, high = one.attainment, one.attainment_low, one.attainment_high
     return Week(
-        micros(period.start),
         one.whole_us,
-        one.times.bad_us,
-        one.times.bad_low_us,
-        one.times.bad_high_us,
+        *one.times[1:],
         one.unknown_us,
         None if attainment is None else 1 - attainment,
         0.0 if high is None else 1 - high,
         1.0 if low is None else 1 - low,
         micros(period.end) <= now_us,
+        f"{period.start:%G-W%V}",
     )

@@ -7,8 +7,7 @@ import pytest
 
 from demo.jars import delta_jars
 from lakehouse import periods, slo
-from lakehouse.notebooks.opened import opened
-from lakehouse.notebooks.widgets import asked
+from lakehouse.notebooks.opened import asked, opened
 from lakehouse.report.facts import facts
 from lakehouse.rollup.spark_engine import SparkEngine
 from lakehouse.session import JARS_SETTING

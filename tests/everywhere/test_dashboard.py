@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse.asked import SUBJECT
+from lakehouse.existence import SUBJECT
 from lakehouse.notebooks.bound import bound
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
 from tests.everywhere import small_fleet

@@ -12,7 +12,7 @@ import pytest
 from lakehouse import lake as lakes
 from lakehouse import periods, tables
 from lakehouse.notebooks.answers import ANCHORS, answer
-from lakehouse.notebooks.widgets import asked
+from lakehouse.notebooks.opened import asked
 from tests import gold_builder
 from tests.everywhere import small_fleet
 from tests.lake_builder import CLUSTER, Batch

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import periods, sla, slo, tables
+from lakehouse import periods, sla, sla_published, slo, tables
 from lakehouse.explain.facts import explain
 from lakehouse.maintenance import Maintenance
 from lakehouse.report import business
@@ -217,8 +217,8 @@ def test_together_each_weighs_the_same(engine: Engine):
 
 def test_they_are_published_each_and_once(engine: Engine):
     found = list(stated(engine).values())
-    assert len(sla.publish(engine, found, WHOLE)) == 4
-    assert sla.publish(engine, found, WHOLE) == []
+    assert len(sla_published.publish(engine, found, WHOLE)) == 4
+    assert sla_published.publish(engine, found, WHOLE) == []
     rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
     assert {(row["topic"], row["partition"]): row["bad_us"] // SECOND for row in rows} == {
         ("t", 0): 120, ("t", 1): 0, ("t", 2): 10, ("t", 3): 0,

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import partition_time, periods, sla, tables
+from lakehouse import partitions, periods, sla, sla_published, tables
 from lakehouse.burn import PAIRS
-from lakehouse.burnt import Bad, burnt_us
+from lakehouse.burnt import burnt_us
 from lakehouse.business_hours import Calendar
 from lakehouse.cli import main
 from lakehouse.errors import ObjectiveError
@@ -30,6 +30,7 @@ from lakehouse.maintenance import Maintenance
 from lakehouse.report.facts import facts
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.slo_objective import CALENDAR_MONTH, Events, Objective, Slices, TimeWindow
+from lakehouse.tally import Bad
 from tests import gold_builder
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ def test_statements_of_other_windows_are_published_once(engine: Engine):
     manner = sla.Manner(own_windows=True)
     for wanted in (9, 0):
         found = sla.read(engine, [PLAIN, ROLLING, MONTH], WEEK, LATE, manner=manner)
-        assert len(sla.publish(engine, found, WEEK)) == wanted
+        assert len(sla_published.publish(engine, found, WEEK)) == wanted
     rows = engine.collect(engine.rows(tables.SLA))
     assert set(rows["grain"].to_pylist()) == {"1w", "28d", "1M"}
 
@@ -385,7 +386,7 @@ def test_a_cluster_is_its_topics_by_their_partitions(engine: Engine, asked: Any)
 
 def test_each_partition_for_itself_is_a_part_of_its_topic(engine: Engine, asked: Any):
     stated = [asked[name, "old"] for name in ("plain", "by-hour", "reads")]
-    (one,) = partition_time.by_topic(GoldRows(engine, WINDOW), stated)
+    (one,) = partitions.by_topic(GoldRows(engine, WINDOW), stated)
     assert (one.weight, one.subjects) == ("partition-time", 3)
     told = one.told()
     hours = 7 * 24

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import lake as lakes
-from lakehouse import partition_time, periods, sla, slo
+from lakehouse import partitions, periods, sla, slo
 from lakehouse.gold_rows import GoldRows
 from lakehouse.report import facts as reports
 from lakehouse.rollup.local_engine import LocalEngine
@@ -68,7 +68,7 @@ def told(engine: Engine, period: Period) -> dict[str | None, Statement]:
     # One partition of four for 200 s is bad enough to miss it.
     asked = dataclasses.replace(MIN_ISR, target=0.999)
     stated = sla.read(engine, [asked], period, periods.micros(LATER))
-    found = partition_time.by_topic(GoldRows(engine, 300 * SECOND), stated)
+    found = partitions.by_topic(GoldRows(engine, 300 * SECOND), stated)
     return {one.statement.subject.topic: one.statement for one in found}
 
 
@@ -95,7 +95,7 @@ def test_what_a_counter_tells_is_no_partition_time(engine: Engine):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
     stated = sla.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
-    found = partition_time.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
+    found = partitions.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
     assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"
     assert all(one.statement.times.good_us == 0 for one in found)
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from lakehouse import lake, tables
 from lakehouse.cli import main
 from lakehouse.errors import LakeReplacedError, TableNotFoundError
-from lakehouse.registration import register
+from lakehouse.lake import register
 from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from lakehouse.report.begun import Begun
 from lakehouse.report.gather import COPY_LAG, Gold
 from lakehouse.report.lags import tier_lag
 from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.statement import Statement
-from lakehouse.tallied import Times
+from lakehouse.statement import Statement, Times
 from lakehouse.trends import facts as trends
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from lakehouse import lake as lakes
-from lakehouse import periods, rollup, sla, slo, tables
+from lakehouse import periods, rollup, sla, sla_published, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report import facts as reports
@@ -260,7 +260,7 @@ def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         for _ in range(2):
             engine = SparkEngine(spark, lake)
             found = sla.read(engine, slo.load(), period, now)
-            steps["published"].append(sla.publish(engine, found, period))
+            steps["published"].append(sla_published.publish(engine, found, period))
     steps["sla"] = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()
     return steps
 

@@ -14,7 +14,7 @@ from lakehouse import lake as lakes
 from lakehouse import tables
 from lakehouse.errors import LakeReplacedError, LogExpiredError
 from lakehouse.maintain import place as places
-from lakehouse.maintain import reach
+from lakehouse.maintain import state as reach
 from lakehouse.maintain.plan import Checkpoint, Drop, Expire, Vacuum
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.work import Work

@@ -42,7 +42,7 @@ def test_weeks_are_summed_from_gold_and_what_nobody_saw_is_unknown(tmp_path: Pat
     bad = [one.bad_us for one in (first, silent, later, last)]
     assert bad == [30_000_000, 0, 30_000_000, 30_000_000]
     assert (silent.share, silent.unknown_us) == (None, 7 * 24 * HOUR_US)
-    assert (silent.low, silent.high) == (0.0, 1.0)
+    assert (silent.share_low, silent.share_high) == (0.0, 1.0)
     assert later.expected_us == 7 * 24 * HOUR_US
     assert later.share == 1.0, "of the seen time: what is not claimed is not good"
     assert [one.is_over for one in (first, later, last)] == [True, True, False]

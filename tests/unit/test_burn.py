@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lakehouse import periods
-from lakehouse.asked import WHOLE, Asked, Living
 from lakehouse.burn import LENGTHS_US, PAIRS, Alert, Rate
 from lakehouse.existence import Subject
 from lakehouse.slo_objective import Objective, Slices
-from lakehouse.statement import Statement
-from lakehouse.statements import statement
-from lakehouse.tallied import Times
+from lakehouse.statement import WHOLE, Asked, Living, Statement, Times, statement
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE

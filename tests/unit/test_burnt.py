@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.burn import LENGTHS_US, PAIRS, Pair
-from lakehouse.burnt import Bad, burnt_us, least_us
+from lakehouse.burnt import burnt_us, least_us
+from lakehouse.tally import Bad
 
 MINUTE = 60_000_000
 WINDOW = 5 * MINUTE

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from lakehouse.cli import main
-from lakehouse.notebooks.widgets import LABELS as ASKED
+from lakehouse.notebooks.opened import LABELS as ASKED
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakehouse.explain.facts import watched
 from lakehouse.explain.intervals import Stretch, intervals
-from lakehouse.explain.spans import length, shared, union, without
-from lakehouse.explain.watched import WATCHED, watched
-from lakehouse.metrics import UNDER_MIN_ISR
+from lakehouse.metrics import UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.slo import Objective
+from lakehouse.spans import length, shared, union, without
 
-ISR = WATCHED["topic"][0]
-LAG = WATCHED["topic"][2]
-THROTTLED = WATCHED["client"][0]
-LOST = WATCHED["group"][0]
-REFUSED = WATCHED["source"][1]
+ISR = WATCHED_OF["topic"][0]
+LAG = WATCHED_OF["topic"][2]
+THROTTLED = WATCHED_OF["client"][0]
+LOST = WATCHED_OF["group"][0]
+REFUSED = WATCHED_OF["source"][1]
 SPANS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda two: (two[0], sum(two))),
     max_size=8,
@@ -153,7 +153,7 @@ def test_what_an_objective_promises_at_zero_is_looked_for_too(
     above: float, level: Any, more: int
 ) -> None:
     own = Objective("own", "Own", "", level, "kafka.topic.own", above, 0.9)
-    usual = len(WATCHED["topic"])
+    usual = len(WATCHED_OF["topic"])
     assert len(watched("topic", [own])) == usual + more
     known = Objective("isr", "ISR", "", "topic", UNDER_MIN_ISR, 0.0, 0.9)
-    assert watched("topic", [known]) == WATCHED["topic"]
+    assert watched("topic", [known]) == WATCHED_OF["topic"]

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.explain.silence import ANY_FAMILY, Attempt, Silence, silences, unknown
+from lakehouse.explain.intervals import ANY_FAMILY, Attempt, Silence, silences, unknown
 
 LIFE = {"broker-1": (0, 100)}
 

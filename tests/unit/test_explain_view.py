@@ -16,15 +16,12 @@ import pytest
 
 from lakehouse import periods, slo
 from lakehouse.existence import Subject
-from lakehouse.explain import picture
 from lakehouse.explain.evidence import Evidence
-from lakehouse.explain.intervals import Stretch
-from lakehouse.explain.silence import Attempt
+from lakehouse.explain.intervals import Attempt, Stretch
 from lakehouse.explain.story import Setting, story
 from lakehouse.explain.subject import Asked
-from lakehouse.explain.terminal import view
-from lakehouse.explain.watched import WATCHED
-from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
+from lakehouse.explain.terminal import GOOD, LEGEND, view
+from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
 from lakehouse.sla import Statement, Times
 from tests.sample_facts import EVIL
 
@@ -75,7 +72,7 @@ def setting(asked: Asked, *statements: Statement, **rest: Any) -> Setting:
     lives = {f"broker-{number}": (START, END) for number in (1, 2, 3)}
     usual = {"life": (START, END), "lives": lives, "now_us": END + DAY}
     return Setting(
-        asked=asked, period=WEEK, window_us=WINDOW, watched=WATCHED[asked.kind],
+        asked=asked, period=WEEK, window_us=WINDOW, watched=WATCHED_OF[asked.kind],
         statements=statements, **{**usual, **rest},
     )  # fmt: skip
 
@@ -227,7 +224,7 @@ def test_where_nobody_looked_nothing_is_called_good() -> None:
     silent = story(setting(Asked(orders)), Evidence([], {}, [], frozenset(), [], {}))
     text = view(silent, terminal=False)
     assert "Nothing bad was seen, and nothing good either: nobody looked." in text
-    assert picture.GOOD not in text.replace(picture.LEGEND, "")
+    assert GOOD not in text.replace(LEGEND, "")
     assert "Silent at some time in the period: broker-1, broker-2, broker-3." in text
 
 

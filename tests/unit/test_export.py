@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from lakehouse import tables
 from lakehouse.cli import main
 from lakehouse.errors import LakehouseError
-from lakehouse.export import comma_separated, openmetrics, target
+from lakehouse.export import files, openmetrics
 from lakehouse.export.selection import Selection
 from lakehouse.periods import Period, micros
 
@@ -169,7 +169,7 @@ def test_odd_metrics_of_a_lake_that_is_not_ours_break_no_line() -> None:
 
 
 def cells(*rows: dict[str, Any]) -> str:
-    return "".join(comma_separated.lines(list(rows[0]), rows))
+    return "".join(files.comma_separated(list(rows[0]), rows))
 
 
 def test_csv_tells_nothing_from_an_empty_text() -> None:
@@ -194,7 +194,7 @@ def test_csv_of_a_map_is_json_in_a_cell() -> None:
 
 
 def test_csv_of_no_rows_is_nothing() -> None:
-    assert "".join(comma_separated.lines(["a"], [])) == ""
+    assert "".join(files.comma_separated(["a"], [])) == ""
 
 
 def test_a_selection_asks_for_what_was_asked_for() -> None:
@@ -216,19 +216,19 @@ def failing() -> Iterator[str]:
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     with pytest.raises(LakehouseError, match="away"):
-        target.write(failing(), file, "nothing")
+        files.write(failing(), file, "nothing")
     with pytest.raises(LakehouseError, match="nothing"):
-        target.write([], file, "nothing")
+        files.write([], file, "nothing")
     assert list(tmp_path.iterdir()) == []
     file.write_text("before")
-    assert target.write(["é\n", "b\n"], file, "nothing") == 2
+    assert files.write(["é\n", "b\n"], file, "nothing") == 2
     assert file.read_bytes() == "é\nb\n".encode()
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(LakehouseError, match="choose a file that can be written"):
-        target.write(["x"], tmp_path / "no" / "x.csv", "nothing")
+        files.write(["x"], tmp_path / "no" / "x.csv", "nothing")
 
 
 @pytest.mark.parametrize("command", ["doctor", "export"])

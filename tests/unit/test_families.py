@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collector import catalogue
 from lakehouse import metrics, slo
-from lakehouse.explain.watched import WATCHED
 
 OF_METRICS = {m.name: family.name for family in catalogue.load().families for m in family.metrics}
 
@@ -17,7 +16,7 @@ def test_the_family_of_a_metric_is_that_of_the_catalogue():
 
 def test_it_is_known_of_every_metric_of_clients_and_every_lag_of_topics():
     of_clients = {name for name in OF_METRICS if name.startswith("kafka.client.")}
-    of_lags = {one.metric for one in WATCHED["topic"] if "lag" in one.metric}
+    of_lags = {one.metric for one in metrics.WATCHED_OF["topic"] if "lag" in one.metric}
     promised = {one.metric for one in slo.load() if one.level == "client"}
     assert all(map(metrics.family, of_clients | of_lags | promised))
 

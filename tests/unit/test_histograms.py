@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakehouse import histograms
 from tests.exponential_histogram import bucket_of, percentile, value_of
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def test_one_value_has_the_same_percentiles_everywhere(value: float, us: int):
 @settings(max_examples=300, deadline=None)
 @given(AMOUNTS)
 def test_a_bucket_holds_what_opentelemetry_says(value: float):
-    base = 2 ** (2**-histograms.SCALE)
+    base = 2 ** (2**-6)
     _, bucket = bucket_of(value)
     assert base**bucket * (1 - 1e-12) < value <= base ** (bucket + 1) * (1 + 1e-7)
     assert base**bucket < value_of(1, bucket) < base ** (bucket + 1)
@@ -68,9 +67,3 @@ def test_powers_of_two_are_the_upper_ends_of_their_buckets(power: int):
 def test_next_to_nothing_is_zero():
     assert bucket_of(1e-12) == bucket_of(-1e-12) == bucket_of(0.0) == (0, 0)
     assert bucket_of(1e-300) == (0, 0)
-
-
-@pytest.mark.parametrize("q", [-0.01, 1.01, 99])
-def test_a_share_beyond_one_is_refused(q: float):
-    with pytest.raises(ValueError, match="a part of 1"):
-        histograms.percentile_sql(q)

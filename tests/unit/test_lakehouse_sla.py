@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse import periods, sla, slo
-from lakehouse.asked import Asked, Living
 from lakehouse.existence import Subject, expected_us, with_ends
-from lakehouse.statements import statements
+from lakehouse.statement import Asked, Living, statements
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

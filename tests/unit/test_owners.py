@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from lakehouse import owners
 from lakehouse.errors import OwnersError
-from lakehouse.owners import Owner
-from lakehouse.prices import Prices
+from lakehouse.owners import Owner, Prices
 from lakehouse.report.owned import labelled
 from lakehouse.report.page import render
 from lakehouse.report.team import of_team

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.partition_count import expected_us
+from lakehouse.partitions import expected_us
 
 DAY = 86_400
 

@@ -13,7 +13,7 @@ from collector import journal
 from collector.runs import Encoder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
 from collector.sealed import Sealed
-from lakehouse.floor import floor_us
+from lakehouse.existence import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:

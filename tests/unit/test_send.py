@@ -17,7 +17,7 @@ from lakehouse.report.team import of_team
 from lakehouse.send import mail, settings, webhook
 from lakehouse.send.digest import digest
 from lakehouse.send.pictures import MOST, Picture, pictures
-from lakehouse.send.secret import Secret
+from lakehouse.send.settings import Secret
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_owners import loaded

@@ -19,7 +19,7 @@ def test_a_steady_series_goes_on_within_bounds_that_hold_it():
     told = forecast(history(*(600 * math.exp(rng.gauss(0, 0.2)) for _ in range(13))))
     assert len(told) == AHEAD
     for one in told:
-        assert one.low < one.share < one.high
+        assert one.share_low < one.share < one.share_high
         assert 400 < one.share * 604_800 < 900
 
 
@@ -34,7 +34,7 @@ def test_weeks_that_are_missing_are_no_zeros_and_make_it_less_sure():
 
 def test_weeks_without_any_noise_go_on_as_they_are():
     told = forecast(history(*[0.0] * 13))
-    assert [(one.share, one.low, one.high) for one in told] == [(0, 0, 0)] * AHEAD
+    assert [tuple(one) for one in told] == [(0, 0, 0)] * AHEAD
 
 
 def test_the_bounds_of_the_past_widen_those_of_the_future():
@@ -42,8 +42,8 @@ def test_the_bounds_of_the_past_widen_those_of_the_future():
     weeks = [600 * math.exp(rng.gauss(0, 0.2)) for _ in range(13)]
     exact, doubtful = forecast(history(*weeks)), forecast(history(*weeks, edge=300))
     assert doubtful[0].share == pytest.approx(exact[0].share)
-    assert doubtful[0].high > exact[0].high
-    assert doubtful[0].low < exact[0].low
+    assert doubtful[0].share_high > exact[0].share_high
+    assert doubtful[0].share_low < exact[0].share_low
 
 
 def test_of_too_few_weeks_nothing_is_forecast():

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lakehouse.existence import Subject
 from lakehouse.maintenance import Maintenance
 from lakehouse.slo_objective import Level, Objective
-from lakehouse.statement import Statement
-from lakehouse.tallied import Times
+from lakehouse.statement import Statement, Times
 from lakehouse.weighted import by_cluster, clusters_as_one
 
 

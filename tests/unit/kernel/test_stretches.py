@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import metrics
-from lakehouse.explain import watched
 from lakehouse.kernel import worker
 from tests.kernel_inputs import by_windows, call_a_unit, one_call, whole
 from tests.kernel_tables import bronze, by_key, rolled_up
@@ -77,11 +75,6 @@ def test_what_is_not_watched_has_no_stretches(program: worker.Program, batch: Ba
         batch.run(metric, 0, 10, 1.0, **PARTITION)
     (row,) = rows(program, batch, "incidents")
     assert row["metric"] == "kafka.partition.lag", "an objective is about it"
-
-
-def test_all_that_stories_look_for_is_watched():
-    told = {name for kind in watched.WATCHED.values() for one in kind for name in one.told_as}
-    assert {*metrics.WATCHED} == told
 
 
 def test_a_reading_has_the_error_of_its_first_attempt_that_has_one(

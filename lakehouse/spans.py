@@ -1,4 +1,4 @@
-"""Spans of time, from a microsecond to another: put together, cut and compared."""
+"""Spans of time, from an instant to another: put together, cut and compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int]
+"""From when until when, microseconds."""
 
 
 class Spanned(Protocol):
@@ -27,9 +28,9 @@ T = TypeVar("T", bound=Spanned)
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Spans that touch or overlap, as one; in order."""
+    """Spans that touch or overlap, as one; in order. One that ends before it begins is none."""
     joined: list[Span] = []
-    for start, end in sorted(spans):
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
