@@ -8,7 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from lakehouse.periods import instant
 from lakehouse.report import figures, words
-from lakehouse.report.listing import MORE, WORST, Cell, Column, Draft, Listing
+from lakehouse.report.figures import Cell
+from lakehouse.report.listing import MORE, WORST, Column, Draft, Listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.periods import instant
-from lakehouse.report import columns, figures, words
-from lakehouse.report.listing import Column, Draft, Listing, shown
+from lakehouse.report import figures, words
+from lakehouse.report.listing import Column, Draft, Listing, column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ def _at(key: str) -> Column:
         said = words.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
         return figures.plain(us, said)
 
-    return Column({"from": "From", "to": "To"}[key], shown(get))
+    return Column({"from": "From", "to": "To"}[key], get)
 
 
 def _rows(row: Mapping[str, Any]) -> figures.Figure:
@@ -86,9 +86,9 @@ _TABLES: Final = Draft(
     "Tables of the lake",
     "table",
     (
-        Column("Table", shown(lambda row: row["table"]), numeric=False),
-        Column("A row is", shown(lambda row: row["about"]), numeric=False),
-        Column("Rows", shown(_rows)),
+        Column("Table", lambda row: row["table"], numeric=False),
+        Column("A row is", lambda row: row["about"], numeric=False),
+        Column("Rows", _rows),
         _at("from"),
         _at("to"),
     ),
@@ -98,8 +98,8 @@ _KNOWN: Final = Draft(
     "What was ever seen in this cluster",
     "kind",
     (
-        columns.one("Kind", "kind"),
-        columns.plain("How many", "number", words.count),
+        column("Kind", "name kind"),
+        column("How many", "count number"),
         _at("from"),
         _at("to"),
     ),

@@ -1,9 +1,13 @@
-"""What several outputs look up in the facts."""
+"""What several outputs look up: in the facts, and in the data of this package."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
 
 from lakehouse.report import words
 
@@ -11,6 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lakehouse.report.figures import Row
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@lru_cache
+def declared(file: str) -> Mapping[str, Any]:
+    """The content of csv.yaml or page.yaml."""
+    text = resources.files("lakehouse.report").joinpath(file).read_text("utf-8")
+    found: Mapping[str, Any] = yaml.load(text, _LOADER)  # noqa: S506  safe, and in C where it can be
+    return found
+
+
+def columns(listed: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Names and meanings of a table's columns; a list among them is shared with other tables."""
+    for one in listed:
+        yield from columns(one) if isinstance(one, list) else one.items()
 
 
 def value_at(row: Any, path: str) -> Any:

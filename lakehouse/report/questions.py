@@ -1,72 +1,83 @@
-"""The five questions a report answers: what each asks, what was found, and its lists."""
+"""A section of the page; and the five questions: what each asks, what was found, and its lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from lakehouse.report import cells, figures, words
-from lakehouse.report.declared import declared
-from lakehouse.report.figures import Finding
-from lakehouse.report.listing import Listing
-from lakehouse.report.lookup import nothing_seen, value_at
-from lakehouse.report.tables import table
-
-if TYPE_CHECKING:
-    from lakehouse.report.figures import Row
+from lakehouse.report.figures import Finding, Row
+from lakehouse.report.listing import Listing, listing, table
+from lakehouse.report.lookup import declared, nothing_seen, value_at
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One question with its answer.
+class Section:
+    """A section of the page.
 
     Attributes:
         anchor: Its place in the page.
         short: What the list of sections calls it.
-        title: The question in words people use.
-        kip: The document that asks it.
-        meaning: Why it matters, in a sentence.
+        title: Its heading: of a question the question, in words people use.
+        answer: What was found, as words, names and figures in reading order.
+        notes: How to read it, or why it matters.
+        listings: Its tables; an empty one is left out.
         charts: Names of the timelines that belong to it, with what they show.
-        finding: What was found, as words, names and figures in reading order.
-        listings: The tables behind it.
+        kip: The document that asks the question.
     """
 
     anchor: str
     short: str
     title: str
-    kip: str
-    meaning: str
-    charts: Mapping[str, str]
-    finding: Finding
-    listings: tuple[Listing, ...]
+    answer: Finding
+    notes: tuple[str, ...] = ()
+    listings: tuple[Listing, ...] = ()
+    charts: Mapping[str, str] = field(default_factory=dict)
+    kip: str = ""
 
 
-def questions(facts: Mapping[str, Any]) -> tuple[Question, ...]:
+def section(
+    anchor: str, answer: str, said: Mapping[str, str] | None = None, **rows: Iterable[Row]
+) -> Section:
+    """A section of page.yaml beside the five questions.
+
+    Args:
+        anchor: Which one.
+        answer: What was found.
+        said: What its note says of these facts.
+        rows: Of each of its tables.
+    """
+    told: Mapping[str, Any] = declared("page.yaml")["sections"][anchor]
+    notes = (told["note"].format(**said or {}),) if "note" in told else ()
+    shown = tuple(listing(name, found).brief() for name, found in rows.items())
+    return Section(anchor, told["short"], told["title"], (answer,), notes, shown)
+
+
+def questions(facts: Mapping[str, Any]) -> tuple[Section, ...]:
     """The five questions in the order of the page."""
     asked = declared("page.yaml")["questions"]
     return tuple(_question(facts, anchor, told) for anchor, told in asked.items())
 
 
-def _question(facts: Mapping[str, Any], anchor: str, told: Mapping[str, Any]) -> Question:
+def _question(facts: Mapping[str, Any], anchor: str, told: Mapping[str, Any]) -> Section:
     lists = [
         (table(name), list(value_at(facts, path) or ())) for name, path in told["tables"].items()
     ]
     draft, rows = lists[0]
     is_bad, tell = _TOLD[anchor]
     bad = sorted(filter(is_bad, rows), key=draft.badness or str, reverse=True)
-    finding: Finding
+    answer: Finding
     if bad:
-        finding = (*tell(bad[0]), _others(len(bad) - 1, *told["others"]))
+        answer = (*tell(bad[0]), _others(len(bad) - 1, *told["others"]))
     elif nothing_seen(facts, frozenset(told["families"])):
-        finding = ("Not known: nobody looked in this period.",)
+        answer = ("Not known: nobody looked in this period.",)
     else:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
-        finding = (told["quiet"], " Some time was not seen, see the table." if doubtful else "")
-    known = {key: told[key] for key in ("short", "title", "kip", "meaning", "charts")}
-    return Question(
-        anchor, **known, finding=finding, listings=tuple(one.of(found) for one, found in lists)
-    )
+        answer = (told["quiet"], " Some time was not seen, see the table." if doubtful else "")
+    known = {key: told[key] for key in ("short", "title", "kip", "charts")}
+    listings = tuple(one.of(found) for one, found in lists)
+    return Section(anchor, **known, answer=answer, notes=(told["meaning"],), listings=listings)
 
 
 def _others(number: int, noun: str, one: str, many: str) -> str:
@@ -87,7 +98,7 @@ def _throttling(worst: Row) -> Finding:
     who: list[str | figures.Name] = []
     for one in figures.subject(worst, ("user", "client_id")):
         who += [f", {one.label} " if who else f"{one.label.capitalize()} ", one]
-    was = f" was throttled ({cells.kind_of_quota(worst)}) for "
+    was = f" was throttled ({cells.word('kind', worst.get('kind'))}) for "
     return *who, was, figures.time(worst, "throttled")
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import words
+from lakehouse.report import figures, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ class Spans:
         return max((span.values[2] for span in self.known), default=0)
 
     @property
-    def is_flat_zero(self) -> bool:
-        """Whether the figure is known and zero throughout, so that there is nothing to draw."""
-        return not self.unknown and not self.highest
+    def is_drawn(self) -> bool:
+        """Whether a drawing says more: it is not unknown, nor known to be zero, throughout."""
+        return bool(self.known) and bool(self.unknown or self.highest)
 
     @property
     def summary(self) -> str:
@@ -102,15 +102,11 @@ class Spans:
             return self, _UNITS.get(self.unit, words.line(self.unit))
         power = words.binary_power(self.highest)
         by = 1024.0**power
-        known = (
-            Known(
-                span.start,
-                span.end,
-                (span.values[0] / by, span.values[1] / by, span.values[2] / by),
-            )
-            for span in self.known
-        )
-        unit = words.binary_unit(power) + self.unit[2:]
+        known = []
+        for span in self.known:
+            value, low, high = span.values
+            known.append(Known(span.start, span.end, (value / by, low / by, high / by)))
+        unit = words.BINARY[power] + self.unit[2:]
         return Spans(tuple(known), self.unknown, self.within, unit), unit
 
 
@@ -121,6 +117,28 @@ def _plain_unit(unit: str) -> str:
 def period_of(facts: Mapping[str, Any]) -> Span:
     """The period of a report's facts."""
     return words.parse(facts["from"]), words.parse(facts["to"])
+
+
+def timelines(facts: Mapping[str, Any], name: str, title: str) -> list[tuple[str, Spans]]:
+    """The timeline of the whole cluster, or of each subject where there is none, worst first.
+
+    Args:
+        facts: The report's facts.
+        name: Which figure.
+        title: What it is; whose it is stands behind that.
+    """
+    found = [one for one in facts.get("timelines") or () if one.get("name") == name]
+    drawn = []
+    for one in [one for one in found if one.get("subject") is None] or found:
+        # A caption is plain text, where isolates do what <bdi> does in markup.
+        whose = (
+            ""
+            if one.get("subject") is None
+            else f", \u2068{figures.name(one['subject']).text}\u2069"
+        )
+        figure = spans(one.get("points") or (), period_of(facts), str(one.get("unit") or ""))
+        drawn.append((title + whose, figure))
+    return sorted(drawn, key=lambda pair: pair[1].highest, reverse=True)
 
 
 def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:

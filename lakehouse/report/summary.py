@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse import zones
 from lakehouse.report import assets, figures, verdicts, words
-from lakehouse.report.columns import badge, column
-from lakehouse.report.declared import declared
-from lakehouse.report.figures import sentence
-from lakehouse.report.listing import Cell, Column, Draft, Listing, shown
+from lakehouse.report.figures import Cell, sentence
+from lakehouse.report.listing import Column, Draft, Listing, badge, column
+from lakehouse.report.lookup import declared
 from lakehouse.report.questions import questions
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
     rows = verdicts.ordered(facts)
     with words.shown_in(words.zone_of(facts)):
         said = [
-            {"question": one.anchor, "answer": sentence(one.finding)} for one in questions(facts)
+            {"question": one.anchor, "answer": sentence(one.answer)} for one in questions(facts)
         ]
     return {
         "cluster": facts.get("cluster"),
@@ -109,12 +108,12 @@ def _overview(clusters: Sequence[Row]) -> Listing:
         "cluster",
         (
             column("Cluster", "name cluster"),
-            column("Seen", "figure seen"),
+            column("Seen", "percent coverage_percent"),
             *(_objective(name, title) for name, title in titles.items()),
-            Column("Week", shown(_week), numeric=False),
+            Column("Week", _week, numeric=False),
         ),
     )
-    return draft.of([{**one, "percent": one["coverage_percent"]} for one in clusters])
+    return draft.of(clusters)
 
 
 def _objective(name: str, title: str) -> Column:

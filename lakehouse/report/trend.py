@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import change_cells, figures, words
+from lakehouse.report import cells, figures, questions, words
 from lakehouse.report.charts import Chart, timeline
-from lakehouse.report.extra import Extra, extra
 from lakehouse.report.lookup import titled, value_at
 from lakehouse.report.spans import Known, Spans
 
@@ -16,26 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakehouse.report.figures import Row
+    from lakehouse.report.questions import Section
     from lakehouse.report.spans import Span, Values
 
 _DRAWN: Final = 3
 _LEAST_WEEKS: Final = 3
 """Of fewer that are known a drawing is all hatching: the table says what there is."""
 
-_WEEK_MINUTES: Final = 10_080
-_MINUTE_US: Final = 60_000_000
 _WEEK: Final = timedelta(days=7)
 
 
-def section(facts: Mapping[str, Any]) -> Extra | None:
+def section(facts: Mapping[str, Any]) -> Section | None:
     """The section; None where the facts tell nothing of trends."""
-    trends = facts.get("trends") or {}
-    rows = sorted(titled(trends), key=change_cells.trend_badness, reverse=True)
-    drains = trends.get("drains") or ()
+    rows, drains = _rows(facts), value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
-    charts = [_chart(row, trends["weeks"]) for row in rows[:_DRAWN] if _is_drawn(row)]
-    return extra("trends", _sentence(trends, rows), charts=charts, trends=rows, drains=drains)
+    said = _sentence(facts["trends"], rows)
+    return questions.section("trends", said, trends=rows, drains=drains)
+
+
+def charts_of(facts: Mapping[str, Any]) -> list[Chart]:
+    """Its charts: of those that were worst, as far as enough weeks are known."""
+    worst = _rows(facts)[:_DRAWN]
+    return [_chart(row, facts["trends"]["weeks"]) for row in worst if _is_drawn(row)]
+
+
+def _rows(facts: Mapping[str, Any]) -> list[Row]:
+    return sorted(titled(facts.get("trends") or {}), key=cells.trend_badness, reverse=True)
 
 
 def _sentence(trends: Mapping[str, Any], rows: Sequence[Row]) -> str:
@@ -63,7 +69,7 @@ def _chart(row: Row, weeks: Sequence[str]) -> Chart:
     names = " ".join(name.text for name in figures.subject(row))
     title = f"Bad minutes a week, \u2068{names}\u2069, {words.line(row.get('objective'))}"
     ahead = tuple(
-        Known(end + nth * _WEEK, end + (nth + 1) * _WEEK, _of_share(one))
+        Known(end + nth * _WEEK, end + (nth + 1) * _WEEK, _minutes(one, "share{}", 10_080, 1))
         for nth, one in enumerate(row.get("forecast") or ())
     )
     until = ahead[-1].end if ahead else end
@@ -80,24 +86,14 @@ def _spans(row: Row, weeks: Sequence[str]) -> Spans:
         at, end = _monday(name), _monday(name) + _WEEK
         if week is None or week.get("share") is None:
             unknown.append((at, end))
-        else:
-            known.append(Known(at, end, _of_time(week)))
+        else:  # what nobody saw of the week would hide what is bad, and stands in the table
+            known.append(Known(at, end, _minutes(week, "bad{}_us", 1, 60_000_000)))
     return Spans(tuple(known), tuple(unknown), (start, end), "minutes")
 
 
-def _of_share(one: Row) -> Values:
-    return _minutes(one, "share{}", _WEEK_MINUTES, 1)
-
-
-def _of_time(week: Row) -> Values:
-    """What was seen bad; what nobody saw of the week would hide it, and stands in the table."""
-    return _minutes(week, "bad{}_us", 1, _MINUTE_US)
-
-
 def _minutes(one: Row, key: str, times: int, by: int) -> Values:
-    value, low, high = (
-        float(one.get(key.format(bound)) or 0) * times / by for bound in ("", "_low", "_high")
-    )
+    told = (float(one.get(key.format(bound)) or 0) for bound in figures.BOUNDS)
+    value, low, high = (part * times / by for part in told)
     return value, low, high
 
 

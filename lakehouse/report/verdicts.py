@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import cells, figures, words
 from lakehouse.report.figures import Figure, Finding, Name
-from lakehouse.report.listing import Listing
-from lakehouse.report.tables import table
+from lakehouse.report.listing import Listing, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,9 +45,11 @@ class Verdict:
     """One objective's verdict as the page and the terminal show it.
 
     Attributes:
+        name: The objective's name in the facts.
         aside: What the same would be without planned maintenance, and whether its budget burns.
     """
 
+    name: str
     verdict: str
     title: str
     target: str
@@ -65,10 +66,8 @@ class Verdict:
         """What the fold says that hides the subjects."""
         if self.subjects is None:
             return ""
-        all_of_them = words.plural(self.subjects.total, self.subjects.noun)
-        return (
-            f"Show the {self.subjects.noun}" if self.subjects.total == 1 else f"All {all_of_them}"
-        )
+        total, noun = self.subjects.total, self.subjects.draft.noun
+        return f"Show the {noun}" if total == 1 else f"All {words.plural(total, noun)}"
 
 
 def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
@@ -111,6 +110,7 @@ def _verdict(row: Row, objective: Row) -> Verdict:
     )
     draft = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
     return Verdict(
+        row["objective"],
         words.verdict(row.get("verdict")),
         words.line(row.get("title") or row["objective"]),
         "no target" if row.get("target") is None else f"target {words.percent(row['target'])}",

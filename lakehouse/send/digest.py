@@ -80,7 +80,7 @@ def digest(facts: Mapping[str, Any]) -> Digest:
             _plain(_about(facts)),
             tuple(map(_line, verdicts(facts))),
             tuple((one.short, _plain(sentence(one.answer))) for one in changed(facts)),
-            tuple((one.short, _plain(sentence(one.finding))) for one in questions(facts)),
+            tuple((one.short, _plain(sentence(one.answer))) for one in questions(facts)),
             _plain(f"{seen} of the expected time was seen."),
         )
 

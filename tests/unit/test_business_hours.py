@@ -14,8 +14,8 @@ from lakehouse import business_hours, periods, zones
 from lakehouse.errors import PeriodError
 from lakehouse.report import words
 from lakehouse.report.business import disjoint, outside
+from lakehouse.report.charts import ticks_of
 from lakehouse.report.gather import Gold
-from lakehouse.report.layers import ticks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
