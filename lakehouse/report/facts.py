@@ -14,16 +14,20 @@ from lakehouse.floor import floor_us
 from lakehouse.gold_rows import window_of
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report import business
-from lakehouse.report.begun import begun
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
 from lakehouse.report.judged import objective, verdicts
 from lakehouse.report.lags import tier_lag
 from lakehouse.report.restated import restated
 from lakehouse.report.saved import FORMAT
-from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, throttling
+from lakehouse.report.sections import (
+    lost_before_read,
+    min_isr,
+    remote_reads,
+    throttling,
+    tiering,
+)
 from lakehouse.report.seen import coverage
-from lakehouse.report.tiering import tiering
 from lakehouse.report.timelines import timelines
 from lakehouse.rollup.engine import ask
 from lakehouse.trends.facts import trends
@@ -118,7 +122,6 @@ def facts(
     gold.check_stretches()
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
-    bounds = begun(gold)
     events, omitted = gold.events()
     floors = [
         floor_us(one["interval_us"], one["slowest_us"] or 0)
@@ -140,9 +143,9 @@ def facts(
         "maintenance": [one.told() for one in planned if one.overlaps(period)],
         "restated": restated(gold, judged),
         "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
-        "min_isr": min_isr(gold, known, stated, bounds),
-        "throttling": throttling(gold, known, stated, bounds),
-        "tier_lag": tier_lag(gold, known, stated, bounds),
+        "min_isr": min_isr(gold, known, stated),
+        "throttling": throttling(gold, known, stated),
+        "tier_lag": tier_lag(gold, known, stated),
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
         "tiering": tiering(gold, stated),

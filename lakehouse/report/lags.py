@@ -10,14 +10,13 @@ from lakehouse.gold_rows import EXACT, is_one_of, is_same
 from lakehouse.metrics import family
 from lakehouse.periods import Period
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
-from lakehouse.report.sums import bounded, of_topics, unknown_of
+from lakehouse.report.sums import bounded, raised, unknown_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from lakehouse.existence import Subject
     from lakehouse.gold_rows import Row
-    from lakehouse.report.begun import Begun
     from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
 
@@ -25,13 +24,9 @@ _TIERED: Final = "kafka.topic.remote_storage_enabled"
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
-def tier_lag(
-    gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement], begun: Begun
-) -> Row:
+def tier_lag(gold: Gold, subjects: Sequence[Subject], stated: Sequence[Statement]) -> Row:
     """KIP-963: what waits for upload and for deletion, per topic."""
-    rows = of_topics(gold, begun)
-    last = {key: lag.known for key, lag in last_lags(gold).items()}
-    means = _means(gold)
+    rows, last, means = raised(gold, tables.TOPICS), last_lags(gold), _means(gold)
     unknown = {metric: unknown_of(stated, metric) for metric in (COPY_LAG, DELETE_LAG)}
     found = []
     for one in subjects:
@@ -40,32 +35,27 @@ def tier_lag(
         bad = any(lag.get("positive_high_us") for lag in lags)
         if one.kind != "topic" or not (bad or one.attributes.get(_TIERED) == 1):
             continue
-        wrong = any(lag.get("known_wrong") for lag in lags)
-        told = {
-            metric: _lag(metrics, metric)
-            | {
+        copy, delete = (
+            {
+                **_lag(metrics, metric),
                 "mean_bytes": means.get((metric, topic)),
-                "last_bytes": last.get((metric, topic)),
+                "last_bytes": last[metric, topic].known if (metric, topic) in last else None,
                 "unknown_us": known.get(one.key),
             }
             for metric, known in unknown.items()
-        }
+        )
+        times = [lag["unknown_us"] for lag in (copy, delete)]
+        wrong = any(lag.get("known_wrong") for lag in lags)
         found.append(
             {
                 "topic": topic,
-                "copy": told[COPY_LAG],
-                "delete": told[DELETE_LAG],
-                "unknown_us": _longest(lag["unknown_us"] for lag in told.values()),
+                "copy": copy,
+                "delete": delete,
+                "unknown_us": None if None in times else max(times),
                 "flags": [tables.FLAG_KNOWN_WRONG] if wrong else [],
             }
         )
     return {"topics": found}
-
-
-def _longest(times: Iterable[int | None]) -> int | None:
-    """The longest time; None: one of them is not known."""
-    known = list(times)
-    return None if None in known else max(us for us in known if us is not None)
 
 
 def _lag(metrics: Any, metric: str) -> Row:
@@ -119,44 +109,30 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
     """
     start = gold.period.end - 2 * dt.timedelta(seconds=gold.window_seconds)
     last = gold.within(Period(max(gold.period.start, start), gold.period.end))
-    # Of two windows the later one counts.
+    # What each broker reported last, when any of them did, and until when it was read.
+    told = (
+        "SELECT r.metric, r.topic, r.source, r.end, r.value, row_number() OVER (PARTITION BY "
+        "r.metric, r.topic, r.source ORDER BY r.end DESC, r.value) AS place, "
+        "max(r.end) OVER (PARTITION BY r.metric, r.topic) AS newest "
+        f"FROM {{lags}} r WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))}"
+    )
+    read = (
+        "SELECT r.source, max(r.end) AS until FROM {readings} r "
+        f"WHERE {is_same('r.family', family(COPY_LAG))} AND r.outcome = 'ok' GROUP BY r.source"
+    )
+    late = f"t.end >= t.newest - {_STILL_US}"
     rows = last.ask(
-        "SELECT r.metric, r.topic, r.source, r.end, r.value FROM {rows} r "
-        f"WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))} ORDER BY r.end",
-        rows=last.hours(tables.LAGS),
+        f"SELECT t.metric, t.topic, CAST(sum(CAST(t.value AS {EXACT})) AS DOUBLE) AS told, "
+        f"min(CASE WHEN {late} THEN 1 ELSE 0 END) AS is_known "
+        f"FROM ({told}) t LEFT JOIN ({read}) u ON u.source = t.source "
+        f"WHERE t.place = 1 AND ({late} OR coalesce(u.until, 0) <= t.end) "
+        "GROUP BY t.metric, t.topic",
+        lags=last.hours(tables.LAGS),
+        readings=last.whole(tables.READINGS),
     )
-    if not rows:
-        return {}
-    read = last.ask(
-        "SELECT r.source, max(r.end) AS read_until FROM {rows} r "
-        f"WHERE {is_same('r.family', family(COPY_LAG))} AND r.outcome = 'ok' GROUP BY r.source",
-        rows=last.whole(tables.READINGS),
-    )
-    read_until = {row["source"]: row["read_until"] for row in read}
-    found: dict[tuple[str, str], dict[str, _Told]] = {}
-    for row in rows:
-        told = found.setdefault((row["metric"], row["topic"]), {})
-        told[row["source"]] = _Told(row["source"], row["end"], row["value"])
-    return {key: last_of(list(told.values()), read_until) for key, told in found.items()}
-
-
-class _Told(NamedTuple):
-    source: str
-    end_us: int
-    value: float
-
-
-def last_of(told: Sequence[_Told], read_until: Mapping[str, int]) -> LastLag:
-    """What waits of one topic.
-
-    Args:
-        told: What each source reported last, and until when it did, microseconds.
-        read_until: Until when each source was read; who is not in it was not.
-    """
-    newest = max(one.end_us for one in told)
-    late = [one for one in told if one.end_us >= newest - _STILL_US]
-    silent = [
-        one for one in told if one not in late and read_until.get(one.source, 0) <= one.end_us
-    ]
-    known = None if silent else sum(one.value for one in late)
-    return LastLag(known, sum(one.value for one in (*late, *silent)))
+    return {
+        (row["metric"], row["topic"]): LastLag(
+            row["told"] if row["is_known"] else None, row["told"]
+        )
+        for row in rows
+    }

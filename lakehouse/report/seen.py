@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.existence import expected_us, with_ends
@@ -23,7 +23,9 @@ ANY_FAMILY: Final = "any"
 
 def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:
     """What was to be seen and what was, per source and family."""
-    rows = gold.sums(tables.COVERAGE, ("source", "family", "outcome"))
+    told: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
+    for row in gold.sums(tables.COVERAGE):
+        told[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
     failed = defaultdict(list)
     names = ("start", "end", "outcome", "source", "family", "error")
     listed = ", ".join(f"r.{name}" for name in names)
@@ -32,45 +34,38 @@ def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Row:
         f"ORDER BY {listed}",
         rows=gold.whole(tables.READINGS),
     ):
-        failed[(row["source"], row["family"])].append(row)
+        failed[row["source"], row["family"]].append(row)
     sources = []
     for one, end_us in with_ends(subjects):
         if one.kind != "source":
             continue
         expected = expected_us(one, end_us, gold.period, now_us)
-        mine = [row for row in rows if row["source"] == one.source]
-        families = sorted({row["family"] for row in mine}) or ([ANY_FAMILY] if expected else [])
-        for family in families:
-            told = {row["outcome"]: row for row in mine if row["family"] == family}
-            seen = told["ok"]["duration_us"] if "ok" in told else 0
-            sources.append(_covered(one, family, told, (max(expected, seen), seen), failed))
+        nobody_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
+        for family, outcomes in (told[one.source] or nobody_read).items():
+            ok, gaps = outcomes.get("ok"), failed[one.source, family]
+            seen = ok["duration_us"] if ok else 0
+            sources.append(
+                {
+                    "source": one.source,
+                    "family": family,
+                    **_seen(max(expected, seen), seen),
+                    "outcomes": {outcome: row["scrapes"] for outcome, row in outcomes.items()},
+                    "interval_us": max((r["interval_us"] for r in outcomes.values()), default=None),
+                    "slowest_us": ceil(ok["seconds_max"] * 1e6) if ok else None,
+                    "first_error": next((row["error"] for row in gaps if row["error"]), None),
+                    "gaps": _joined(gaps),
+                }
+            )
     expected, seen = (sum(row[name] for row in sources) for name in ("expected_us", "observed_us"))
+    return {**_seen(expected, seen), "sources": sources}
+
+
+def _seen(expected: int, seen: int) -> Row:
     return {
         "expected_us": expected,
         "observed_us": seen,
         "unknown_us": expected - seen,
         "percent": 100 * seen / expected if expected else None,
-        "sources": sources,
-    }
-
-
-def _covered(
-    one: Subject, family: str, told: dict[str, Row], times: tuple[int, int], failed: Any
-) -> Row:
-    expected, seen = times
-    gaps = failed[(one.source, family)]
-    return {
-        "source": one.source,
-        "family": family,
-        "expected_us": expected,
-        "observed_us": seen,
-        "unknown_us": expected - seen,
-        "percent": 100 * seen / expected if expected else None,
-        "outcomes": {outcome: row["scrapes"] for outcome, row in sorted(told.items())},
-        "interval_us": max((row["interval_us"] for row in told.values()), default=None),
-        "slowest_us": ceil(told["ok"]["seconds_max"] * 1e6) if "ok" in told else None,
-        "first_error": next((row["error"] for row in gaps if row["error"]), None),
-        "gaps": _joined(gaps),
     }
 
 

@@ -105,8 +105,7 @@ def drains(gold: Gold) -> list[Row]:
     end = gold.period.end
     recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
     hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
-    keys, metrics = ("metric", "topic"), tuple(_KINDS)
-    for row in recent.by_window(tables.TOPICS, keys, _HOUR_SECONDS, metrics):
+    for row in recent.by_window(tables.TOPICS, _HOUR_SECONDS, tuple(_KINDS)):
         point = _hour(row, micros(end))
         if point is not None:
             hours[row["metric"], row["topic"]].append(point)
