@@ -11,9 +11,8 @@ from lakehouse.commands.common import file_stem, tell, written
 from lakehouse.commands.period import chosen
 from lakehouse.report import pdf
 from lakehouse.report.csv_files import files
-from lakehouse.report.owned import labelled
+from lakehouse.report.owned import labelled, of_team
 from lakehouse.report.saved import text
-from lakehouse.report.team import of_team
 from lakehouse.report.terminal import verdict_table
 from lakehouse.report.verdicts import headline
 from lakehouse.report.words import line
