@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from lakehouse.prices import MONTH_SECONDS
 from lakehouse.report import figures, words
-from lakehouse.report.figures import Cell, Figure, Name, Row
+from lakehouse.report.figures import Cell, Figure, Finding, Name, Row
 from lakehouse.report.lookup import declared, value_at
 
 attainment, incident_length, offsets = figures.attainment, figures.incident_length, figures.offsets
@@ -44,6 +44,12 @@ def _partition_time(row: Row, stem: str) -> Figure:
     return figures.time({**row, "unknown_us": together}, stem)
 
 
+def at_once(row: Row) -> str:
+    """How many of a topic's partitions were bad at once."""
+    most = row.get("max_concurrent")
+    return f", at most {words.plural(most, 'partition')} at once" if most else ""
+
+
 def number_of_incidents(row: Row) -> Figure:
     """How many incidents a partition had."""
     number = len(row.get("incidents") or ())
@@ -63,6 +69,14 @@ def what_happened(row: Row) -> str:
 def told_by(row: Row) -> tuple[Name, ...]:
     """The sources of an incident."""
     return tuple(figures.name(one) for one in row.get("sources") or ())
+
+
+def client(row: Row) -> Finding:
+    """Who was throttled, as a sentence begins."""
+    who: list[str | Name] = []
+    for one in figures.subject(row, ("user", "client_id")):
+        who += [f", {one.label} " if who else f"{one.label.capitalize()} ", one]
+    return tuple(who)
 
 
 def rate(row: Row, key: str) -> Figure:
@@ -93,6 +107,11 @@ def tier_badness(row: Row) -> tuple[float, float]:
 def cautions(row: Row) -> str:
     """What is known to be wrong with a lag."""
     return "; ".join(word("flag", flag) for flag in row.get("flags") or ())
+
+
+def partition(row: Row) -> tuple[Name, ...]:
+    """A partition as Kafka's tools spell it."""
+    return figures.single(f"{row.get('topic')}-{row.get('partition')}")
 
 
 def lost_badness(row: Row) -> Any:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from lakehouse import zones
 from lakehouse.report import words
+from lakehouse.report.lookup import declared
 from lakehouse.report.marks import NONE
 from lakehouse.report.spans import timelines
 from lakehouse.report.svg import COLOURS, tidy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lakehouse.report.incidents import Bar, Paint
-    from lakehouse.report.marks import Kind, Marks
+    from lakehouse.report.marks import Marks
     from lakehouse.report.questions import Section
     from lakehouse.report.spans import Known, Span, Spans
 
@@ -38,7 +39,6 @@ _DRAWN: Final = 2
 """Timelines of one figure that are drawn, where it has no timeline of the whole cluster."""
 
 _WIDTHS: Final = {"wide": 760, "narrow": 330}
-_FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 _PIXELS: Final = 3
 """The narrowest step of a timeline: finer ones cannot be told apart, and make the page heavy."""
 
@@ -48,14 +48,6 @@ _PAINTS: Final[tuple[Paint, ...]] = ("unknown", "edge", "under", "leaderless")
 
 _PARTS: Final = 1000
 """Of one: what is told of a value that is no whole number."""
-
-_SHAPES: Final[dict[Kind, str]] = {
-    "restart": "triangle-up",
-    "election": "diamond",
-    "change": "square",
-    "agent": "cross",
-}
-"""A kind is told by its shape: all marks have one colour."""
 
 _UNTIL: Final[Layer] = {"field": "until"}
 _DAY: Final = timedelta(days=1)
@@ -126,23 +118,13 @@ def _both(draw: Callable[[int], str]) -> tuple[Markup, ...]:
     return tuple(tidy(draw(width), kind, width) for kind, width in _WIDTHS.items())
 
 
-_STYLE: Final = {
-    "font": _FONT,
-    "background": "transparent",
-    "padding": 2,
-    "view": {"stroke": None},
-    "axis": {
-        **dict.fromkeys(("labelColor", "titleColor"), COLOURS["muted"]),
-        **dict.fromkeys(("gridColor", "domainColor", "tickColor"), COLOURS["line"]),
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": "normal",
-    },
-}
-
-
 def _svg(drawn: Sequence[Layer], width: int, height: object) -> str:
-    spec = {"config": _STYLE, "layer": drawn, "width": width, "height": height}
+    spec = {
+        "config": declared("charts.yaml")["config"],
+        "layer": drawn,
+        "width": width,
+        "height": height,
+    }
     svg: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
     return svg
 
@@ -281,10 +263,7 @@ def _marked(marks: Marks, time: Layer, within: Span, width: int) -> list[Layer]:
     layers = []
     for row, kind in enumerate(apart.kinds):
         instants = [{"at": _epoch_ms(at)} for at, one in apart.instants if one == kind]
-        mark = {
-            "type": "point", "shape": _SHAPES[kind], "filled": True, "size": 46,
-            "color": COLOURS["event"], "opacity": 1,
-        }  # fmt: skip
+        mark = {"type": "point", "shape": declared("charts.yaml")["marks"][kind]["shape"]}
         layers.append(_layer(instants, mark, x=time, y={"value": -8 - _MARK_ROOM * row}))
     return layers
 

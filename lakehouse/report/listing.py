@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import cells, figures, words
-from lakehouse.report.figures import Cell, Figure, Name, Row
+from lakehouse.report.figures import Cell, Figure, Finding, Name, Row
 from lakehouse.report.lookup import columns, declared, value_at
 
 if TYPE_CHECKING:
@@ -150,6 +150,16 @@ def column(heading: str, told: str) -> Column:
     kind, _, key = told.partition(" ")
     show = getattr(cells, key) if kind in _FUNCTIONS else lambda row: _KINDS[kind](row, key)
     return Column(heading, show, numeric=kind not in _WORDS)
+
+
+def in_words(told: str, row: Row) -> Finding:
+    """What a row has in a column of page.yaml, for a sentence."""
+    kind, shown = told.partition(" ")[0], column("", told).show(row)
+    if isinstance(shown, tuple):
+        return shown
+    if isinstance(shown, Cell):
+        return (shown.text,)
+    return (shown.value if isinstance(shown, Figure) and kind in _WRITTEN else shown,)
 
 
 def badge(told: object) -> Cell:

@@ -62,7 +62,7 @@ def _rendered(facts: Mapping[str, Any]) -> str:
         happened=_happened(facts, marked),
         marked=marked,
         events=listing("events", facts.get("events")),
-        events_omitted=_omitted(facts),
+        events_omitted=assets.sentence("omitted", events=facts.get("events_omitted") or {}),
     )
 
 
@@ -82,22 +82,10 @@ def week_name(facts: Mapping[str, Any]) -> str:
 def coverage_of(facts: Mapping[str, Any]) -> Section:
     """What was seen."""
     coverage = facts.get("coverage") or {}
-    observed, expected, unknown = (
-        words.duration(coverage.get(key)) for key in ("observed_us", "expected_us", "unknown_us")
-    )
-    percent = words.per_cent(coverage.get("percent"))
-    sentence = (
-        f"{percent} of the time that should have been seen was seen: {observed} of {expected}, "
-        f"{unknown} unknown. Times are summed over all that is read."
-    )
-    if nothing_seen(facts):
-        sentence = "Nothing was seen in this period: every figure of it is unknown."
-    if facts.get("rejected"):
-        rows = words.plural(facts["rejected"], "row")
-        sentence += f" {rows} of the agents could not be used; gold/rejected says why."
+    said = {"nothing": nothing_seen(facts), "rejected": facts.get("rejected")}
     lists = {"sources": coverage.get("sources"), "gaps": incidents.gaps(facts)}
     return replace(
-        section("coverage", sentence),
+        section("coverage", {"told": coverage, **said}),
         listings=tuple(listing(name, rows) for name, rows in lists.items()),
         charts={"coverage": charts.COVERAGE},
     )
@@ -114,17 +102,9 @@ def _glance(judged: Sequence[Verdict]) -> list[tuple[str, list[tuple[int, Name]]
 def _happened(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
     found, period = incidents.incidents(facts), period_of(facts)
     topics = len({row["topic"] for row in found})
-    drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
-    number = words.plural(len(found), "incident")
+    said = {"incidents": len(found), "topics": topics, "drawn": incidents.LANES}
     return {
-        "caption": f"{number} of {words.plural(topics, 'topic')}{drawn}.",
+        "caption": assets.sentence("happened", **said),
         "drawings": charts.incidents(incidents.bars(facts, period), period, marked),
         "listing": listing("incidents", found),
     }
-
-
-def _omitted(facts: Mapping[str, Any]) -> str:
-    """That there were more events than are listed, in a sentence; empty where all are."""
-    left = facts.get("events_omitted") or {}
-    told = ", ".join(f"{words.line(k).replace('_', ' ')} {n:,} times" for k, n in left.items())
-    return f"Not listed, but noticed later in the cluster: {told}." if told else ""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from string import Formatter
+from typing import Any
 
-from lakehouse.report import cells, figures, words
+from lakehouse.report import figures, words
+from lakehouse.report.assets import sentence
 from lakehouse.report.figures import Finding, Row
-from lakehouse.report.listing import Listing, listing, table
+from lakehouse.report.listing import Listing, in_words, listing, table
 from lakehouse.report.lookup import declared, nothing_seen, value_at
 
 
@@ -38,20 +40,24 @@ class Section:
 
 
 def section(
-    anchor: str, answer: str, said: Mapping[str, str] | None = None, **rows: Iterable[Row]
+    anchor: str,
+    said: Mapping[str, Any],
+    noted: Mapping[str, str] | None = None,
+    **rows: Iterable[Row],
 ) -> Section:
     """A section of page.yaml beside the five questions.
 
     Args:
-        anchor: Which one.
-        answer: What was found.
-        said: What its note says of these facts.
+        anchor: Which one; the sentence of this name answers it.
+        said: What that sentence says of these facts.
+        noted: What the note says of them.
         rows: Of each of its tables.
     """
     told: Mapping[str, Any] = declared("page.yaml")["sections"][anchor]
-    notes = (told["note"].format(**said or {}),) if "note" in told else ()
+    notes = (told["note"].format(**noted or {}),) if "note" in told else ()
     shown = tuple(listing(name, found).brief() for name, found in rows.items())
-    return Section(anchor, told["short"], told["title"], (answer,), notes, shown)
+    answer = (sentence(anchor, **said),)
+    return Section(anchor, told["short"], told["title"], answer, notes, shown)
 
 
 def questions(facts: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -65,11 +71,11 @@ def _question(facts: Mapping[str, Any], anchor: str, told: Mapping[str, Any]) ->
         (table(name), list(value_at(facts, path) or ())) for name, path in told["tables"].items()
     ]
     draft, rows = lists[0]
-    is_bad, tell = _TOLD[anchor]
-    bad = sorted(filter(is_bad, rows), key=draft.badness or str, reverse=True)
+    bad = [row for row in rows if any((value_at(row, key) or 0) > 0 for key in told["bad"])]
+    bad.sort(key=draft.badness or str, reverse=True)
     answer: Finding
     if bad:
-        answer = (*tell(bad[0]), _others(len(bad) - 1, *told["others"]))
+        answer = (*_told(told["tells"], bad[0]), _others(len(bad) - 1, *told["others"]))
     elif nothing_seen(facts, frozenset(told["families"])):
         answer = ("Not known: nobody looked in this period.",)
     else:
@@ -86,65 +92,9 @@ def _others(number: int, noun: str, one: str, many: str) -> str:
     return f". {said} {words.plural(number, 'other ' + noun)}." if number else "."
 
 
-def _min_isr(worst: Row) -> Finding:
-    most = worst.get("max_concurrent")
-    at_once = f", at most {words.plural(most, 'partition')} at once" if most else ""
-    time = figures.time(worst, "unavailable_any")
-    topic = figures.name(worst["topic"])
-    return "Topic ", topic, " could not be written to safely for ", time, at_once
-
-
-def _throttling(worst: Row) -> Finding:
-    who: list[str | figures.Name] = []
-    for one in figures.subject(worst, ("user", "client_id")):
-        who += [f", {one.label} " if who else f"{one.label.capitalize()} ", one]
-    was = f" was throttled ({cells.word('kind', worst.get('kind'))}) for "
-    return *who, was, figures.time(worst, "throttled")
-
-
-def _tier_lag(worst: Row) -> Finding:
-    most = words.size(value_at(worst, "copy.max_bytes"))
-    return (
-        "Topic ",
-        figures.name(worst["topic"]),
-        " was behind with its uploads for ",
-        cells.uploads_lagging(worst),
-        f", by {most} at most; with its deletions for ",
-        cells.deletions_lagging(worst),
-    )
-
-
-def _lost(worst: Row) -> Finding:
-    partition = figures.name(f"{worst.get('topic')}-{worst.get('partition')}")
-    group = figures.name(worst["group"])
-    return "Group ", group, " lost ", figures.offsets(worst), " offsets of ", partition
-
-
-def _remote(worst: Row) -> Finding:
-    requests, errors = (words.count(worst.get(key)) for key in ("requests", "errors"))
-    return (
-        "Topic ",
-        figures.name(worst["topic"]),
-        f" was read from the remote store most: {requests} requests, "
-        f"{words.size(worst.get('bytes'))}, errors: {errors}",
-    )
-
-
-def _positive(*keys: str) -> Callable[[Row], bool]:
-    """Whether any of these columns is above zero."""
-    return lambda row: any((row.get(key) or 0) > 0 for key in keys)
-
-
-def _lasted(*stems: str) -> Callable[[Row], bool]:
-    """Whether any of these durations may have been above zero."""
-    return _positive(*(f"{stem}{part}_us" for stem in stems for part in ("", "_high")))
-
-
-_TOLD: Final[Mapping[str, tuple[Callable[[Row], bool], Callable[[Row], Finding]]]] = {
-    "min-isr": (_lasted("unavailable_any", "any", "leaderless"), _min_isr),
-    "throttling": (_lasted("throttled"), _throttling),
-    "tier-lag": (lambda row: cells.tier_badness(row)[0] > 0.5, _tier_lag),
-    "lost": (_positive("offsets_high", "offsets_low"), _lost),
-    "remote-reads": (_positive("requests", "bytes"), _remote),
-}
-"""Which rows of a question are worth telling, and how the worst is told."""
+def _told(sentence_: str, row: Row) -> Finding:
+    """A sentence about a row; in its braces stands what columns of page.yaml have, too."""
+    parts: list[str | figures.Name | figures.Figure] = []
+    for literal, field_, *_ in Formatter().parse(sentence_):
+        parts += [literal, *(in_words(field_, row) if field_ else ())]
+    return tuple(parts)

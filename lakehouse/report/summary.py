@@ -70,11 +70,7 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
 def headline(clusters: Sequence[Row]) -> str:
     """All clusters in one sentence."""
     tally = Counter(one["verdict"] for one in clusters)
-    if tally["met"] == len(clusters):
-        return f"{words.plural(len(clusters), 'cluster')}: every objective is met."
-    said = {"missed": "missed an objective", "uncertain": "may have", "no_data": "not known"}
-    parts = [f"{tally[key]}\u00a0{word}" for key, word in said.items() if tally[key]]
-    return f"Of {words.plural(len(clusters), 'cluster')}: {', '.join(parts)}."
+    return assets.sentence("summary", tally=tally, total=len(clusters))
 
 
 def _shown(one: Row, page: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +31,14 @@ def section(facts: Mapping[str, Any]) -> Section | None:
     rows, drains = _rows(facts), value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
-    said = _sentence(facts["trends"], rows)
+    trends = facts["trends"]
+    verdicts = Counter(value_at(row, "change.verdict") for row in rows)
+    said = {
+        "tested": trends.get("tested"),
+        "worse": verdicts["worse"],
+        "better": verdicts["better"],
+        "by_chance": trends.get("significant_by_chance"),
+    }
     return questions.section("trends", said, trends=rows, drains=drains)
 
 
@@ -42,19 +50,6 @@ def charts_of(facts: Mapping[str, Any]) -> list[Chart]:
 
 def _rows(facts: Mapping[str, Any]) -> list[Row]:
     return sorted(titled(facts.get("trends") or {}), key=cells.trend_badness, reverse=True)
-
-
-def _sentence(trends: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    said = [value_at(row, "change.verdict") for row in rows]
-    worse, better = said.count("worse"), said.count("better")
-    tested, chance = trends.get("tested"), trends.get("significant_by_chance")
-    if not tested:
-        return "Too few weeks are known to say whether anything changed."
-    return (
-        f"Compared with the week before, {worse or 'none'} got worse, and {better or 'none'} "
-        f"better, of {words.plural(tested, 'trend')} that could be compared; "
-        f"chance alone would make it about {words.count(chance)}."
-    )
 
 
 def _is_drawn(row: Row) -> bool:

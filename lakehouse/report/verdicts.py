@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import cells, figures, words
+from lakehouse.report.assets import sentence
 from lakehouse.report.figures import Figure, Finding, Name
 from lakehouse.report.listing import Listing, table
 
@@ -85,20 +86,7 @@ def ordered(facts: Mapping[str, Any]) -> list[Row]:
 def headline(facts: Mapping[str, Any]) -> str:
     """The week in one sentence."""
     tally = Counter(row.get("verdict") for row in facts.get("verdicts") or ())
-    total = sum(tally.values())
-    if not total:
-        return "No objective is defined, so there is no verdict."
-    if tally["met"] == total:
-        every = {1: "The objective is", 2: "Both objectives are"}
-        return f"{every.get(total, f'All {total} objectives are')} met."
-    if tally["no_data"] == total:
-        return "Nobody looked: there is no data for any objective."
-    parts = [f"{tally[key]}\u00a0{_COUNTED[key]}" for key in WORDS if tally[key]]
-    return f"Of {words.plural(total, 'objective')}: {_and(parts)}."
-
-
-def _and(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return sentence("headline", tally=tally, total=tally.total(), counted=_COUNTED)
 
 
 def _verdict(row: Row, objective: Row) -> Verdict:
