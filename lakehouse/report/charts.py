@@ -136,7 +136,7 @@ def timeline_svg(figure: Spans, width: int, marks: Marks = NONE) -> str:
     time = _time_axis(figure.within, width)
     share = unit == "%"
     domain = [0, 100 if share else figure.highest or 1]
-    y = {"type": "quantitative", "scale": {"domain": domain, "nice": not share}, "title": None}
+    y = {"type": "quantitative", "scale": {"domain": domain, "nice": not share}}
     value = {**y, "field": "value", "axis": _value_axis(unit, figure.highest), "stack": False}
     rows, run = _steps(figure.known), {"field": "run", "type": "nominal"}
 
@@ -160,9 +160,6 @@ def _value_axis(unit: str, highest: float) -> Layer:
         "format": ",~r" if highest < 10_000 else "~s",
         # The facts' own unit never becomes part of an expression.
         "labelExpr": f"datum.label + '\u00a0{unit}'" if unit in _SUFFIXES else "datum.label",
-        "domain": False,
-        "ticks": False,
-        "minExtent": 52,
     }
 
 
@@ -186,15 +183,10 @@ def incidents_svg(bars: Sequence[Bar], within: Span, width: int, marks: Marks = 
         "field": "lane",
         "type": "nominal",
         "sort": lanes,
-        "title": None,
         "scale": {"domain": lanes, "paddingInner": 0.35},
         "axis": {
             "labelLimit": label,
-            "labelPadding": 6,
             "minExtent": label - 40,
-            "domain": False,
-            "ticks": False,
-            "grid": False,
         },
     }
     time = _time_axis(within, width)
@@ -277,11 +269,9 @@ def _time_axis(within: Span, width: int) -> Layer:
     axis = {
         "values": [_epoch_ms(tick) for tick, _ in ticks],
         "labelExpr": f"{labels}[toString(toNumber(datum.value))]",
-        "grid": False,
-        "labelOverlap": True,
     }
     scale = {"type": "utc", "domain": [_epoch_ms(instant) for instant in within]}
-    return {"field": "at", "type": "temporal", "title": None, "scale": scale, "axis": axis}
+    return {"field": "at", "type": "temporal", "scale": scale, "axis": axis}
 
 
 def _epoch_ms(instant: datetime) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import sla, tables
@@ -13,10 +13,9 @@ from lakehouse.errors import PeriodError
 from lakehouse.floor import floor_us
 from lakehouse.gold_rows import window_of
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
-from lakehouse.report import business
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
-from lakehouse.report.judged import objective, verdicts
+from lakehouse.report.judged import business_hours, objective, verdicts
 from lakehouse.report.lags import tier_lag
 from lakehouse.report.restated import restated
 from lakehouse.report.saved import FORMAT
@@ -107,6 +106,7 @@ def facts(
     """
     window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
+    week = week_name(period, calendar.zone)
     generated = now or dt.datetime.now(dt.UTC)
     subjects = sla.subjects(engine)
     cluster = _cluster(engine.lake.root, cluster, {one.cluster for one in subjects})
@@ -130,19 +130,19 @@ def facts(
     ]
     return {
         "format": FORMAT,
-        "jmxlake": _version(),
+        "jmxlake": version("jmxlake"),
         "cluster": cluster,
         "from": iso(micros(period.start)),
         "to": iso(micros(period.end)),
         "time_zone": calendar.time_zone,
-        "week": _week(period, calendar),
+        "week": week and {"iso": week, "time_zone": calendar.time_zone},
         "generated_at": iso(micros(generated)),
         "window_seconds": window_seconds,
         "verdicts": verdicts(objectives, promised),
         "objectives": judged,
         "maintenance": [one.told() for one in planned if one.overlaps(period)],
         "restated": restated(gold, judged),
-        "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
+        "business_hours": business_hours(gold, objectives, known, micros(generated), calendar),
         "min_isr": min_isr(gold, known, stated),
         "throttling": throttling(gold, known, stated),
         "tier_lag": tier_lag(gold, known, stated),
@@ -172,11 +172,6 @@ def racks(known: Sequence[Subject], sources: Collection[str]) -> list[Row]:
     return [{"source": source, "rack": rack} for source, rack in sorted(found.items())]
 
 
-def _week(period: Period, calendar: Calendar) -> dict[str, str] | None:
-    name = week_name(period, calendar.zone)
-    return None if name is None else {"iso": name, "time_zone": calendar.time_zone}
-
-
 def _cluster(root: str, wanted: str | None, known: set[str]) -> str:
     if wanted in known:
         return str(wanted)
@@ -184,10 +179,3 @@ def _cluster(root: str, wanted: str | None, known: set[str]) -> str:
         return next(iter(known))
     names = ", ".join(sorted(known)) or "none"
     raise PeriodError(f"{root}: it has these clusters: {names}; choose one by --cluster")
-
-
-def _version() -> str:
-    try:
-        return version("jmxlake")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0"

@@ -1,18 +1,31 @@
-"""Statements as the facts have them: a verdict for each objective, and its subjects."""
+"""Statements as the facts have them: a verdict for each objective, and its subjects.
+
+And the same of business hours alone, judged by that time only.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import sla
+from lakehouse.maintenance import Maintenance, without
+from lakehouse.periods import iso, micros
 from lakehouse.report.lookup import tally
 from lakehouse.weighted import by_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakehouse.business_hours import Calendar
+    from lakehouse.existence import Subject
+    from lakehouse.periods import Period
+    from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
+    from lakehouse.slices import Span
     from lakehouse.slo import Objective
+
+SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
+"""What tells a subject from others in the facts."""
 
 
 def verdicts(objectives: Sequence[Objective], stated: Sequence[Statement]) -> list[dict[str, Any]]:
@@ -46,12 +59,7 @@ def objective(wanted: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
         "weighted": next((one.told() for one in by_cluster(mine)), None),
         "subjects": [
             {
-                "topic": one.subject.topic,
-                "partition": one.subject.partition,
-                "user": one.subject.user,
-                "client_id": one.subject.client_id,
-                "group": one.subject.group,
-                "source": one.subject.source,
+                **{name: getattr(one.subject, name) for name in SUBJECT},
                 **one.figures(),
                 **one.more(brief=True),
             }
@@ -62,3 +70,57 @@ def objective(wanted: Objective, stated: Sequence[Statement]) -> dict[str, Any]:
 
 def _names(one: Statement) -> tuple[str, int]:
     return str(one.subject.key), one.subject.partition or 0
+
+
+def business_hours(
+    gold: Gold,
+    objectives: Sequence[Objective],
+    known: Sequence[Subject],
+    now_us: int,
+    calendar: Calendar,
+) -> dict[str, Any] | None:
+    """The facts of business hours; None where the calendar has none."""
+    if calendar.business is None:
+        return None
+    spans = calendar.business.within(gold.period, calendar.zone)
+    found = stated(gold, objectives, spans, known, now_us)
+    return {
+        "hours": calendar.business.text,
+        "time_zone": calendar.time_zone,
+        "spans": [[iso(end) for end in _micros(one)] for one in spans],
+        "verdicts": verdicts(objectives, found),
+        "objectives": [objective(one, found) for one in objectives],
+    }
+
+
+def stated(
+    gold: Gold,
+    objectives: Sequence[Objective],
+    spans: Sequence[Period],
+    known: Sequence[Subject],
+    now_us: int,
+) -> list[Statement]:
+    """Statements on the time of some spans together: those of the period, but for all the rest.
+
+    Args:
+        gold: The cluster's gold.
+        objectives: What is asked for.
+        spans: Parts of the period; each is widened to whole windows of gold.
+        known: The cluster's subjects.
+        now_us: Nothing is expected later than this.
+    """
+    rest = outside([one.aligned(gold.window_seconds) for one in spans], gold.period)
+    manner = sla.Manner(maintenance=rest, window_seconds=gold.window_seconds)
+    found = sla.read(gold.engine, objectives, gold.period, now_us, known, manner)
+    inside = (one.without or one for one in found)
+    return [one for one in inside if one.expected_us or any(one.times)]
+
+
+def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
+    """What of a period lies in no span, as time that does not count."""
+    rest = without([_micros(period)], map(_micros, spans))
+    return tuple(Maintenance(start, end, "") for start, end in rest)
+
+
+def _micros(one: Period) -> Span:
+    return micros(one.start), micros(one.end)

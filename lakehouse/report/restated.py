@@ -6,12 +6,13 @@ Statements made before the period was over are no such thing: time went on.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError
 from lakehouse.gold_rows import is_same
 from lakehouse.periods import iso, micros
+from lakehouse.report.judged import SUBJECT
 from lakehouse.tables import SLA_FIGURES
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from lakehouse.gold_rows import Row
     from lakehouse.report.gather import Gold
-
-SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 
 
 def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Row] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import figures, words
@@ -60,7 +61,7 @@ class Spans:
         if not self.highest:
             return "none seen"
         at = words.day_and_time(peak.start.isoformat())
-        most = words.quantity(peak.values[0], _plain_unit(self.unit))
+        most = words.quantity(peak.values[0], _UNITS.get(self.unit, self.unit))
         return f"{most} at most, on {at} {words.zone()}"
 
     def _unknown_share(self) -> str:
@@ -110,10 +111,6 @@ class Spans:
         return Spans(tuple(known), self.unknown, self.within, unit), unit
 
 
-def _plain_unit(unit: str) -> str:
-    return _UNITS.get(unit, unit)
-
-
 def period_of(facts: Mapping[str, Any]) -> Span:
     """The period of a report's facts."""
     return words.parse(facts["from"]), words.parse(facts["to"])
@@ -149,20 +146,24 @@ def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:
         within: The period of the report.
         unit: The unit of the values, as UCUM writes it.
     """
-    known: list[Known] = []
-    unknown: list[Span] = []
+    pieces: list[tuple[datetime, datetime, Values | None]] = []
     reached = within[0]
     for start, end, values in _covered(points, within):
         if start > reached:
-            unknown.append((reached, start))
-        if values is None:
-            unknown.append((start, end))
-        else:
-            _extend(known, Known(start, end, values))
+            pieces.append((reached, start, None))
+        pieces.append((start, end, values))
         reached = end
     if reached < within[1]:
-        unknown.append((reached, within[1]))
-    return Spans(tuple(known), tuple(_joined(unknown)), within, unit)
+        pieces.append((reached, within[1], None))
+    known: list[Known] = []
+    unknown: list[Span] = []
+    for values, alike in groupby(pieces, key=itemgetter(2)):
+        starts, ends, _ = zip(*alike, strict=True)
+        if values is None:
+            unknown.append((starts[0], ends[-1]))
+        else:
+            known.append(Known(starts[0], ends[-1], values))
+    return Spans(tuple(known), tuple(unknown), within, unit)
 
 
 def _covered(
@@ -179,23 +180,7 @@ def _covered(
 
 
 def _values(point: Sequence[Any]) -> Values | None:
-    value, low, high = (*point[1:], None, None, None)[:3]
+    _, value, low, high = point
     if value is None:
         return None
     return value, value if low is None else low, value if high is None else high
-
-
-def _extend(known: list[Known], span: Known) -> None:
-    if known and known[-1].values == span.values and known[-1].end == span.start:
-        span = Known(known.pop().start, span.end, span.values)
-    known.append(span)
-
-
-def _joined(unknown: list[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for start, end in unknown:
-        if joined and joined[-1][1] >= start:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined
