@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from lakehouse.report import words
+from lakehouse.report import figures, words
 
 
 def page(template: str, **told: Any) -> str:
@@ -50,7 +50,7 @@ def templates(package: str) -> Environment:
         autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
         undefined=StrictUndefined,
     )
-    made.globals |= {"words": words, "said": words.VERDICTS}
+    made.globals |= {"figures": figures, "words": words, "said": words.VERDICTS}
     return made
 
 

@@ -21,6 +21,11 @@ def word(of: str, told: object) -> str:
     return str(declared("page.yaml")["words"][of].get(str(told), said))
 
 
+def word_of(row: Row, of: str, key: str) -> str:
+    """The same for a word of a row."""
+    return word(of, row.get(key))
+
+
 def times(value: float | None) -> str:
     """A burn rate."""
     return words.NOT_KNOWN if value is None else f"{value:,.1f}".removesuffix(".0") + "\u00d7"
@@ -29,17 +34,8 @@ def times(value: float | None) -> str:
 # The five questions.
 
 
-def partition_time_under(row: Row) -> Figure:
+def partition_time(row: Row, stem: str) -> Figure:
     """Time of a topic's partitions together, with what nobody saw of them together."""
-    return _partition_time(row, "under")
-
-
-def partition_time_leaderless(row: Row) -> Figure:
-    """The same of time without a leader."""
-    return _partition_time(row, "leaderless")
-
-
-def _partition_time(row: Row, stem: str) -> Figure:
     together = row.get("partitions_unknown_us", row.get("unknown_us"))
     return figures.time({**row, "unknown_us": together}, stem)
 
@@ -85,23 +81,18 @@ def rate(row: Row, key: str) -> Figure:
     return figures.plain(value, words.quantity(value, str(row.get("rate_unit") or "")))
 
 
-def _lag(row: Row, way: str) -> Row:
-    return {"unknown_us": row.get("unknown_us"), **(row.get(way) or {})}
-
-
-def uploads_lagging(row: Row) -> Figure:
-    """How long a topic was behind with its uploads."""
-    return figures.time(_lag(row, "copy"), "lagging")
-
-
-def deletions_lagging(row: Row) -> Figure:
-    """The same of its deletions."""
-    return figures.time(_lag(row, "delete"), "lagging")
+def lag(row: Row, way: str) -> Figure:
+    """How long a topic was behind with its uploads (``copy``) or its deletions (``delete``)."""
+    return figures.time(_of_way(row, way), "lagging")
 
 
 def tier_badness(row: Row) -> tuple[float, float]:
     """How bad a topic's lag is, uploads and deletions alike."""
-    return max(figures.badness(_lag(row, way), "lagging") for way in ("copy", "delete"))
+    return max(figures.badness(_of_way(row, way), "lagging") for way in ("copy", "delete"))
+
+
+def _of_way(row: Row, way: str) -> Row:
+    return {"unknown_us": row.get("unknown_us"), **(row.get(way) or {})}
 
 
 def cautions(row: Row) -> str:
@@ -151,17 +142,8 @@ def stated(row: Row) -> str:
     return words.day_above_time(value_at(row, "before.stated_at"))
 
 
-def long_rate(row: Row) -> Figure:
-    """The burn rate over the longer time."""
-    return _burn_rate(row, "long")
-
-
-def short_rate(row: Row) -> Figure:
-    """The burn rate over the shorter one."""
-    return _burn_rate(row, "short")
-
-
-def _burn_rate(row: Row, length: str) -> Figure:
+def burn_rate(row: Row, length: str) -> Figure:
+    """The burn rate over the ``long`` or the ``short`` time."""
     value, low, high = (value_at(row, f"{length}_rate.{name}") for name in ("rate", "low", "high"))
     if value is None:
         return Figure(words.NOT_KNOWN)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lakehouse.report import figures, words
-from lakehouse.report.lookup import subjects
+from lakehouse.report.lookup import subjects, touching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -126,13 +128,12 @@ def _incident(lane: str, row: Row) -> list[Bar]:
 def _merge(found: list[Bar], within: Span) -> list[Bar]:
     """Bars of one lane that touch on paper, drawn as one; nothing reaches out of the period."""
     hair = (within[1] - within[0]) / 1000
-    merged: list[Bar] = []
-    for bar in sorted(found, key=lambda one: (one.paint, one.start)):
-        last = merged[-1] if merged else None
-        if last and last.paint == bar.paint and bar.start - last.end <= hair:
-            merged[-1] = Bar(bar.lane, last.start, max(last.end, bar.end), bar.paint)
-        else:
-            merged.append(bar)
-    first, end = within
-    cut = (Bar(b.lane, max(b.start, first), min(b.end, end), b.paint) for b in merged)
-    return [bar for bar in cut if bar.start <= bar.end]
+    merged = []
+    for paint, alike in groupby(
+        sorted(found, key=attrgetter("paint", "start")), attrgetter("paint")
+    ):
+        for bars_ in touching(alike, attrgetter("start", "end"), hair):
+            start = max(bars_[0].start, within[0])
+            end = min(max(bar.end for bar in bars_), within[1])
+            merged += [Bar(bars_[0].lane, start, end, paint)] if start <= end else []
+    return merged

@@ -148,8 +148,11 @@ def _badness(told: Mapping[str, Any]) -> Callable[[Row], Any] | None:
 def column(heading: str, told: str) -> Column:
     """A column of page.yaml, such as ``Topic`` and ``name topic``."""
     kind, _, key = told.partition(" ")
-    show = getattr(cells, key) if kind in _FUNCTIONS else lambda row: _KINDS[kind](row, key)
-    return Column(heading, show, numeric=kind not in _WORDS)
+    if kind in _FUNCTIONS:
+        name, *keys = key.split()
+        function = getattr(cells, name)
+        return Column(heading, lambda row: function(row, *keys), numeric=kind not in _WORDS)
+    return Column(heading, lambda row: _KINDS[kind](row, key), numeric=kind not in _WORDS)
 
 
 def in_words(told: str, row: Row) -> Finding:
@@ -191,8 +194,6 @@ _KINDS: Final[Mapping[str, Callable[[Row, str], Shown]]] = {
     **{kind: _plain(write) for kind, write in _WRITTEN.items()},
     "bounded": _bounded,
     "time": figures.time,
-    "seen_time": figures.seen_time,
-    "rate": cells.rate,
     "share": lambda row, key: figures.attainment(value_at(row, key) or {}),
     "given": lambda row, key: row[key],
     "name": lambda row, key: figures.single(row.get(key)),
@@ -201,12 +202,11 @@ _KINDS: Final[Mapping[str, Callable[[Row, str], Shown]]] = {
     "line": lambda row, key: words.line(row.get(key) or ""),
     "at": lambda row, key: Cell(text=words.day_above_time(row.get(key)), order=row.get(key)),
     "verdict": lambda row, key: badge(value_at(row, key)),
-    "word": lambda row, told: cells.word(told.split()[0], row.get(told.split()[1])),
 }
 """The kinds of columns, by their names in page.yaml."""
 
 _FUNCTIONS: Final = ("figure", "text")
-"""Kinds that are functions of cells.py."""
+"""Kinds that are functions of cells.py, with what else these take."""
 
-_WORDS: Final = ("name", "names", "given_names", "line", "at", "verdict", "word", "text")
+_WORDS: Final = ("name", "names", "given_names", "line", "at", "verdict", "text")
 """Kinds that are no numbers."""

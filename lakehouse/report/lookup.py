@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import yaml
 
 from lakehouse.report import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from lakehouse.report.figures import Row
+
+T = TypeVar("T")
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -69,6 +71,29 @@ def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset(
         return not value_at(facts, "coverage.observed_us")
     sources = value_at(facts, "coverage.sources") or ()
     return not any(row.get("observed_us") for row in sources if row.get("family") in families)
+
+
+def touching(
+    rows: Iterable[T], span: Callable[[T], tuple[Any, Any]], gap: Any = 0
+) -> Iterator[list[T]]:
+    """Rows that touch, in the order of their starts.
+
+    Args:
+        rows: In that order.
+        span: Start and end of a row.
+        gap: What may lie between two that touch.
+    """
+    alike: list[T] = []
+    reached: Any = None
+    for row in rows:
+        start, end = span(row)
+        if alike and start > reached + gap:
+            yield alike
+            alike = []
+        reached = max(reached, end) if alike else end
+        alike.append(row)
+    if alike:
+        yield alike
 
 
 def tally(found: Iterable[str]) -> dict[str, Any]:

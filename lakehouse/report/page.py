@@ -13,11 +13,9 @@ from lakehouse.report.spans import period_of
 from lakehouse.report.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from lakehouse.report.figures import Name
     from lakehouse.report.marks import Marks
-    from lakehouse.report.verdicts import Verdict
 
 CHANGED: Final = (beside.restated, beside.burn, beside.maintenance, trend.section)
 """Sections that say how to take the verdicts, and what changed: they stand before the questions."""
@@ -53,7 +51,6 @@ def _rendered(facts: Mapping[str, Any]) -> str:
         period=words.period(facts["from"], facts["to"]),
         week=week_name(facts),
         seen=words.per_cent(value_at(facts, "coverage.percent")),
-        glance=_glance(judged),
         verdicts=judged,
         questions=asked,
         changed=before,
@@ -89,14 +86,6 @@ def coverage_of(facts: Mapping[str, Any]) -> Section:
         listings=tuple(listing(name, rows) for name, rows in lists.items()),
         charts={"coverage": charts.COVERAGE},
     )
-
-
-def _glance(judged: Sequence[Verdict]) -> list[tuple[str, list[tuple[int, Name]]]]:
-    """The objectives of each verdict, worst first: their places in the list, and their titles."""
-    groups: dict[str, list[tuple[int, Name]]] = {word: [] for word in words.VERDICTS}
-    for number, one in enumerate(judged, 1):
-        groups[one.verdict].append((number, figures.name(one.title)))
-    return [(word, found) for word, found in groups.items() if found]
 
 
 def _happened(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from lakehouse.report import figures, words
 from lakehouse.report.assets import sentence
-from lakehouse.report.figures import Finding, Row
+from lakehouse.report.figures import Figure, Finding, Name, Row
 from lakehouse.report.listing import Listing, in_words, listing, table
 from lakehouse.report.lookup import declared, nothing_seen, value_at
 
@@ -75,7 +74,8 @@ def _question(facts: Mapping[str, Any], anchor: str, told: Mapping[str, Any]) ->
     bad.sort(key=draft.badness or str, reverse=True)
     answer: Finding
     if bad:
-        answer = (*_told(told["tells"], bad[0]), _others(len(bad) - 1, *told["others"]))
+        others = sentence("others", number=len(bad) - 1, said=told["others"])
+        answer = (*_told(told["tells"], bad[0]), others)
     elif nothing_seen(facts, frozenset(told["families"])):
         answer = ("Not known: nobody looked in this period.",)
     else:
@@ -86,15 +86,9 @@ def _question(facts: Mapping[str, Any], anchor: str, told: Mapping[str, Any]) ->
     return Section(anchor, **known, answer=answer, notes=(told["meaning"],), listings=listings)
 
 
-def _others(number: int, noun: str, one: str, many: str) -> str:
-    """A sentence that says how many others there were; empty where there were none."""
-    said = one if number == 1 else many
-    return f". {said} {words.plural(number, 'other ' + noun)}." if number else "."
-
-
 def _told(sentence_: str, row: Row) -> Finding:
     """A sentence about a row; in its braces stands what columns of page.yaml have, too."""
-    parts: list[str | figures.Name | figures.Figure] = []
+    parts: list[str | Name | Figure] = []
     for literal, field_, *_ in Formatter().parse(sentence_):
         parts += [literal, *(in_words(field_, row) if field_ else ())]
     return tuple(parts)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import groupby
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.existence import expected_us, with_ends
 from lakehouse.periods import iso
+from lakehouse.report.lookup import touching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,13 +74,13 @@ def _seen(expected: int, seen: int) -> Row:
 
 def _joined(gaps: list[Row]) -> list[Row]:
     """Failures side by side as one gap."""
-    joined: list[Row] = []
-    for row in gaps:
-        last = joined[-1] if joined else None
-        if last and last["outcome"] == row["outcome"] and row["start"] <= last["end"]:
-            last["end"] = max(last["end"], row["end"])
-        else:
-            joined.append({name: row[name] for name in ("start", "end", "outcome", "error")})
-    for gap in joined:
-        gap.update(start=iso(gap["start"]), end=iso(gap["end"]))
-    return joined
+    return [
+        {
+            "start": iso(pieces[0]["start"]),
+            "end": iso(max(piece["end"] for piece in pieces)),
+            "outcome": outcome,
+            "error": pieces[0]["error"],
+        }
+        for outcome, alike in groupby(gaps, key=itemgetter("outcome"))
+        for pieces in touching(alike, itemgetter("start", "end"))
+    ]

@@ -6,14 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import zones
-from lakehouse.report import assets, figures, verdicts, words
+from lakehouse.report import assets, verdicts, words
 from lakehouse.report.figures import Cell, sentence
 from lakehouse.report.listing import Column, Draft, Listing, badge, column
 from lakehouse.report.lookup import declared
 from lakehouse.report.questions import questions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lakehouse.report.figures import Row
 
@@ -61,7 +61,9 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
     return assets.page(
         "summary.html.j2",
         headline=headline(clusters),
-        clusters=[_shown(one, pages.get(str(one["cluster"]), "")) for one in clusters],
+        clusters=_each_in_its_zone(clusters),
+        pages=pages,
+        week=_week,
         overview=_overview(clusters),
         names={name: one["short"] for name, one in declared("page.yaml")["questions"].items()},
     )
@@ -73,19 +75,10 @@ def headline(clusters: Sequence[Row]) -> str:
     return assets.sentence("summary", tally=tally, total=len(clusters))
 
 
-def _shown(one: Row, page: str) -> dict[str, Any]:
-    with words.shown_in(words.zone_of(one)):
-        return {
-            "name": figures.name(one["cluster"]),
-            "page": page,
-            "verdict": words.verdict(one["verdict"]),
-            "headline": one["headline"],
-            "period": words.period(one["from"], one["to"]),
-            "week": _week(one),
-            "findings": [(row["question"], row["answer"]) for row in one["findings"]],
-            "restated": one["restated"],
-            "coverage": words.per_cent(one.get("coverage_percent")),
-        }
+def _each_in_its_zone(clusters: Iterable[Row]) -> Iterator[Row]:
+    for one in clusters:
+        with words.shown_in(words.zone_of(one)):
+            yield one
 
 
 def _week(one: Row) -> str:

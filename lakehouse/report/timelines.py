@@ -51,7 +51,7 @@ def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]
     """All timelines that have a value above zero somewhere, and coverage."""
     seconds = gold.chart_seconds
     read = _read(gold, subjects, now_us, seconds)
-    seen = {window: (read.percent(window),) * 3 for window in read.windows}
+    seen = {window: (read.percent(window),) * 3 for window in read.expected}
     told: defaultdict[tuple[str, Any], defaultdict[int, list[Point]]]
     told = defaultdict(lambda: defaultdict(list))
     for name, subject, window, point in _points(gold, seconds):
@@ -116,23 +116,14 @@ class _Read:
     """What was to be read in each window and what was; microseconds.
 
     Attributes:
-        windows: The windows of the period, by their starts.
-        size: Their length.
-        lives: From when to when each source was to be read.
+        expected: For how long of each window of the period which source was to be read.
         families: The families that anybody tried to read, per source.
         ok: How long a family of a source was read, per window.
     """
 
-    windows: range
-    size: int
-    lives: Mapping[str, tuple[int, int]]
+    expected: Mapping[int, Mapping[str, int]]
     families: Mapping[str, set[str]]
     ok: Mapping[int, Mapping[tuple[str, str], int]]
-
-    def expected(self, source: str, window: int) -> int:
-        """For how long of a window a source was to be read."""
-        first, end = self.lives[source]
-        return max(0, min(end, window + self.size) - max(first, window))
 
     def looked(self, families: frozenset[str]) -> set[int]:
         """Windows in which every source was read, but for a scrape or two.
@@ -140,24 +131,19 @@ class _Read:
         Args:
             families: One of them is enough. Who was never asked for any of them is not waited for.
         """
-        sources = [one for one in self.lives if families & self.families.get(one, set())]
         found = set()
-        for window in self.windows:
-            expected = {one: us for one in sources if (us := self.expected(one, window))}
+        for window, expected in self.expected.items():
+            asked = [one for one in expected if families & self.families.get(one, set())]
             ok = self.ok.get(window, {})
-            if expected and all(
-                max(ok.get((one, family), 0) for family in families) >= _SEEN * us
-                for one, us in expected.items()
-            ):
+            seen = {one: max(ok.get((one, family), 0) for family in families) for one in asked}
+            if asked and all(seen[one] >= _SEEN * expected[one] for one in asked):
                 found.add(window)
         return found
 
     def percent(self, window: int) -> float | None:
         """How much of what was to be seen, by the calendar, was."""
-        expected = sum(
-            (len(self.families.get(one, ())) or 1) * self.expected(one, window)
-            for one in self.lives
-        )
+        asked = self.expected[window].items()
+        expected = sum((len(self.families.get(one, ())) or 1) * us for one, us in asked)
         seen = sum(self.ok.get(window, {}).values())
         return min(100.0, 100 * seen / expected) if expected else None
 
@@ -170,11 +156,12 @@ def _read(gold: Gold, subjects: Sequence[Subject], now_us: int, seconds: int) ->
         families[row["source"]].add(row["family"])
         if row["outcome"] == "ok":
             ok[row["window"]][row["source"], row["family"]] = row["duration_us"]
-    lives = {
-        one.source: (one.first_us, now_us if end is None else min(end, now_us))
-        for one, end in with_ends(subjects)
-        if one.kind == "source" and one.source is not None
-    }
     size = seconds * 1_000_000
     start, last = micros(gold.period.start), min(micros(gold.period.end), now_us)
-    return _Read(range(start // size * size, last, size), size, lives, families, ok)
+    expected: dict[int, dict[str, int]] = {n: {} for n in range(start // size * size, last, size)}
+    for one, end in with_ends(subjects):
+        until = now_us if end is None else min(end, now_us)
+        for window, sources in expected.items() if one.kind == "source" else ():
+            if (us := min(until, window + size) - max(one.first_us, window)) > 0:
+                sources[str(one.source)] = us
+    return _Read(expected, families, ok)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORDS: Final = words.VERDICTS
 
 _COUNTED: Final = WORDS | {"no_data": "without data"}
-_LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker", "source"})
+_LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,6 @@ class Verdict:
     subjects: Listing | None
     aside: Finding = ()
 
-    @property
-    def every(self) -> str:
-        """What the fold says that hides the subjects."""
-        if self.subjects is None:
-            return ""
-        total, noun = self.subjects.total, self.subjects.draft.noun
-        return f"Show the {noun}" if total == 1 else f"All {words.plural(total, noun)}"
-
 
 def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
     """All verdicts, worst first."""
@@ -92,17 +84,15 @@ def headline(facts: Mapping[str, Any]) -> str:
 def _verdict(row: Row, objective: Row) -> Verdict:
     subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
     worst = subjects[0] if subjects else None
-    level, title = (
-        _level(objective),
-        words.line(objective.get("title") or objective.get("name") or ""),
-    )
+    level = objective["level"] if objective.get("level") in _LEVELS else "subject"
+    title = words.line(objective.get("title") or objective.get("name") or "")
     draft = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
     return Verdict(
         row["objective"],
         words.verdict(row.get("verdict")),
         words.line(row.get("title") or row["objective"]),
         "no target" if row.get("target") is None else f"target {words.percent(row['target'])}",
-        _counts(row, level),
+        sentence("counts", row=row, level=level, counted=_COUNTED),
         words.line(objective.get("description") or "", 400),
         cells.subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
@@ -129,25 +119,9 @@ def _aside(worst: Row, subjects: Sequence[Row]) -> Finding:
     return tuple(told)
 
 
-def _level(objective: Row) -> str:
-    level = str(objective.get("level"))
-    return level if level in _LEVELS else "subject"
-
-
 def _badness(row: Row) -> tuple[int, float, float]:
-    low = row.get("attainment_low")
-    return (
-        words.rank(row.get("verdict")),
-        -(0.0 if low is None else low),
-        row.get("unknown_us") or 0,
-    )
-
-
-def _counts(row: Row, level: str) -> str:
-    total = row.get("subjects") or 0
-    found = [f"{row[key]:,} {_COUNTED[key]}" for key in WORDS if row.get(key)]
-    subjects = words.plural(total, level)
-    return f"{subjects}: {', '.join(found)}" if found else f"No {level} to judge"
+    low, unknown = row.get("attainment_low") or 0.0, row.get("unknown_us") or 0
+    return words.rank(row.get("verdict")), -low, unknown
 
 
 def budget(row: Row) -> Budget | None:
@@ -157,17 +131,8 @@ def budget(row: Row) -> Budget | None:
         return None
     most = high + (row.get("unknown_us") or 0)
     scale = max(limit * 1.25, most * 1.05, 1) / 100
-    left = _budget_left(row.get("budget_left_us"))
+    certain, possible, unknown, end = (round(us / scale, 2) for us in (low, high, most, limit))
+    bad, left = figures.time(row, "bad"), row.get("budget_left_us")
     return Budget(
-        round(low / scale, 2),
-        round(high / scale, 2),
-        round(most / scale, 2),
-        round(limit / scale, 2),
-        f"{figures.time(row, 'bad').text}; budget {words.duration(limit)}, {left}",
+        certain, possible, unknown, end, sentence("budget", bad=bad, limit=limit, left=left)
     )
-
-
-def _budget_left(left: int | None) -> str:
-    if left is not None and left < 0:
-        return f"overspent by {words.duration(-left)}"
-    return f"{words.duration(left)} left"
