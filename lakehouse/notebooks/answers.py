@@ -13,8 +13,13 @@ from lakehouse.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.notebooks.opened import objectives
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.judged import objective, verdicts
-from lakehouse.report.lags import tier_lag
-from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, throttling
+from lakehouse.report.sections import (
+    lost_before_read,
+    min_isr,
+    remote_reads,
+    throttling,
+    tier_lag,
+)
 from lakehouse.report.seen import coverage
 from lakehouse.report.timelines import timelines
 from lakehouse.sla import Statement

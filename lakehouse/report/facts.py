@@ -15,15 +15,14 @@ from lakehouse.gold_rows import window_of
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
-from lakehouse.report.judged import business_hours, objective, verdicts
-from lakehouse.report.lags import tier_lag
-from lakehouse.report.restated import restated
+from lakehouse.report.judged import business_hours, objective, restated, verdicts
 from lakehouse.report.saved import FORMAT
 from lakehouse.report.sections import (
     lost_before_read,
     min_isr,
     remote_reads,
     throttling,
+    tier_lag,
     tiering,
 )
 from lakehouse.report.seen import coverage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import tables
 from lakehouse.periods import Period, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
-from lakehouse.report.lags import last_lags
+from lakehouse.report.sections import last_lags
 from lakehouse.trends import forecast as forecasts
 from lakehouse.trends import weeks as weeks_
 from lakehouse.trends.change import by_chance, change
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakehouse.existence import Subject
     from lakehouse.gold_rows import Row
     from lakehouse.report.gather import Gold
-    from lakehouse.report.lags import LastLag
+    from lakehouse.report.sections import LastLag
     from lakehouse.slo import Objective
     from lakehouse.trends.change import Change
     from lakehouse.trends.drain import Point

@@ -13,7 +13,7 @@ from lakehouse.existence import Subject
 from lakehouse.lake import Lake
 from lakehouse.periods import Period
 from lakehouse.report.gather import COPY_LAG, Gold
-from lakehouse.report.lags import tier_lag
+from lakehouse.report.sections import tier_lag
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.statement import Statement
 from lakehouse.tallied import Times
