@@ -122,11 +122,8 @@ def facts(
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
     events, omitted = gold.events()
-    floors = [
-        floor_us(one["interval_us"], one["slowest_us"] or 0)
-        for one in seen["sources"]
-        if one["family"] == _WATCHED and one["interval_us"]
-    ]
+    watched = [one for one in seen["sources"] if one["family"] == _WATCHED and one["interval_us"]]
+    floors = [floor_us(one["interval_us"], one["slowest_us"] or 0) for one in watched]
     return {
         "format": FORMAT,
         "jmxlake": version("jmxlake"),

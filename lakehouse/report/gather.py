@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -208,20 +207,22 @@ class Gold:
         except TableNotFoundError:
             return [], {}
         is_election = f"r.kind = {text(_ELECTION)}"
+        placed = self.engine.query(
+            f"SELECT r.*, row_number() OVER (PARTITION BY {is_election} ORDER BY r.at, {EVENT}) "
+            f"AS place, CASE WHEN {is_election} THEN {_MOST_ELECTIONS} ELSE {_MOST_EVENTS} END "
+            "AS most FROM {rows} r",
+            rows=rows,
+        )
         told = self.ask(
-            f"SELECT {EVENT} FROM (SELECT r.*, row_number() OVER "
-            f"(PARTITION BY {is_election} ORDER BY r.at, {EVENT}) AS place FROM {{rows}} r) r "
-            f"WHERE r.place <= CASE WHEN {is_election} THEN {_MOST_ELECTIONS} "
-            f"ELSE {_MOST_EVENTS} END ORDER BY r.at, {EVENT}",
-            rows=rows,
+            f"SELECT {EVENT} FROM {{rows}} r WHERE r.place <= r.most ORDER BY r.at, {EVENT}",
+            rows=placed,
         )
-        listed = Counter(row["kind"] for row in told)
-        every = self.ask(
-            "SELECT r.kind, count(*) AS number FROM {rows} r GROUP BY r.kind ORDER BY r.kind",
-            rows=rows,
+        left = self.ask(
+            "SELECT r.kind, count(*) AS number FROM {rows} r WHERE r.place > r.most "
+            "GROUP BY r.kind ORDER BY r.kind",
+            rows=placed,
         )
-        omitted = {row["kind"]: row["number"] - listed[row["kind"]] for row in every}
-        return told, {kind: count for kind, count in omitted.items() if count > 0}
+        return told, {row["kind"]: row["number"] for row in left}
 
     def rejected(self) -> int:
         """How many rows of bronze could not be used.

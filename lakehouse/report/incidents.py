@@ -24,7 +24,6 @@ LANES: Final = 12
 
 _LABEL: Final = 20
 _OF_PARTITION: Final = ("topic", "partition", "team", "owner", "tier")
-_ISOLATE: Final = ("\u2068", "\u2069")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +98,17 @@ def _lanes(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:
     by_name: dict[str, list[Row]] = {}
     for row in rows:
         by_name.setdefault(str(row.get(key)), []).append(row)
-    worst = sorted(by_name, key=lambda name: _longest(by_name[name]), reverse=True)[:LANES]
+    longest = {
+        name: max(end - start for start, end in map(_instants, mine))
+        for name, mine in by_name.items()
+    }
+    worst = sorted(longest, key=longest.__getitem__, reverse=True)[:LANES]
     labels: dict[str, str] = {}
     for name in worst:
         label = figures.name(name, limit=_LABEL).text
         taken = sum(other == label for other in labels.values())
         labels[name] = label + "\u00a0" * taken
-    return [(f"{_ISOLATE[0]}{labels[name]}{_ISOLATE[1]}", by_name[name]) for name in worst]
-
-
-def _longest(rows: Iterable[Row]) -> timedelta:
-    return max(end - start for start, end in map(_instants, rows))
+    return [(f"\u2068{labels[name]}\u2069", by_name[name]) for name in worst]
 
 
 def _instants(row: Row) -> Span:

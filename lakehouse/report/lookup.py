@@ -62,6 +62,12 @@ def titled(told: Mapping[str, Any]) -> Iterator[Row]:
         yield {**subject, "objective": objective.get("title") or objective.get("name")}
 
 
+def week_of(facts: Mapping[str, Any]) -> str:
+    """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
+    week = facts.get("week")
+    return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}" if week else ""
+
+
 def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset()) -> bool:
     """Whether no reading was made: of any of these families, or, where none is named, of any.
 
@@ -74,20 +80,20 @@ def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset(
 
 
 def touching(
-    rows: Iterable[T], span: Callable[[T], tuple[Any, Any]], gap: Any = 0
+    rows: Iterable[T], span: Callable[[T], tuple[Any, Any]], gap: Any = None
 ) -> Iterator[list[T]]:
     """Rows that touch, in the order of their starts.
 
     Args:
         rows: In that order.
         span: Start and end of a row.
-        gap: What may lie between two that touch.
+        gap: What may lie between two that touch; None: nothing.
     """
     alike: list[T] = []
     reached: Any = None
     for row in rows:
         start, end = span(row)
-        if alike and start > reached + gap:
+        if alike and start > (reached if gap is None else reached + gap):
             yield alike
             alike = []
         reached = max(reached, end) if alike else end

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import assets, beside, charts, figures, incidents, marks, trend, words
 from lakehouse.report.listing import listing
-from lakehouse.report.lookup import nothing_seen, value_at
+from lakehouse.report.lookup import nothing_seen, value_at, week_of
 from lakehouse.report.questions import Section, questions, section
 from lakehouse.report.spans import period_of
 from lakehouse.report.verdicts import headline, verdicts
@@ -49,7 +49,7 @@ def _rendered(facts: Mapping[str, Any]) -> str:
         cluster=figures.name(facts.get("cluster")),
         team=figures.single(facts.get("team")),
         period=words.period(facts["from"], facts["to"]),
-        week=week_name(facts),
+        week=week_of(facts),
         seen=words.per_cent(value_at(facts, "coverage.percent")),
         verdicts=judged,
         questions=asked,
@@ -66,14 +66,6 @@ def _rendered(facts: Mapping[str, Any]) -> str:
 def changed(facts: Mapping[str, Any]) -> list[Section]:
     """What changed and how to take the verdicts, as far as the facts have it."""
     return [made for one in CHANGED if (made := one(facts)) is not None]
-
-
-def week_name(facts: Mapping[str, Any]) -> str:
-    """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
-    week = facts.get("week")
-    if not week:
-        return ""
-    return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
 
 
 def coverage_of(facts: Mapping[str, Any]) -> Section:

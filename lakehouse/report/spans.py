@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import figures, words
+from lakehouse.report.lookup import touching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,26 +77,15 @@ class Spans:
         """The same in about ``most`` spans at most: what is drawn as one holds all its bounds."""
         if len(self.known) <= most:
             return self
-        width = (self.within[1] - self.within[0]) / most
-        known: list[Known] = []
-        for span in self.known:
-            last = known[-1] if known else None
-            if (
-                last
-                and last.end == span.start
-                and self._slot(last, width) == self._slot(span, width)
-            ):
-                known[-1] = Known(last.start, span.end, self._worst(last.values, span.values))
-            else:
-                known.append(span)
+        first, width = self.within[0], (self.within[1] - self.within[0]) / most
+        worst = min if self.unit == "%" else max
+        known = []
+        for _, alike in groupby(self.known, lambda span: (span.start - first) // width):
+            for spans_ in touching(alike, attrgetter("start", "end")):
+                values, lows, highs = zip(*(span.values for span in spans_), strict=True)
+                whole = (worst(values), min(lows), max(highs))
+                known.append(Known(spans_[0].start, spans_[-1].end, whole))
         return Spans(tuple(known), self.unknown, self.within, self.unit)
-
-    def _slot(self, span: Known, width: timedelta) -> int:
-        return (span.start - self.within[0]) // width
-
-    def _worst(self, one: Values, other: Values) -> Values:
-        value = min(one[0], other[0]) if self.unit == "%" else max(one[0], other[0])
-        return value, min(one[1], other[1]), max(one[2], other[2])
 
     def scaled(self) -> tuple[Spans, str]:
         """The same in the unit that reads best, and the name of that unit."""

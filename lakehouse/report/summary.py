@@ -9,7 +9,7 @@ from lakehouse import zones
 from lakehouse.report import assets, verdicts, words
 from lakehouse.report.figures import Cell, sentence
 from lakehouse.report.listing import Column, Draft, Listing, badge, column
-from lakehouse.report.lookup import declared
+from lakehouse.report.lookup import declared, week_of
 from lakehouse.report.questions import questions
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
         headline=headline(clusters),
         clusters=_each_in_its_zone(clusters),
         pages=pages,
-        week=_week,
+        week_of=week_of,
         overview=_overview(clusters),
         names={name: one["short"] for name, one in declared("page.yaml")["questions"].items()},
     )
@@ -81,11 +81,6 @@ def _each_in_its_zone(clusters: Iterable[Row]) -> Iterator[Row]:
             yield one
 
 
-def _week(one: Row) -> str:
-    week = one.get("week")
-    return f"{words.line(week['iso'])} of {words.line(week['time_zone'])}" if week else ""
-
-
 def _overview(clusters: Sequence[Row]) -> Listing:
     """Clusters by objective; an objective that a cluster does not have is left empty."""
     titles: dict[str, str] = {}
@@ -99,7 +94,7 @@ def _overview(clusters: Sequence[Row]) -> Listing:
             column("Cluster", "name cluster"),
             column("Seen", "percent coverage_percent"),
             *(_objective(name, title) for name, title in titles.items()),
-            Column("Week", _week, numeric=False),
+            Column("Week", lambda row: week_of(row).removeprefix("ISO week "), numeric=False),
         ),
     )
     return draft.of(clusters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +13,7 @@ from lakehouse.report.figures import Figure, Finding, Name
 from lakehouse.report.listing import Listing, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from lakehouse.report.figures import Row
 
@@ -23,30 +24,12 @@ _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """How much of the error budget is used, in hundredths of the strip that is drawn.
-
-    Attributes:
-        certain: Where the bad time ends that is certain.
-        possible: Where the bad time ends that the edges allow.
-        unknown: Where it would end if all that nobody saw was bad.
-        limit: Where the budget ends.
-        text: The same in words.
-    """
-
-    certain: float
-    possible: float
-    unknown: float
-    limit: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """One objective's verdict as the page and the terminal show it.
 
     Attributes:
         name: The objective's name in the facts.
+        budget: The strip of its error budget, see ``budget``.
         aside: What the same would be without planned maintenance, and whether its budget burns.
     """
 
@@ -58,7 +41,7 @@ class Verdict:
     description: str
     worst: tuple[Name, ...]
     attainment: Figure | None
-    budget: Budget | None
+    budget: Mapping[str, Any] | None
     subjects: Listing | None
     aside: Finding = ()
 
@@ -124,15 +107,19 @@ def _badness(row: Row) -> tuple[int, float, float]:
     return words.rank(row.get("verdict")), -low, unknown
 
 
-def budget(row: Row) -> Budget | None:
-    """The strip of one subject's error budget; None where no budget is known."""
+def budget(row: Row) -> dict[str, Any] | None:
+    """The strip of one subject's error budget; None where no budget is known.
+
+    In hundredths of the strip: where the bad time ends that is ``certain``, what the edges allow
+    (``possible``), what it would be if all that nobody saw was bad (``unknown``), and the budget
+    (``limit``). ``text`` says the same.
+    """
     limit, low, high = (row.get(key) for key in ("budget_us", "bad_low_us", "bad_high_us"))
     if limit is None or low is None or high is None:
         return None
     most = high + (row.get("unknown_us") or 0)
     scale = max(limit * 1.25, most * 1.05, 1) / 100
-    certain, possible, unknown, end = (round(us / scale, 2) for us in (low, high, most, limit))
-    bad, left = figures.time(row, "bad"), row.get("budget_left_us")
-    return Budget(
-        certain, possible, unknown, end, sentence("budget", bad=bad, limit=limit, left=left)
-    )
+    ends = {"certain": low, "possible": high, "unknown": most, "limit": limit}
+    said = {"bad": figures.time(row, "bad"), "limit": limit, "left": row.get("budget_left_us")}
+    strip = {name: round(us / scale, 2) for name, us in ends.items()}
+    return {**strip, "text": sentence("budget", **said)}
