@@ -127,18 +127,17 @@ def racks(facts: Mapping[str, Any]) -> Section | None:
 
 
 def _rack(facts: Mapping[str, Any], own: list[str]) -> Row:
-    told = [row for row in value_at(facts, "min_isr.brokers") or () if row.get("source") in own]
+    told, sources, events = (
+        [row for row in value_at(facts, path) or () if row.get("source") in own]
+        for path in ("min_isr.brokers", "coverage.sources", "events")
+    )
     known = [row[_UNDER] for row in told if row.get(_UNDER) is not None]
-    sources = [r for r in value_at(facts, "coverage.sources") or () if r.get("source") in own]
     expected, unknown = (
         sum(row.get(key) or 0 for row in sources) for key in ("expected_us", "unknown_us")
     )
     return {
         "brokers": len(own),
-        "restarts": sum(
-            row.get("kind") == "source_restart" and row.get("source") in own
-            for row in facts.get("events") or ()
-        ),
+        "restarts": sum(row.get("kind") == "source_restart" for row in events),
         "under": sum(known) if known else None,  # of what nobody told it is not zero
         "percent": 100 * (expected - unknown) / expected if expected else None,
         "unknown_us": unknown if sources else None,

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 Layer = dict[str, Any]
 """A layer of a chart, or the definition of a channel, as Vega-Lite writes it in JSON."""
 
-COVERAGE: Final = "Share of the expected time that was seen"
-
 _DRAWN: Final = 2
 """Timelines of one figure that are drawn, where it has no timeline of the whole cluster."""
 

@@ -47,8 +47,7 @@ def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    first, last = _seen(engine)
-    return last_ended(first, last, instant(now_us), zone)
+    return last_ended(*_seen(engine), instant(now_us), zone)
 
 
 def latest_week(engine: Engine) -> Period:
@@ -57,8 +56,7 @@ def latest_week(engine: Engine) -> Period:
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    _, last = _seen(engine)
-    return week_of(last - dt.timedelta(microseconds=1))
+    return week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
 
 
 def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:

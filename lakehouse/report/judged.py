@@ -163,20 +163,18 @@ def changed(objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]) -
             told = earlier.get((*of, *(now.get(name) for name in SUBJECT)), [])
             others = [row for row in told if any(row[key] != now.get(key) for key in SLA_FIGURES)]
             if others:
-                found.append(_row(one, now, others))
+                found.append(_row(one, now, others[-1]))
     return found
 
 
-def _row(objective: Mapping[str, Any], now: Mapping[str, Any], others: Sequence[Row]) -> Row:
-    before = others[-1]
-    at = iso(before["stated_at"])
+def _row(objective: Mapping[str, Any], now: Mapping[str, Any], before: Row) -> Row:
     return {
         "objective": objective["name"],
         "title": objective.get("title"),
         **{name: now.get(name) for name in SUBJECT},
         "before": {
             "statement": before["statement"],
-            "stated_at": at,
+            "stated_at": iso(before["stated_at"]),
             **{key: before[key] for key in SLA_FIGURES},
         },
         "now": {key: now.get(key) for key in SLA_FIGURES},

@@ -73,11 +73,8 @@ def coverage_of(facts: Mapping[str, Any]) -> Section:
     coverage = facts.get("coverage") or {}
     said = {"nothing": nothing_seen(facts), "rejected": facts.get("rejected")}
     lists = {"sources": coverage.get("sources"), "gaps": incidents.gaps(facts)}
-    return replace(
-        section("coverage", {"told": coverage, **said}),
-        listings=tuple(listing(name, rows) for name, rows in lists.items()),
-        charts={"coverage": charts.COVERAGE},
-    )
+    listings = tuple(listing(name, rows) for name, rows in lists.items())
+    return replace(section("coverage", {"told": coverage, **said}), listings=listings)
 
 
 def _happened(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:

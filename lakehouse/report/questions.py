@@ -55,8 +55,8 @@ def section(
     told: Mapping[str, Any] = declared("page.yaml")["sections"][anchor]
     notes = (told["note"].format(**noted or {}),) if "note" in told else ()
     shown = tuple(listing(name, found).brief() for name, found in rows.items())
-    answer = (sentence(anchor, **said),)
-    return Section(anchor, told["short"], told["title"], answer, notes, shown)
+    answer, drawn = (sentence(anchor, **said),), told.get("charts", {})
+    return Section(anchor, told["short"], told["title"], answer, notes, shown, drawn)
 
 
 def questions(facts: Mapping[str, Any]) -> tuple[Section, ...]:

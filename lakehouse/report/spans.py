@@ -136,12 +136,18 @@ def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:
         within: The period of the report.
         unit: The unit of the values, as UCUM writes it.
     """
+    instants = [words.parse(point[0]) for point in points]
+    step = min((b - a for a, b in pairwise(instants)), default=within[1] - within[0])
     pieces: list[tuple[datetime, datetime, Values | None]] = []
     reached = within[0]
-    for start, end, values in _covered(points, within):
+    for instant, (_, value, low, high) in zip(instants, points, strict=True):
+        start, end = max(instant, within[0]), min(instant + step, within[1])
+        if start >= end:  # outside of the period
+            continue
         if start > reached:
             pieces.append((reached, start, None))
-        pieces.append((start, end, values))
+        bounds = (value if low is None else low, value if high is None else high)
+        pieces.append((start, end, None if value is None else (value, *bounds)))
         reached = end
     if reached < within[1]:
         pieces.append((reached, within[1], None))
@@ -154,23 +160,3 @@ def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:
         else:
             known.append(Known(starts[0], ends[-1], values))
     return Spans(tuple(known), tuple(unknown), within, unit)
-
-
-def _covered(
-    points: Sequence[Sequence[Any]], within: Span
-) -> list[tuple[datetime, datetime, Values | None]]:
-    instants = [words.parse(point[0]) for point in points]
-    step = min((b - a for a, b in pairwise(instants)), default=within[1] - within[0])
-    ends = [min(instant + step, within[1]) for instant in instants]
-    return [
-        (max(start, within[0]), end, _values(point))
-        for start, end, point in zip(instants, ends, points, strict=True)
-        if start < end
-    ]
-
-
-def _values(point: Sequence[Any]) -> Values | None:
-    _, value, low, high = point
-    if value is None:
-        return None
-    return value, value if low is None else low, value if high is None else high

@@ -44,17 +44,15 @@ def section(facts: Mapping[str, Any]) -> Section | None:
 
 def charts_of(facts: Mapping[str, Any]) -> list[Chart]:
     """Its charts: of those that were worst, as far as enough weeks are known."""
-    worst = _rows(facts)[:_DRAWN]
-    return [_chart(row, facts["trends"]["weeks"]) for row in worst if _is_drawn(row)]
+    worst = [
+        (row, sum((week or {}).get("share") is not None for week in row.get("weeks") or ()))
+        for row in _rows(facts)[:_DRAWN]
+    ]
+    return [_chart(row, facts["trends"]["weeks"]) for row, known in worst if known >= _LEAST_WEEKS]
 
 
 def _rows(facts: Mapping[str, Any]) -> list[Row]:
     return sorted(titled(facts.get("trends") or {}), key=cells.trend_badness, reverse=True)
-
-
-def _is_drawn(row: Row) -> bool:
-    known = [week for week in row.get("weeks") or () if (week or {}).get("share") is not None]
-    return len(known) >= _LEAST_WEEKS
 
 
 def _chart(row: Row, weeks: Sequence[str]) -> Chart:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import vl_convert
 
 from lakehouse.report import charts, incidents, marks, words
+from lakehouse.report.lookup import declared
 from lakehouse.report.questions import questions
 from lakehouse.report.spans import period_of, timelines
 from lakehouse.report.svg import COLOURS
@@ -74,7 +75,7 @@ def _drawn(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, bytes]]:
         for one in questions(facts)
         for name, title in one.charts.items()
     }
-    wanted["coverage"] = charts.COVERAGE
+    wanted |= declared("page.yaml")["sections"]["coverage"]["charts"]
     for name, title in wanted.items():
         drawn = [one for one in timelines(facts, name, title) if one[1].is_drawn]
         for shown, figure in drawn[:1]:
