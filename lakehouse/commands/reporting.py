@@ -10,9 +10,8 @@ from lakehouse import business_hours, maintenance, owners, slo, zones
 from lakehouse.commands.common import file_stem, period_asked, tell, written
 from lakehouse.report import pdf
 from lakehouse.report.csv_files import files
-from lakehouse.report.owned import labelled
+from lakehouse.report.owned import labelled, of_team
 from lakehouse.report.saved import text
-from lakehouse.report.team import of_team
 from lakehouse.report.terminal import verdict_table
 from lakehouse.report.verdicts import headline
 from lakehouse.report.words import line

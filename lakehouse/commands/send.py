@@ -38,7 +38,7 @@ def send(
     Ends with 1 where one of the two failed; the other one is tried all the same.
     """
     from lakehouse.report import saved
-    from lakehouse.report.team import of_team
+    from lakehouse.report.owned import of_team
     from lakehouse.send import settings
 
     wanted = settings.load(settings_file)

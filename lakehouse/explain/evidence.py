@@ -77,7 +77,7 @@ def gather(gold: Gold, asked: Asked, watched: Sequence[Watched]) -> Evidence:
         told,
         _totals(gold, asked, watched),
         _attempts(gold, asked, watched),
-        frozenset(row["source"] for row in gold.sums(tables.COVERAGE, ("source",))),
+        frozenset(row["source"] for row in gold.sums(tables.COVERAGE)),
         _events(gold, asked),
         times,
         until,

@@ -10,11 +10,15 @@ from lakehouse.existence import Subject
 from lakehouse.gold_rows import Row
 from lakehouse.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.notebooks.opened import objectives
-from lakehouse.report.begun import Begun, begun
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.judged import objective, verdicts
-from lakehouse.report.lags import tier_lag
-from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, throttling
+from lakehouse.report.sections import (
+    lost_before_read,
+    min_isr,
+    remote_reads,
+    throttling,
+    tier_lag,
+)
 from lakehouse.report.seen import coverage
 from lakehouse.report.timelines import timelines
 from lakehouse.sla import Statement
@@ -24,13 +28,6 @@ if TYPE_CHECKING:
     from lakehouse.slo import Objective
 
 _Section = Callable[[Gold, Sequence[Subject], Sequence[Statement]], Row]
-
-
-def _bounded(
-    section: Callable[[Gold, Sequence[Subject], Sequence[Statement], Begun], Row],
-) -> _Section:
-    """A section whose upper bounds take in what was first seen just after the period."""
-    return lambda gold, known, stated: section(gold, known, stated, begun(gold))
 
 
 class _Asked(NamedTuple):
@@ -45,9 +42,9 @@ _THROTTLES: Final = frozenset(
     f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")
 )
 _QUESTIONS: Final = {
-    "min-isr": _Asked("min_isr", _bounded(min_isr), frozenset({UNAVAILABLE, LEADERLESS})),
-    "throttling": _Asked("throttling", _bounded(throttling), _THROTTLES),
-    "tier-lag": _Asked("tier_lag", _bounded(tier_lag), frozenset({COPY_LAG, DELETE_LAG})),
+    "min-isr": _Asked("min_isr", min_isr, frozenset({UNAVAILABLE, LEADERLESS})),
+    "throttling": _Asked("throttling", throttling, _THROTTLES),
+    "tier-lag": _Asked("tier_lag", tier_lag, frozenset({COPY_LAG, DELETE_LAG})),
     "lost": _Asked(
         "lost_before_read",
         lambda gold, *_: lost_before_read(gold),

@@ -9,8 +9,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.periods import instant
-from lakehouse.report import columns, figures, words
-from lakehouse.report.listing import MORE, WORST, Cell, Column, Draft, Listing, shown
+from lakehouse.report import figures, words
+from lakehouse.report.figures import Cell
+from lakehouse.report.listing import MORE, WORST, Column, Draft, Listing, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,7 @@ def _at(heading: str, key: str) -> Column:
         said = words.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
         return figures.plain(us, said)
 
-    return Column(heading, shown(get))
+    return Column(heading, get)
 
 
 def _rows(row: Row) -> figures.Figure:
@@ -132,9 +133,9 @@ _TABLES: Final = Draft(
     "Tables of the lake",
     "table",
     (
-        Column("Table", shown(lambda row: row["table"]), numeric=False),
-        Column("A row is", shown(lambda row: row["about"]), numeric=False),
-        Column("Rows", shown(_rows)),
+        Column("Table", lambda row: row["table"], numeric=False),
+        Column("A row is", lambda row: row["about"], numeric=False),
+        Column("Rows", _rows),
         _at("From", "since"),
         _at("To", "until"),
     ),
@@ -144,8 +145,8 @@ _KNOWN: Final = Draft(
     "What was ever seen in this cluster",
     "kind",
     (
-        columns.one("Kind", "kind"),
-        columns.plain("How many", "number", words.count),
+        column("Kind", "name kind"),
+        column("How many", "count number"),
         _at("From", "since"),
         _at("To", "until"),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import assets, drawings, figures, marks, words
+from lakehouse.report import assets, charts, figures, marks, words
 from lakehouse.report.page import coverage_of
 from lakehouse.report.questions import questions
 from lakehouse.report.spans import period_of
@@ -41,17 +41,17 @@ def question(facts: Mapping[str, Any], anchor: str) -> str:
     """
     (one,) = (each for each in questions(facts) if each.anchor == anchor)
     marked = marks.marks(facts, period_of(facts))
-    seen = coverage_of(facts, marked)
+    seen = coverage_of(facts)
     return _page(
         title=one.title,
         eyebrow=one.kip,
         period=words.period(facts["from"], facts["to"]),
         cluster=figures.name(facts["cluster"]),
         verdicts=verdicts(facts),
-        answer=one.finding,
-        notes=(one.meaning, seen["sentence"]),
-        charts=drawings.of_question(one, facts, marked),
-        listings=(*one.listings, *seen["listings"]),
+        answer=one.answer,
+        notes=(*one.notes, figures.sentence(seen.answer)),
+        charts=charts.of(one, facts, marked),
+        listings=(*one.listings, *seen.listings),
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from lakehouse.report import words
+from lakehouse.report import figures, words
 
 
 def page(template: str, **told: Any) -> str:
@@ -34,10 +36,21 @@ def page(template: str, **told: Any) -> str:
     )
 
 
+def sentence(name: str, **told: Any) -> str:
+    """A sentence of the report, of its name in sentences.txt.j2 and what it tells of."""
+    sentences: Any = templates("lakehouse.report").get_template("sentences.txt.j2").module
+    return re.sub("[ \n]+", " ", getattr(sentences, name)(**told)).strip(" \n")
+
+
+@lru_cache
 def templates(package: str) -> Environment:
-    """The templates of a package; every text in them is escaped."""
-    made = Environment(loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined)
-    made.globals |= {"words": words, "said": words.VERDICTS}
+    """The templates of a package; every text in them is escaped, but for those of plain text."""
+    made = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
+        undefined=StrictUndefined,
+    )
+    made.globals |= {"figures": figures, "words": words, "said": words.VERDICTS}
     return made
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from lakehouse.report import incidents, words
-from lakehouse.report.declared import declared
-from lakehouse.report.lookup import subjects, value_at
+from lakehouse.report import incidents, lookup, words
+from lakehouse.report.lookup import declared, subjects, value_at
 
 Facts = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -80,19 +79,13 @@ def text(value: object) -> str:
 
 
 def _columns(told: Iterable[Any]) -> Iterator[Column]:
-    for one in told:
-        if isinstance(one, list):  # columns that several tables share
-            yield from _columns(one)
-            continue
-        for name, given in one.items():
-            more = given if isinstance(given, dict) else {"means": given}
-            yield Column(name, more["means"], more.get("path", name), more.get("as", ""))
+    for name, given in lookup.columns(told):
+        more = given if isinstance(given, dict) else {"means": given}
+        yield Column(name, more["means"], more.get("path", name), more.get("as", ""))
 
 
 def _rows(told: Mapping[str, str]) -> Callable[[Facts], Iterable[Row]]:
-    if "made_by" in told:
-        return _MADE[told["made_by"]]
-    return lambda facts: value_at(facts, told["rows"]) or ()
+    return _MADE.get(told["rows"]) or (lambda facts: value_at(facts, told["rows"]) or ())
 
 
 def _lines(table: Table, facts: Facts) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import sla, tables
@@ -13,17 +13,19 @@ from lakehouse.errors import PeriodError
 from lakehouse.existence import floor_us
 from lakehouse.gold_rows import window_of
 from lakehouse.periods import WEEK, Period, instant, iso, last_ended, micros, week_name, week_of
-from lakehouse.report import business
-from lakehouse.report.begun import begun
 from lakehouse.report.gather import Gold
 from lakehouse.report.hygiene import hygiene
-from lakehouse.report.judged import objective, verdicts
-from lakehouse.report.lags import tier_lag
-from lakehouse.report.restated import restated
+from lakehouse.report.judged import business_hours, objective, restated, verdicts
 from lakehouse.report.saved import FORMAT
-from lakehouse.report.sections import lost_before_read, min_isr, remote_reads, throttling
+from lakehouse.report.sections import (
+    lost_before_read,
+    min_isr,
+    remote_reads,
+    throttling,
+    tier_lag,
+    tiering,
+)
 from lakehouse.report.seen import coverage
-from lakehouse.report.tiering import tiering
 from lakehouse.report.timelines import timelines
 from lakehouse.rollup.engine import ask
 from lakehouse.trends.facts import trends
@@ -45,8 +47,7 @@ def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    first, last = _seen(engine)
-    return last_ended(first, last, instant(now_us), zone)
+    return last_ended(*_seen(engine), instant(now_us), zone)
 
 
 def latest_week(engine: Engine) -> Period:
@@ -55,8 +56,7 @@ def latest_week(engine: Engine) -> Period:
     Raises:
         PeriodError: Nothing was ever seen.
     """
-    _, last = _seen(engine)
-    return week_of(last - dt.timedelta(microseconds=1))
+    return week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
 
 
 def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
@@ -103,6 +103,7 @@ def facts(
     """
     window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
+    week = week_name(period, calendar.zone)
     generated = now or dt.datetime.now(dt.UTC)
     subjects = sla.subjects(engine)
     cluster = _cluster(engine.lake.root, cluster, {one.cluster for one in subjects})
@@ -118,31 +119,27 @@ def facts(
     gold.check_stretches()
     seen = coverage(gold, known, micros(generated))
     judged = [objective(one, promised) for one in objectives]
-    bounds = begun(gold)
     events, omitted = gold.events()
-    floors = [
-        floor_us(one["interval_us"], one["slowest_us"] or 0)
-        for one in seen["sources"]
-        if one["family"] == _WATCHED and one["interval_us"]
-    ]
+    watched = [one for one in seen["sources"] if one["family"] == _WATCHED and one["interval_us"]]
+    floors = [floor_us(one["interval_us"], one["slowest_us"] or 0) for one in watched]
     return {
         "format": FORMAT,
-        "jmxlake": _version(),
+        "jmxlake": version("jmxlake"),
         "cluster": cluster,
         "from": iso(micros(period.start)),
         "to": iso(micros(period.end)),
         "time_zone": calendar.time_zone,
-        "week": _week(period, calendar),
+        "week": week and {"iso": week, "time_zone": calendar.time_zone},
         "generated_at": iso(micros(generated)),
         "window_seconds": window_seconds,
         "verdicts": verdicts(objectives, promised),
         "objectives": judged,
         "maintenance": [one.told() for one in planned if one.overlaps(period)],
         "restated": restated(gold, judged),
-        "business_hours": business.section(gold, objectives, known, micros(generated), calendar),
-        "min_isr": min_isr(gold, known, stated, bounds),
-        "throttling": throttling(gold, known, stated, bounds),
-        "tier_lag": tier_lag(gold, known, stated, bounds),
+        "business_hours": business_hours(gold, objectives, known, micros(generated), calendar),
+        "min_isr": min_isr(gold, known, stated),
+        "throttling": throttling(gold, known, stated),
+        "tier_lag": tier_lag(gold, known, stated),
         "lost_before_read": lost_before_read(gold),
         "remote_reads": remote_reads(gold),
         "tiering": tiering(gold, stated),
@@ -169,11 +166,6 @@ def racks(known: Sequence[Subject], sources: Collection[str]) -> list[Row]:
     return [{"source": source, "rack": rack} for source, rack in sorted(found.items())]
 
 
-def _week(period: Period, calendar: Calendar) -> dict[str, str] | None:
-    name = week_name(period, calendar.zone)
-    return None if name is None else {"iso": name, "time_zone": calendar.time_zone}
-
-
 def _cluster(root: str, wanted: str | None, known: set[str]) -> str:
     if wanted in known:
         return str(wanted)
@@ -181,10 +173,3 @@ def _cluster(root: str, wanted: str | None, known: set[str]) -> str:
         return next(iter(known))
     names = ", ".join(sorted(known)) or "none"
     raise PeriodError(f"{root}: it has these clusters: {names}; choose one by --cluster")
-
-
-def _version() -> str:
-    try:
-        return version("jmxlake")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0"

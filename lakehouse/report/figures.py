@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from lakehouse.report import words
@@ -11,6 +12,9 @@ from lakehouse.report import words
 Row = Mapping[str, Any]
 
 SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
+BOUNDS: Final = ("", "_low", "_high")
+"""What the names of a value and its bounds end with."""
+
 _LABELS: Final = {"client_id": "client id"}
 
 
@@ -52,6 +56,17 @@ class Figure:
         return f"{bounded}, {self.unknown}" if self.unknown else bounded
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table: names, a figure, a verdict or plain text."""
+
+    names: tuple[Name, ...] = ()
+    figure: Figure | None = None
+    verdict: str = ""
+    text: str = ""
+    order: float | str | None = None
+
+
 Finding = tuple[str | Name | Figure, ...]
 """An answer: words, names and figures in reading order."""
 
@@ -90,28 +105,31 @@ def unknown_time(us: int | None) -> str:
 
 def time(row: Row, stem: str) -> Figure:
     """The duration ``stem`` of a row, from its columns ``_us``, ``_low_us`` and ``_high_us``."""
-    return _bounded(row, (f"{stem}_us", f"{stem}_low_us", f"{stem}_high_us"), words.duration)
+    found = (row.get(f"{stem}{bound}_us") for bound in BOUNDS)
+    return bounded(found, words.duration, row.get("unknown_us"))
+
+
+def seen_time(row: Row, stem: str) -> Figure:
+    """The same, where it is not asked what nobody saw."""
+    return time({**row, "unknown_us": 0}, stem)
 
 
 def incident_length(incident: Row) -> Figure:
     """How long an incident lasted; its edges bound it."""
     if incident.get("start") is None or incident.get("end") is None:
         return Figure(words.NOT_KNOWN)
-    seen = words.parse(incident["end"]) - words.parse(incident["start"])
-    us = seen.days * 86_400_000_000 + seen.seconds * 1_000_000 + seen.microseconds
+    us = (words.parse(incident["end"]) - words.parse(incident["start"])) // timedelta(
+        microseconds=1
+    )
     lead, tail = incident.get("lead_us"), incident.get("tail_us")
-    bounds = {
-        "x_us": us,
-        "x_low_us": None if tail is None else max(0, us - tail),
-        "x_high_us": None if lead is None else us + lead,
-        "unknown_us": 0,
-    }
-    return time(bounds, "x")
+    low = None if tail is None else max(0, us - tail)
+    return bounded((us, low, None if lead is None else us + lead), words.duration, 0)
 
 
 def attainment(row: Row) -> Figure:
     """The share of the time that was good."""
-    return _bounded(row, ("attainment", "attainment_low", "attainment_high"), words.percent)
+    found = (row.get(f"attainment{bound}") for bound in BOUNDS)
+    return bounded(found, words.percent, row.get("unknown_us"))
 
 
 def offsets(row: Row) -> Figure:
@@ -135,7 +153,7 @@ def plain(value: float | None, text: str) -> Figure:
 
 def between(row: Row, name: str, write: Callable[[float | None], str]) -> Figure:
     """A count with its bounds; where only these are known, they are the figure."""
-    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    value, low, high = (row.get(f"{name}{bound}") for bound in BOUNDS)
     said = f"{write(low)} to {write(high)}" if low != high else ""
     if value is None:
         known = None not in (low, high)
@@ -156,15 +174,15 @@ def badness(row: Row, *stems: str) -> tuple[float, float]:
     return worst, float("inf") if unknown is None else float(unknown)
 
 
-def _bounded(row: Row, names: tuple[str, str, str], say: Callable[..., str]) -> Figure:
-    """A row's value, its two bounds rounded outwards, and the row's unknown time."""
-    value, low, high = (row.get(name) for name in names)
-    exact = low == high == value
-    bounds = _between(say(low, "down"), say(high, "up"), exact=exact)
-    return Figure(say(value), bounds, unknown_time(row.get("unknown_us")), value)
-
-
-def _between(low: str, high: str, *, exact: bool) -> str:
-    if low == high == words.NOT_KNOWN:
-        return "" if exact else "bounds not known"
-    return "±0" if exact else f"{low} to {high}"
+def bounded(
+    found: Iterable[float | None], say: Callable[..., str], unknown_us: int | None
+) -> Figure:
+    """A value, its low and its high bound rounded outwards, and the time nobody saw."""
+    value, low, high = found
+    if value == low == high:
+        bounds = "" if value is None else "±0"
+    elif low is None and high is None:
+        bounds = "bounds not known"
+    else:
+        bounds = f"{say(low, 'down')} to {say(high, 'up')}"
+    return Figure(say(value), bounds, unknown_time(unknown_us), value)

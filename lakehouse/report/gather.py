@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
 from lakehouse.errors import PeriodError, TableNotFoundError
@@ -55,8 +54,7 @@ class Gold:
     cluster: str
     period: Period
     window_seconds: int
-    _told: dict[tuple[str, ...], list[Row]] = field(default_factory=dict, compare=False, repr=False)
-    _kept: dict[tuple[str, str], Relation] = field(default_factory=dict, compare=False, repr=False)
+    _kept: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def rows(self) -> GoldRows:
@@ -71,30 +69,27 @@ class Gold:
         """The rows of a SELECT over relations, which it names in braces."""
         return self.rows.ask(sql, **relations)
 
-    def sums(self, table: Table, keys: Sequence[str], metrics: Sequence[str] = ()) -> list[Row]:
-        """A metric table summed over the period, per keys and in their order; asked once.
+    def sums(self, table: Table, metrics: Sequence[str] = ()) -> list[Row]:
+        """A table summed over the period, in the order of its keys; asked once.
 
         Args:
             table: The table.
-            keys: What tells its subjects apart.
             metrics: What is wanted, else every metric.
         """
-        asked = (table.name, *keys, *metrics)
-        if asked not in self._told:
-            self._told[asked] = self._summed(self.whole(table), table, keys, metrics)
-        return list(self._told[asked])
+        key = ("sums", table.name, *metrics)
+        if key not in self._kept:
+            self._kept[key] = self._summed(self.whole(table), table, table.keys[1:], metrics)
+        return list(self._kept[key])
 
-    def by_window(
-        self, table: Table, keys: Sequence[str], seconds: int, metrics: Sequence[str] = ()
-    ) -> list[Row]:
-        """A metric table summed per window of a length and keys; ``window`` in microseconds."""
+    def by_window(self, table: Table, seconds: int, metrics: Sequence[str] = ()) -> list[Row]:
+        """A table summed per window of a length and its keys; ``window`` in microseconds."""
         size = seconds * 1_000_000
         names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
         rows = self.engine.query(
             f"SELECT r.window - r.window % {size} AS window, {', '.join(names)} FROM {{rows}} r",
             rows=self.hours(table) if size >= HOUR_US else self.finest(table),
         )
-        return self._summed(rows, table, ("window", *keys), metrics)
+        return self._summed(rows, table, ("window", *table.keys[1:]), metrics)
 
     def whole(self, table: Table) -> Relation:
         """Rows of the hours that the period is made of, else of its finest windows.
@@ -212,20 +207,22 @@ class Gold:
         except TableNotFoundError:
             return [], {}
         is_election = f"r.kind = {text(_ELECTION)}"
+        placed = self.engine.query(
+            f"SELECT r.*, row_number() OVER (PARTITION BY {is_election} ORDER BY r.at, {EVENT}) "
+            f"AS place, CASE WHEN {is_election} THEN {_MOST_ELECTIONS} ELSE {_MOST_EVENTS} END "
+            "AS most FROM {rows} r",
+            rows=rows,
+        )
         told = self.ask(
-            f"SELECT {EVENT} FROM (SELECT r.*, row_number() OVER "
-            f"(PARTITION BY {is_election} ORDER BY r.at, {EVENT}) AS place FROM {{rows}} r) r "
-            f"WHERE r.place <= CASE WHEN {is_election} THEN {_MOST_ELECTIONS} "
-            f"ELSE {_MOST_EVENTS} END ORDER BY r.at, {EVENT}",
-            rows=rows,
+            f"SELECT {EVENT} FROM {{rows}} r WHERE r.place <= r.most ORDER BY r.at, {EVENT}",
+            rows=placed,
         )
-        listed = Counter(row["kind"] for row in told)
-        every = self.ask(
-            "SELECT r.kind, count(*) AS number FROM {rows} r GROUP BY r.kind ORDER BY r.kind",
-            rows=rows,
+        left = self.ask(
+            "SELECT r.kind, count(*) AS number FROM {rows} r WHERE r.place > r.most "
+            "GROUP BY r.kind ORDER BY r.kind",
+            rows=placed,
         )
-        omitted = {row["kind"]: row["number"] - listed[row["kind"]] for row in every}
-        return told, {kind: count for kind, count in omitted.items() if count > 0}
+        return told, {row["kind"]: row["number"] for row in left}
 
     def rejected(self) -> int:
         """How many rows of bronze could not be used.

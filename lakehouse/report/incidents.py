@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lakehouse.report import figures, words
-from lakehouse.report.lookup import subjects
+from lakehouse.report.lookup import subjects, touching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +24,6 @@ LANES: Final = 12
 
 _LABEL: Final = 20
 _OF_PARTITION: Final = ("topic", "partition", "team", "owner", "tier")
-_ISOLATE: Final = ("\u2068", "\u2069")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +98,17 @@ def _lanes(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:
     by_name: dict[str, list[Row]] = {}
     for row in rows:
         by_name.setdefault(str(row.get(key)), []).append(row)
-    worst = sorted(by_name, key=lambda name: _longest(by_name[name]), reverse=True)[:LANES]
+    longest = {
+        name: max(end - start for start, end in map(_instants, mine))
+        for name, mine in by_name.items()
+    }
+    worst = sorted(longest, key=longest.__getitem__, reverse=True)[:LANES]
     labels: dict[str, str] = {}
     for name in worst:
         label = figures.name(name, limit=_LABEL).text
         taken = sum(other == label for other in labels.values())
         labels[name] = label + "\u00a0" * taken
-    return [(f"{_ISOLATE[0]}{labels[name]}{_ISOLATE[1]}", by_name[name]) for name in worst]
-
-
-def _longest(rows: Iterable[Row]) -> timedelta:
-    return max(end - start for start, end in map(_instants, rows))
+    return [(f"\u2068{labels[name]}\u2069", by_name[name]) for name in worst]
 
 
 def _instants(row: Row) -> Span:
@@ -126,13 +127,12 @@ def _incident(lane: str, row: Row) -> list[Bar]:
 def _merge(found: list[Bar], within: Span) -> list[Bar]:
     """Bars of one lane that touch on paper, drawn as one; nothing reaches out of the period."""
     hair = (within[1] - within[0]) / 1000
-    merged: list[Bar] = []
-    for bar in sorted(found, key=lambda one: (one.paint, one.start)):
-        last = merged[-1] if merged else None
-        if last and last.paint == bar.paint and bar.start - last.end <= hair:
-            merged[-1] = Bar(bar.lane, last.start, max(last.end, bar.end), bar.paint)
-        else:
-            merged.append(bar)
-    first, end = within
-    cut = (Bar(b.lane, max(b.start, first), min(b.end, end), b.paint) for b in merged)
-    return [bar for bar in cut if bar.start <= bar.end]
+    merged = []
+    for paint, alike in groupby(
+        sorted(found, key=attrgetter("paint", "start")), attrgetter("paint")
+    ):
+        for bars_ in touching(alike, attrgetter("start", "end"), hair):
+            start = max(bars_[0].start, within[0])
+            end = min(max(bar.end for bar in bars_), within[1])
+            merged += [Bar(bars_[0].lane, start, end, paint)] if start <= end else []
+    return merged

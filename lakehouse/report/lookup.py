@@ -1,16 +1,38 @@
-"""What several outputs look up in the facts."""
+"""What several outputs look up: in the facts, and in the data of this package."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import yaml
 
 from lakehouse.report import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from lakehouse.report.figures import Row
+
+T = TypeVar("T")
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@lru_cache
+def declared(file: str) -> Mapping[str, Any]:
+    """The content of csv.yaml or page.yaml."""
+    text = resources.files("lakehouse.report").joinpath(file).read_text("utf-8")
+    found: Mapping[str, Any] = yaml.load(text, _LOADER)  # noqa: S506  safe, and in C where it can be
+    return found
+
+
+def columns(listed: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Names and meanings of a table's columns; a list among them is shared with other tables."""
+    for one in listed:
+        yield from columns(one) if isinstance(one, list) else one.items()
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -40,6 +62,12 @@ def titled(told: Mapping[str, Any]) -> Iterator[Row]:
         yield {**subject, "objective": objective.get("title") or objective.get("name")}
 
 
+def week_of(facts: Mapping[str, Any]) -> str:
+    """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
+    week = facts.get("week")
+    return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}" if week else ""
+
+
 def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset()) -> bool:
     """Whether no reading was made: of any of these families, or, where none is named, of any.
 
@@ -49,6 +77,29 @@ def nothing_seen(facts: Mapping[str, Any], families: frozenset[str] = frozenset(
         return not value_at(facts, "coverage.observed_us")
     sources = value_at(facts, "coverage.sources") or ()
     return not any(row.get("observed_us") for row in sources if row.get("family") in families)
+
+
+def touching(
+    rows: Iterable[T], span: Callable[[T], tuple[Any, Any]], gap: Any = None
+) -> Iterator[list[T]]:
+    """Rows that touch, in the order of their starts.
+
+    Args:
+        rows: In that order.
+        span: Start and end of a row.
+        gap: What may lie between two that touch; None: nothing.
+    """
+    alike: list[T] = []
+    reached: Any = None
+    for row in rows:
+        start, end = span(row)
+        if alike and start > (reached if gap is None else reached + gap):
+            yield alike
+            alike = []
+        reached = max(reached, end) if alike else end
+        alike.append(row)
+    if alike:
+        yield alike
 
 
 def tally(found: Iterable[str]) -> dict[str, Any]:

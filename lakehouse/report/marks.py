@@ -8,39 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lakehouse.report import words
+from lakehouse.report.lookup import declared
 from lakehouse.report.spans import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 Kind = Literal["restart", "election", "change", "agent"]
 
-_KINDS: Final[dict[str, Kind]] = {
-    "source_restart": "restart",
-    "version_change": "restart",
-    "leader_change": "election",
-    "quota_change": "change",
-    "config_change": "change",
-    "topic_recreated": "change",
-}
-"""Everything else that an event can be is about an agent: it, its clock or its spool."""
-
-_NOUNS: Final[dict[Kind, tuple[str, str]]] = {
-    "restart": ("restart of a broker", "restarts of brokers"),
-    "election": ("leader election", "leader elections"),
-    "change": ("change of settings", "changes of settings"),
-    "agent": ("event of an agent", "events of agents"),
-}
-
-OF_CHART: Final[dict[str, frozenset[Kind]]] = {
-    "under_min_isr": frozenset({"restart", "election"}),
-    "leaderless": frozenset({"restart", "election"}),
-    "throttled": frozenset({"restart", "change"}),
-    "coverage": frozenset({"restart", "agent"}),
-}
-"""What may explain a figure; other figures are marked with restarts and changes."""
-
-_OTHERS: Final[frozenset[Kind]] = frozenset({"restart", "change"})
+_MARKS: Final[Mapping[Kind, Any]] = declared("charts.yaml")["marks"]
+_KINDS: Final = {event: kind for kind, told in _MARKS.items() for event in told["events"]}
+_EXPLAINS: Final[Mapping[str, Sequence[Kind]]] = declared("charts.yaml")["explains"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +45,8 @@ class Marks:
         """Each kind, and how many there are in words."""
         counts = Counter(kind for _, kind in self.instants)
         return tuple(
-            (kind, f"{self._least(kind)}{counts[kind]:,}\u00a0{_NOUNS[kind][counts[kind] > 1]}")
-            for kind in _NOUNS
+            (kind, f"{self._least(kind)}{counts[kind]:,}\u00a0{told['says'][counts[kind] > 1]}")
+            for kind, told in _MARKS.items()
             if counts[kind]
         )
 
@@ -89,7 +67,7 @@ class Marks:
 
     def of_chart(self, name: str) -> Marks:
         """Those that may explain the figure ``name`` of the facts' timelines."""
-        return self.only(OF_CHART.get(name, _OTHERS))
+        return self.only(_EXPLAINS.get(name, ("restart", "change")))
 
     def apart(self, within: Span, most: int) -> Marks:
         """At most one of a kind in each of ``most`` equal parts of a period, the first of each."""

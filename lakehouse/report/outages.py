@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.gold_rows import Row, is_one_of
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
 from lakehouse.periods import iso
+from lakehouse.report.lookup import touching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakehouse.report.gather import Gold
-
-
-_KINDS: Final = {LEADERLESS: "leaderless"}
-
 
 _NAMES: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
 
@@ -38,32 +37,18 @@ def incidents(stretches: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
     Args:
         stretches: Rows of gold/incidents that are of partitions.
     """
-    series: defaultdict[tuple[str, int, str], list[Row]] = defaultdict(list)
-    for one in stretches:
-        kind = _KINDS.get(one["metric"], "under_min_isr")
-        series[(one["topic"], one["partition"], kind)].append(one)
-    joined = [
-        (pieces[0]["start"], topic, partition, kind, pieces)
-        for (topic, partition, kind), all_pieces in series.items()
-        for pieces in _joined(all_pieces)
-    ]
-    found: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
-    for _, topic, partition, kind, pieces in sorted(joined, key=lambda one: one[:4]):
-        found[(topic, partition)].append(_told(pieces, kind))
-    return dict(found)
-
-
-def _joined(pieces: list[Row]) -> list[list[Row]]:
-    joined: list[list[Row]] = []
-    end = None
-    for piece in sorted(pieces, key=lambda piece: (piece["start"], piece["end"])):
-        if end is not None and piece["start"] <= end:
-            joined[-1].append(piece)
-        else:
-            joined.append([piece])
-            end = None
-        end = piece["end"] if end is None else max(end, piece["end"])
-    return joined
+    series = itemgetter("topic", "partition", "metric")
+    span = itemgetter("start", "end")
+    found: defaultdict[tuple[str, int], list[tuple[int, str, list[Row]]]] = defaultdict(list)
+    ordered = sorted(stretches, key=lambda one: (*series(one), *span(one)))
+    for (topic, partition, metric), alike in groupby(ordered, series):
+        kind = "leaderless" if metric == LEADERLESS else "under_min_isr"
+        joined = touching(alike, span)
+        found[topic, partition] += [(pieces[0]["start"], kind, pieces) for pieces in joined]
+    return {
+        key: [_told(pieces, kind) for _, kind, pieces in sorted(told, key=itemgetter(0, 1))]
+        for key, told in found.items()
+    }
 
 
 def _told(pieces: list[Row], kind: str) -> Row:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import (
-    assets,
-    beside,
-    changes,
-    charts,
-    drawings,
-    figures,
-    incidents,
-    marks,
-    trend,
-    words,
-)
-from lakehouse.report.lookup import nothing_seen
-from lakehouse.report.questions import questions
+from lakehouse.report import assets, beside, charts, figures, incidents, marks, trend, words
+from lakehouse.report.listing import listing
+from lakehouse.report.lookup import nothing_seen, value_at, week_of
+from lakehouse.report.questions import Section, questions, section
 from lakehouse.report.spans import period_of
-from lakehouse.report.tables import listing
 from lakehouse.report.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
-    from lakehouse.report.extra import Extra
-    from lakehouse.report.figures import Name
     from lakehouse.report.marks import Marks
-    from lakehouse.report.verdicts import Verdict
 
-CHANGED: Final = (changes.restated, changes.burn, changes.maintenance, trend.section)
+CHANGED: Final = (beside.restated, beside.burn, beside.maintenance, trend.section)
 """Sections that say how to take the verdicts, and what changed: they stand before the questions."""
 
 EXTRAS: Final = (beside.business, beside.owners, beside.racks, beside.hygiene)
@@ -49,7 +36,12 @@ def render(facts: Mapping[str, Any]) -> str:
 
 def _rendered(facts: Mapping[str, Any]) -> str:
     marked = marks.marks(facts, period_of(facts))
-    judged = verdicts(facts)
+    judged, asked, before = verdicts(facts), questions(facts), changed(facts)
+    beside_them = [made for one in EXTRAS if (made := one(facts)) is not None]
+
+    def drawn(one: Section) -> list[charts.Chart]:
+        return trend.charts_of(facts) if one.anchor == "trends" else charts.of(one, facts, marked)
+
     return assets.page(
         "page.html.j2",
         facts=facts,
@@ -57,88 +49,40 @@ def _rendered(facts: Mapping[str, Any]) -> str:
         cluster=figures.name(facts.get("cluster")),
         team=figures.single(facts.get("team")),
         period=words.period(facts["from"], facts["to"]),
-        week=week_name(facts),
-        glance=_glance(judged),
+        week=week_of(facts),
+        seen=words.per_cent(value_at(facts, "coverage.percent")),
         verdicts=judged,
-        questions=[(one, drawings.of_question(one, facts, marked)) for one in questions(facts)],
-        changed=changed(facts),
-        extras=_sections(EXTRAS, facts),
+        questions=asked,
+        changed=before,
+        sections=(*before, *asked, *beside_them, coverage_of(facts)),
+        charts=drawn,
         happened=_happened(facts, marked),
         marked=marked,
-        coverage=coverage_of(facts, marked),
         events=listing("events", facts.get("events")),
-        events_omitted=_omitted(facts),
+        events_omitted=assets.sentence("omitted", events=facts.get("events_omitted") or {}),
     )
 
 
-def changed(facts: Mapping[str, Any]) -> list[Extra]:
+def changed(facts: Mapping[str, Any]) -> list[Section]:
     """What changed and how to take the verdicts, as far as the facts have it."""
-    return _sections(CHANGED, facts)
+    return [made for one in CHANGED if (made := one(facts)) is not None]
 
 
-def week_name(facts: Mapping[str, Any]) -> str:
-    """Which week is meant: the same name is another time elsewhere. Empty: it is no ISO week."""
-    week = facts.get("week")
-    if not week:
-        return ""
-    return f"ISO week {words.line(week['iso'])} of {words.line(week['time_zone'])}"
-
-
-def coverage_of(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
-    """What was seen, as a share, a sentence, charts and lists."""
+def coverage_of(facts: Mapping[str, Any]) -> Section:
+    """What was seen."""
     coverage = facts.get("coverage") or {}
-    percent = words.per_cent(coverage.get("percent"))
-    observed, expected, unknown = (
-        words.duration(coverage.get(key)) for key in ("observed_us", "expected_us", "unknown_us")
-    )
-    sentence = (
-        f"{percent} of the time that should have been seen was seen: {observed} of {expected}, "
-        f"{unknown} unknown. Times are summed over all that is read."
-    )
-    if nothing_seen(facts):
-        sentence = "Nothing was seen in this period: every figure of it is unknown."
-    if facts.get("rejected"):
-        rows = words.plural(facts["rejected"], "row")
-        sentence += f" {rows} of the agents could not be used; gold/rejected says why."
-    return {
-        "percent": percent,
-        "sentence": sentence,
-        "charts": drawings.of_coverage(facts, marked),
-        "listings": (
-            listing("sources", coverage.get("sources")),
-            listing("gaps", incidents.gaps(facts)),
-        ),
-    }
-
-
-def _sections(
-    sections: Iterable[Callable[[Mapping[str, Any]], Extra | None]], facts: Mapping[str, Any]
-) -> list[Extra]:
-    return [one for section in sections if (one := section(facts)) is not None]
-
-
-def _glance(judged: Sequence[Verdict]) -> list[tuple[str, list[tuple[int, Name]]]]:
-    """The objectives of each verdict, worst first: their places in the list, and their titles."""
-    groups: dict[str, list[tuple[int, Name]]] = {word: [] for word in words.VERDICTS}
-    for number, one in enumerate(judged, 1):
-        groups[one.verdict].append((number, figures.name(one.title)))
-    return [(word, found) for word, found in groups.items() if found]
+    said = {"nothing": nothing_seen(facts), "rejected": facts.get("rejected")}
+    lists = {"sources": coverage.get("sources"), "gaps": incidents.gaps(facts)}
+    listings = tuple(listing(name, rows) for name, rows in lists.items())
+    return replace(section("coverage", {"told": coverage, **said}), listings=listings)
 
 
 def _happened(facts: Mapping[str, Any], marked: Marks) -> dict[str, Any]:
     found, period = incidents.incidents(facts), period_of(facts)
     topics = len({row["topic"] for row in found})
-    drawn = f", the worst {incidents.LANES} drawn" if topics > incidents.LANES else ""
-    number = words.plural(len(found), "incident")
+    said = {"incidents": len(found), "topics": topics, "drawn": incidents.LANES}
     return {
-        "caption": f"{number} of {words.plural(topics, 'topic')}{drawn}.",
+        "caption": assets.sentence("happened", **said),
         "drawings": charts.incidents(incidents.bars(facts, period), period, marked),
         "listing": listing("incidents", found),
     }
-
-
-def _omitted(facts: Mapping[str, Any]) -> str:
-    """That there were more events than are listed, in a sentence; empty where all are."""
-    left = facts.get("events_omitted") or {}
-    told = ", ".join(f"{words.line(k).replace('_', ' ')} {n:,} times" for k, n in left.items())
-    return f"Not listed, but noticed later in the cluster: {told}." if told else ""

@@ -51,19 +51,15 @@ def browser(environment: Mapping[str, str] = os.environ) -> str:
         PrintError: There is none.
     """
     named = environment.get(BROWSER_SETTING)
-    found = (
-        shutil.which(name, path=environment.get("PATH"))
-        for name in ([named] if named else BROWSERS)
-    )
-    program = next(filter(None, found), None)
-    if program is None and named:
+    for name in [named] if named else BROWSERS:
+        if program := shutil.which(name, path=environment.get("PATH")):
+            return program
+    if named:
         raise PrintError(f"{BROWSER_SETTING}: {named} is no program that can be started")
-    if program is None:
-        raise PrintError(
-            "a PDF needs Chromium, and there is none on PATH: install the package chromium, or "
-            f"set {BROWSER_SETTING} to a Chromium or Chrome"
-        )
-    return program
+    raise PrintError(
+        "a PDF needs Chromium, and there is none on PATH: install the package chromium, or "
+        f"set {BROWSER_SETTING} to a Chromium or Chrome"
+    )
 
 
 def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:

@@ -1,12 +1,14 @@
-"""Which quota is in force for a client, by Kafka's order of precedence."""
+"""Which quota is in force for a client, by Kafka's order of precedence, and how it is used."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lakehouse.gold_rows import Row
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from lakehouse.existence import Subject
 
@@ -37,6 +39,46 @@ class InForce(NamedTuple):
 
     entity: Entity
     limit: float
+
+
+class Use(NamedTuple):
+    """What a client does of one kind, and what holds for that.
+
+    Attributes:
+        client: Its user and client id.
+        kind: Which kind of throttling.
+        unit: Of the rate.
+        quota: The quota's metric.
+        rate: What gold sums up of its rate.
+        throttle_metric: The metric of its throttling.
+        throttle: What gold sums up of that.
+        held: The quota that holds for it.
+    """
+
+    client: Mapping[str, str | None]
+    kind: str
+    unit: str
+    quota: str
+    rate: Row
+    throttle_metric: str
+    throttle: Row
+    held: InForce | None
+
+
+def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[Use]:
+    """What each client does of each kind.
+
+    Args:
+        known: All quotas.
+        rates: Sums of gold/clients by user and client id, and by metric.
+    """
+    for (user, client_id), metrics in rates.items():
+        client = {"user": user, "client_id": client_id}
+        for kind, (rate, unit, quota) in THROTTLES.items():
+            throttle = f"kafka.client.{kind}.throttle_time"
+            of_both = metrics.get(rate) or {}, throttle, metrics.get(throttle) or {}
+            held = in_force(known, user, client_id, quota)
+            yield Use(client, kind, unit, quota, *of_both, held)
 
 
 def quotas(subjects: Iterable[Subject]) -> Quotas:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import words
+from lakehouse.report import figures, words
+from lakehouse.report.lookup import touching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,9 +44,9 @@ class Spans:
         return max((span.values[2] for span in self.known), default=0)
 
     @property
-    def is_flat_zero(self) -> bool:
-        """Whether the figure is known and zero throughout, so that there is nothing to draw."""
-        return not self.unknown and not self.highest
+    def is_drawn(self) -> bool:
+        """Whether a drawing says more: it is not unknown, nor known to be zero, throughout."""
+        return bool(self.known) and bool(self.unknown or self.highest)
 
     @property
     def summary(self) -> str:
@@ -60,7 +62,7 @@ class Spans:
         if not self.highest:
             return "none seen"
         at = words.day_and_time(peak.start.isoformat())
-        most = words.quantity(peak.values[0], _plain_unit(self.unit))
+        most = words.quantity(peak.values[0], _UNITS.get(self.unit, self.unit))
         return f"{most} at most, on {at} {words.zone()}"
 
     def _unknown_share(self) -> str:
@@ -75,26 +77,15 @@ class Spans:
         """The same in about ``most`` spans at most: what is drawn as one holds all its bounds."""
         if len(self.known) <= most:
             return self
-        width = (self.within[1] - self.within[0]) / most
-        known: list[Known] = []
-        for span in self.known:
-            last = known[-1] if known else None
-            if (
-                last
-                and last.end == span.start
-                and self._slot(last, width) == self._slot(span, width)
-            ):
-                known[-1] = Known(last.start, span.end, self._worst(last.values, span.values))
-            else:
-                known.append(span)
+        first, width = self.within[0], (self.within[1] - self.within[0]) / most
+        worst = min if self.unit == "%" else max
+        known = []
+        for _, alike in groupby(self.known, lambda span: (span.start - first) // width):
+            for spans_ in touching(alike, attrgetter("start", "end")):
+                values, lows, highs = zip(*(span.values for span in spans_), strict=True)
+                whole = (worst(values), min(lows), max(highs))
+                known.append(Known(spans_[0].start, spans_[-1].end, whole))
         return Spans(tuple(known), self.unknown, self.within, self.unit)
-
-    def _slot(self, span: Known, width: timedelta) -> int:
-        return (span.start - self.within[0]) // width
-
-    def _worst(self, one: Values, other: Values) -> Values:
-        value = min(one[0], other[0]) if self.unit == "%" else max(one[0], other[0])
-        return value, min(one[1], other[1]), max(one[2], other[2])
 
     def scaled(self) -> tuple[Spans, str]:
         """The same in the unit that reads best, and the name of that unit."""
@@ -102,25 +93,39 @@ class Spans:
             return self, _UNITS.get(self.unit, words.line(self.unit))
         power = words.binary_power(self.highest)
         by = 1024.0**power
-        known = (
-            Known(
-                span.start,
-                span.end,
-                (span.values[0] / by, span.values[1] / by, span.values[2] / by),
-            )
-            for span in self.known
-        )
-        unit = words.binary_unit(power) + self.unit[2:]
+        known = []
+        for span in self.known:
+            value, low, high = span.values
+            known.append(Known(span.start, span.end, (value / by, low / by, high / by)))
+        unit = words.BINARY[power] + self.unit[2:]
         return Spans(tuple(known), self.unknown, self.within, unit), unit
-
-
-def _plain_unit(unit: str) -> str:
-    return _UNITS.get(unit, unit)
 
 
 def period_of(facts: Mapping[str, Any]) -> Span:
     """The period of a report's facts."""
     return words.parse(facts["from"]), words.parse(facts["to"])
+
+
+def timelines(facts: Mapping[str, Any], name: str, title: str) -> list[tuple[str, Spans]]:
+    """The timeline of the whole cluster, or of each subject where there is none, worst first.
+
+    Args:
+        facts: The report's facts.
+        name: Which figure.
+        title: What it is; whose it is stands behind that.
+    """
+    found = [one for one in facts.get("timelines") or () if one.get("name") == name]
+    drawn = []
+    for one in [one for one in found if one.get("subject") is None] or found:
+        # A caption is plain text, where isolates do what <bdi> does in markup.
+        whose = (
+            ""
+            if one.get("subject") is None
+            else f", \u2068{figures.name(one['subject']).text}\u2069"
+        )
+        figure = spans(one.get("points") or (), period_of(facts), str(one.get("unit") or ""))
+        drawn.append((title + whose, figure))
+    return sorted(drawn, key=lambda pair: pair[1].highest, reverse=True)
 
 
 def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:
@@ -131,53 +136,27 @@ def spans(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Spans:
         within: The period of the report.
         unit: The unit of the values, as UCUM writes it.
     """
-    known: list[Known] = []
-    unknown: list[Span] = []
-    reached = within[0]
-    for start, end, values in _covered(points, within):
-        if start > reached:
-            unknown.append((reached, start))
-        if values is None:
-            unknown.append((start, end))
-        else:
-            _extend(known, Known(start, end, values))
-        reached = end
-    if reached < within[1]:
-        unknown.append((reached, within[1]))
-    return Spans(tuple(known), tuple(_joined(unknown)), within, unit)
-
-
-def _covered(
-    points: Sequence[Sequence[Any]], within: Span
-) -> list[tuple[datetime, datetime, Values | None]]:
     instants = [words.parse(point[0]) for point in points]
     step = min((b - a for a, b in pairwise(instants)), default=within[1] - within[0])
-    ends = [min(instant + step, within[1]) for instant in instants]
-    return [
-        (max(start, within[0]), end, _values(point))
-        for start, end, point in zip(instants, ends, points, strict=True)
-        if start < end
-    ]
-
-
-def _values(point: Sequence[Any]) -> Values | None:
-    value, low, high = (*point[1:], None, None, None)[:3]
-    if value is None:
-        return None
-    return value, value if low is None else low, value if high is None else high
-
-
-def _extend(known: list[Known], span: Known) -> None:
-    if known and known[-1].values == span.values and known[-1].end == span.start:
-        span = Known(known.pop().start, span.end, span.values)
-    known.append(span)
-
-
-def _joined(unknown: list[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for start, end in unknown:
-        if joined and joined[-1][1] >= start:
-            joined[-1] = (joined[-1][0], end)
+    pieces: list[tuple[datetime, datetime, Values | None]] = []
+    reached = within[0]
+    for instant, (_, value, low, high) in zip(instants, points, strict=True):
+        start, end = max(instant, within[0]), min(instant + step, within[1])
+        if start >= end:  # outside of the period
+            continue
+        if start > reached:
+            pieces.append((reached, start, None))
+        bounds = (value if low is None else low, value if high is None else high)
+        pieces.append((start, end, None if value is None else (value, *bounds)))
+        reached = end
+    if reached < within[1]:
+        pieces.append((reached, within[1], None))
+    known: list[Known] = []
+    unknown: list[Span] = []
+    for values, alike in groupby(pieces, key=itemgetter(2)):
+        starts, ends, _ = zip(*alike, strict=True)
+        if values is None:
+            unknown.append((starts[0], ends[-1]))
         else:
-            joined.append((start, end))
-    return joined
+            known.append(Known(starts[0], ends[-1], values))
+    return Spans(tuple(known), tuple(unknown), within, unit)

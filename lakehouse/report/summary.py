@@ -6,15 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lakehouse import zones
-from lakehouse.report import assets, figures, verdicts, words
-from lakehouse.report.columns import badge, column
-from lakehouse.report.declared import declared
-from lakehouse.report.figures import sentence
-from lakehouse.report.listing import Cell, Column, Draft, Listing, shown
+from lakehouse.report import assets, verdicts, words
+from lakehouse.report.figures import Cell, sentence
+from lakehouse.report.listing import Column, Draft, Listing, badge, column
+from lakehouse.report.lookup import declared, week_of
 from lakehouse.report.questions import questions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lakehouse.report.figures import Row
 
@@ -34,7 +33,7 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
     rows = verdicts.ordered(facts)
     with words.shown_in(words.zone_of(facts)):
         said = [
-            {"question": one.anchor, "answer": sentence(one.finding)} for one in questions(facts)
+            {"question": one.anchor, "answer": sentence(one.answer)} for one in questions(facts)
         ]
     return {
         "cluster": facts.get("cluster"),
@@ -62,7 +61,9 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
     return assets.page(
         "summary.html.j2",
         headline=headline(clusters),
-        clusters=[_shown(one, pages.get(str(one["cluster"]), "")) for one in clusters],
+        clusters=_each_in_its_zone(clusters),
+        pages=pages,
+        week_of=week_of,
         overview=_overview(clusters),
         names={name: one["short"] for name, one in declared("page.yaml")["questions"].items()},
     )
@@ -71,31 +72,13 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
 def headline(clusters: Sequence[Row]) -> str:
     """All clusters in one sentence."""
     tally = Counter(one["verdict"] for one in clusters)
-    if tally["met"] == len(clusters):
-        return f"{words.plural(len(clusters), 'cluster')}: every objective is met."
-    said = {"missed": "missed an objective", "uncertain": "may have", "no_data": "not known"}
-    parts = [f"{tally[key]}\u00a0{word}" for key, word in said.items() if tally[key]]
-    return f"Of {words.plural(len(clusters), 'cluster')}: {', '.join(parts)}."
+    return assets.sentence("summary", tally=tally, total=len(clusters))
 
 
-def _shown(one: Row, page: str) -> dict[str, Any]:
-    with words.shown_in(words.zone_of(one)):
-        return {
-            "name": figures.name(one["cluster"]),
-            "page": page,
-            "verdict": words.verdict(one["verdict"]),
-            "headline": one["headline"],
-            "period": words.period(one["from"], one["to"]),
-            "week": _week(one),
-            "findings": [(row["question"], row["answer"]) for row in one["findings"]],
-            "restated": one["restated"],
-            "coverage": words.per_cent(one.get("coverage_percent")),
-        }
-
-
-def _week(one: Row) -> str:
-    week = one.get("week")
-    return f"{words.line(week['iso'])} of {words.line(week['time_zone'])}" if week else ""
+def _each_in_its_zone(clusters: Iterable[Row]) -> Iterator[Row]:
+    for one in clusters:
+        with words.shown_in(words.zone_of(one)):
+            yield one
 
 
 def _overview(clusters: Sequence[Row]) -> Listing:
@@ -109,12 +92,12 @@ def _overview(clusters: Sequence[Row]) -> Listing:
         "cluster",
         (
             column("Cluster", "name cluster"),
-            column("Seen", "figure seen"),
+            column("Seen", "percent coverage_percent"),
             *(_objective(name, title) for name, title in titles.items()),
-            Column("Week", shown(_week), numeric=False),
+            Column("Week", lambda row: week_of(row).removeprefix("ISO week "), numeric=False),
         ),
     )
-    return draft.of([{**one, "percent": one["coverage_percent"]} for one in clusters])
+    return draft.of(clusters)
 
 
 def _objective(name: str, title: str) -> Column:

@@ -1,4 +1,9 @@
-"""Sums of gold by subject and metric, and what the facts take of them."""
+"""Sums of gold by subject and metric, and what the facts take of them.
+
+Gold adds a lead that reaches back over the start of a window to that window's upper bound, for no
+window knows the next one. The window after a period is not summed up, but it says how much of its
+own bound lies before it: what was first seen just after the period may have begun in it.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +11,71 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
-from lakehouse.metrics import PARTITIONS_TOLD
+from lakehouse.gold_rows import Row, before_window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.existence import Subject
-    from lakehouse.gold_rows import Row
-    from lakehouse.report.begun import Begun
     from lakehouse.report.gather import Gold
     from lakehouse.sla import Statement
+    from lakehouse.tables import Table
 
-_BOUNDS: Final = ("", "_low", "_high")
+Sums = defaultdict[Any, defaultdict[str, Row]]
+"""Rows by subject, then by metric; a row that is not there is empty."""
+
+BOUNDS: Final = ("", "_low", "_high")
+_HIGH: Final = {
+    "any_high_us": ("spill_us", "any_us"),
+    "positive_high_us": ("spill_sum_us", "positive_us"),
+}
+"""The upper bounds: what of one lies before its window, and what was seen."""
+
+_ZERO: Final = dict.fromkeys(("positive_us", "positive_low_us", "positive_high_us"), 0)
 
 
-def of_topics(gold: Gold, begun: Begun) -> defaultdict[Any, Any]:
-    """Sums of gold/topics by topic and metric."""
-    rows = gold.sums(tables.TOPICS, ("metric", "topic"))
-    return by(begun.raised(rows, ("topic",)), "topic", "metric")
-
-
-def by(rows: list[Row], key: str | tuple[str, ...], inner: str) -> defaultdict[Any, Any]:
-    """Rows by key, then by metric; a row that is not there is empty."""
-    found: defaultdict[Any, defaultdict[str, Row]] = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
-        name = row[key] if isinstance(key, str) else tuple(row[part] for part in key)
-        found[name][row[inner]] = row
+def sums(gold: Gold, table: Table, metrics: Sequence[str] = ()) -> Sums:
+    """Sums of a table by what tells its subjects apart: its name, or a tuple of names."""
+    found: Sums = defaultdict(lambda: defaultdict(dict))
+    for row in gold.sums(table, metrics):
+        found[_subject(row, table)][row["metric"]] = row
     return found
+
+
+def raised(gold: Gold, table: Table, metrics: Sequence[str] = ()) -> Sums:
+    """The same with upper bounds that take in what was first seen just after the period.
+
+    Of a partition gold has no row while it was zero; then there is one here.
+    """
+    found = sums(gold, table, metrics)
+    before = {
+        high: before_window(spill, high, seen)
+        for high, (spill, seen) in _HIGH.items()
+        if high in table.column_names
+    }
+    chosen = [f"r.{name}" for name in table.keys] + [f"{us} AS {h}" for h, us in before.items()]
+    after = gold.ask(
+        f"SELECT {', '.join(chosen)} FROM {{rows}} r "
+        f"WHERE greatest(0, {', '.join(before.values())}) > 0",
+        rows=gold.after(table),
+    )
+    for more in after:
+        subject, metric = _subject(more, table), more["metric"]
+        if table is tables.PARTITIONS or metric in found.get(subject, ()):
+            row = found[subject][metric] or {**more, **_ZERO}
+            highs = {name: row[name] + more[name] for name in before if row[name] is not None}
+            found[subject][metric] = row | highs
+    return found
+
+
+def _subject(row: Row, table: Table) -> Any:
+    names = tuple(row[key] for key in table.keys if key not in {"cluster", "metric"})
+    return names if len(names) > 1 else names[0]
 
 
 def bounded(row: Row, stem: str, name: str, absent: int | None = None) -> Row:
     """The duration ``stem`` of a row and its two bounds, under another name; microseconds."""
-    return {f"{name}{bound}_us": row.get(f"{stem}{bound}_us", absent) for bound in _BOUNDS}
+    return {f"{name}{bound}_us": row.get(f"{stem}{bound}_us", absent) for bound in BOUNDS}
 
 
 def per_second(row: Row, time: str) -> float | None:
@@ -72,7 +110,7 @@ def unknown_of(stated: Sequence[Statement], metric: str) -> dict[tuple[str | Non
     return found
 
 
-def partitions_told(one: Subject) -> int | None:
-    """How many partitions a topic has; None: nobody told."""
-    told = one.attributes.get(PARTITIONS_TOLD)
-    return None if told is None else int(told)
+def told(one: Subject, metric: str) -> int | None:
+    """A whole number that was told of a subject; None: nobody told."""
+    value = one.attributes.get(metric)
+    return None if value is None else int(value)

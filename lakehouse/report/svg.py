@@ -9,19 +9,9 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-COLOURS: Final = {
-    "ink": "#0000a1",
-    "muted": "#0000a2",
-    "line": "#0000a3",
-    "accent": "#0000a4",
-    "band": "#0000a5",
-    "unknown": "#0000a6",
-    "under": "#0000a7",
-    "leaderless": "#0000a8",
-    "edge": "#0000a9",
-    "event": "#0000b1",
-    "planned": "#0000b2",
-}
+from lakehouse.report.lookup import declared
+
+COLOURS: Final[dict[str, str]] = declared("charts.yaml")["colours"]
 """Stand-ins that a chart draws with; the page's style gives each its colour, light and dark."""
 
 _CLASSES: Final = {colour: name for name, colour in COLOURS.items()}

@@ -69,7 +69,7 @@ def _findings(facts: Mapping[str, Any]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for question in questions(facts):
-        table.add_row(question.kip, Text(sentence(question.finding)))
+        table.add_row(question.kip, Text(sentence(question.answer)))
     seen = words.per_cent(value_at(facts, "coverage.percent"))
     table.add_row("coverage", Text(f"{seen} of the expected time was seen."))
     return table

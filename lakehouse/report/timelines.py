@@ -3,155 +3,165 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
+from lakehouse.existence import with_ends
 from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.periods import iso
+from lakehouse.periods import iso, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
-from lakehouse.report.read import read_of
-from lakehouse.report.sums import seconds_mean
+from lakehouse.report.sums import BOUNDS, seconds_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from lakehouse.existence import Subject
     from lakehouse.gold_rows import Row
     from lakehouse.report.gather import Gold
-    from lakehouse.report.read import Read
 
-Point = tuple[float | None, float | None, float | None]
-Points = dict[int, Point]
+Point = tuple[float | None, ...]
+"""A value and its two bounds."""
 
-_REMOTE_BYTES: Final = "kafka.topic.remote_fetch.bytes"
-_OF_TOPICS: Final = (UNDER_MIN_ISR, LEADERLESS, COPY_LAG, DELETE_LAG, _REMOTE_BYTES)
+_SEEN: Final = 0.95
+"""Share of a window in which a source must have been read."""
 
-_TIERED: Final = frozenset({"tiered"})
-_FAMILIES: Final = {
-    "under_min_isr": frozenset({"min_isr"}),
-    "leaderless": frozenset({"leaders", "metadata_log"}),
-    "throttled": frozenset({"quotas"}),
-    "remote_fetch_bytes": _TIERED,
-    "copy_lag_bytes": _TIERED,
-    "delete_lag_bytes": _TIERED,
-    "lost_offsets": frozenset({"offsets"}),
+_OF_TOPICS: Final = {
+    UNDER_MIN_ISR: "under_min_isr",
+    LEADERLESS: "leaderless",
+    "kafka.topic.remote_fetch.bytes": "remote_fetch_bytes",
+    COPY_LAG: "copy_lag_bytes",
+    DELETE_LAG: "delete_lag_bytes",
 }
-"""With which family of beans a timeline is read; one of several is enough."""
+_DRAWN: Final = {
+    "under_min_isr": ("partitions", frozenset({"min_isr"})),
+    "leaderless": ("partitions", frozenset({"leaders", "metadata_log"})),
+    "throttled": ("clients", frozenset({"quotas"})),
+    "remote_fetch_bytes": ("By", frozenset({"tiered"})),
+    "copy_lag_bytes": ("By", frozenset({"tiered"})),
+    "delete_lag_bytes": ("By", frozenset({"tiered"})),
+    "lost_offsets": ("{offset}", frozenset({"offsets"})),
+}
+"""Units, and with which family of beans a timeline is read; one of several is enough."""
 
 
 def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Row]:
     """All timelines that have a value above zero somewhere, and coverage."""
     seconds = gold.chart_seconds
-    size = seconds * 1_000_000
-    topics = gold.by_window(tables.TOPICS, ("metric", "topic"), seconds, _OF_TOPICS)
-    clients = gold.by_window(tables.CLIENTS, ("metric", "user", "client_id"), seconds)
-    lost = gold.by_window(tables.NON_CONSUMED, ("group",), seconds)
-    read = read_of(gold, subjects, now_us, seconds)
-    seen = _coverage(read)
-    looked = {name: read.looked(families) for name, families in _FAMILIES.items()}
-    positive = _bounds("positive", size)
-    drawn = [
-        _of("under_min_isr", "partitions", _where(topics, UNDER_MIN_ISR), None, positive),
-        _of("leaderless", "partitions", _where(topics, LEADERLESS), None, positive),
-        _of("throttled", "clients", _throttled(clients), None, _bounds("any", size)),
-        _of("remote_fetch_bytes", "By", _where(topics, _REMOTE_BYTES), None, _increase),
-        *_each("copy_lag_bytes", _where(topics, COPY_LAG)),
-        *_each("delete_lag_bytes", _where(topics, DELETE_LAG)),
-        *(
-            _of("lost_offsets", "{offset}", [r for r in lost if r["group"] == group], group, _lost)
-            for group in sorted({str(row["group"]) for row in lost})
-        ),
-    ]
-    found = [
-        {
-            "name": name,
-            "unit": unit,
-            "subject": subject,
-            "points": _filled(points, seen, looked[name]),
-        }
-        for name, unit, subject, points in drawn
-        if any(point[2] for point in points.values())
-    ]
-    whole = [[iso(window), *point] for window, point in sorted(seen.items())]
+    read = _read(gold, subjects, now_us, seconds)
+    seen = {window: (read.percent(window),) * 3 for window in read.expected}
+    told: defaultdict[tuple[str, Any], defaultdict[int, list[Point]]]
+    told = defaultdict(lambda: defaultdict(list))
+    for name, subject, window, point in _points(gold, seconds):
+        told[name, subject][window].append(point)
+    found = []
+    for name, (unit, families) in _DRAWN.items():
+        looked = read.looked(families)
+        for subject in sorted(subject for other, subject in told if other == name):
+            # Whatever order they come in: the sum is the same.
+            points = {
+                window: tuple(fsum(part or 0.0 for part in one) for one in zip(*all_, strict=True))
+                for window, all_ in told[name, subject].items()
+            }
+            if any(point[2] for point in points.values()):
+                filled = _filled(points, seen, looked)
+                found.append({"name": name, "unit": unit, "subject": subject, "points": filled})
+    whole = [[iso(window), *point] for window, point in seen.items()]
     return [*found, {"name": "coverage", "unit": "%", "subject": None, "points": whole}]
 
 
-def _of(
-    name: str, unit: str, rows: list[Row], subject: str | None, point: Callable[[Row], Point]
-) -> tuple[str, str, str | None, Points]:
-    """A timeline: the points of its rows, summed per window in whatever order they come."""
-    found: defaultdict[int, list[Point]] = defaultdict(list)
-    for row in rows:
-        found[row["window"]].append(point(row))
-    sums: Points = {}
-    for window, points in found.items():
-        first, second, third = (fsum(n or 0.0 for n in one) for one in zip(*points, strict=True))
-        sums[window] = (first, second, third)
-    return name, unit, subject, sums
+def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
+    """What gold tells: which timeline, whose, its window, and a point to be summed up with others.
+
+    Of time, how many at once on the mean over the window; of what waits, a mean per topic.
+    """
+
+    def at_once(row: Row, stem: str) -> Point:
+        return tuple((row[f"{stem}{bound}_us"] or 0) / (seconds * 1_000_000) for bound in BOUNDS)
+
+    for row in gold.by_window(tables.TOPICS, seconds, tuple(_OF_TOPICS)):
+        name, window = _OF_TOPICS[row["metric"]], row["window"]
+        if row["metric"] in (COPY_LAG, DELETE_LAG):
+            yield name, row["topic"], window, (seconds_mean(row),) * 3
+        else:
+            read_back = name == "remote_fetch_bytes"
+            point = (row["increase"],) * 3 if read_back else at_once(row, "positive")
+            yield name, None, window, point
+    for row in gold.by_window(tables.CLIENTS, seconds):
+        if row["metric"].endswith(".throttle_time"):
+            yield "throttled", None, row["window"], at_once(row, "any")
+    for row in gold.by_window(tables.NON_CONSUMED, seconds):
+        low, high = row["offsets_low"], row["offsets_high"]
+        yield "lost_offsets", row["group"], row["window"], (low, low, high)
 
 
-def _each(name: str, rows: list[Row]) -> list[tuple[str, str, str | None, Points]]:
-    """One timeline of bytes per topic, on the mean over the time seen."""
-
-    def mean(row: Row) -> Point:
-        value = seconds_mean(row)
-        return (value, value, value)
-
-    topics = sorted({str(row["topic"]) for row in rows})
-    return [_of(name, "By", [r for r in rows if r["topic"] == t], t, mean) for t in topics]
-
-
-def _bounds(stem: str, size: int) -> Callable[[Row], Point]:
-    """How many at a time, on the mean over the window."""
-
-    def point(row: Row) -> Point:
-        value, low, high = ((row[f"{stem}{b}_us"] or 0) / size for b in ("", "_low", "_high"))
-        return (value, low, high)
-
-    return point
-
-
-def _increase(row: Row) -> Point:
-    return (row["increase"],) * 3
-
-
-def _lost(row: Row) -> Point:
-    return (row["offsets_low"], row["offsets_low"], row["offsets_high"])
-
-
-def _where(rows: list[Row], metric: str) -> list[Row]:
-    return [row for row in rows if row["metric"] == metric]
-
-
-def _throttled(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row["metric"].endswith(".throttle_time")]
-
-
-def _filled(points: Points, seen: Points, looked: set[int]) -> list[list[Any]]:
+def _filled(
+    points: Mapping[int, Point], seen: Mapping[int, Point], looked: set[int]
+) -> list[list[Any]]:
     """Every window of the period: zero only where all was read and nothing found."""
     filled = []
     for window in sorted({*seen, *points}):
         value, low, high = points.get(window, (0.0, 0.0, 0.0))
-        if window in looked:
-            point: Point = (value, low, high)
-        else:  # what was found was there; how much more there was nobody saw
-            point = (value, low, None) if value else (None, None, None)
-        filled.append([iso(window), *point])
+        if window not in looked:
+            # What was found was there; how much more there was nobody saw.
+            value, low, high = (value, low, None) if value else (None, None, None)
+        filled.append([iso(window), value, low, high])
     return filled
 
 
-def _coverage(read: Read) -> Points:
-    """Per cent of what was to be seen, by the calendar."""
-    ok: defaultdict[int, int] = defaultdict(int)
-    for (window, _, _), us in read.ok.items():
-        ok[window] += us
-    points: Points = {}
-    for window in read.windows:
-        expected = sum(
-            (len(read.families.get(one, ())) or 1) * read.expected(one, window)
-            for one in read.lives
-        )
-        percent = min(100.0, 100 * ok[window] / expected) if expected else None
-        points[window] = (percent, percent, percent)
-    return points
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was to be read in each window and what was; microseconds.
+
+    Attributes:
+        expected: For how long of each window of the period which source was to be read.
+        families: The families that anybody tried to read, per source.
+        ok: How long a family of a source was read, per window.
+    """
+
+    expected: Mapping[int, Mapping[str, int]]
+    families: Mapping[str, set[str]]
+    ok: Mapping[int, Mapping[tuple[str, str], int]]
+
+    def looked(self, families: frozenset[str]) -> set[int]:
+        """Windows in which every source was read, but for a scrape or two.
+
+        Args:
+            families: One of them is enough. Who was never asked for any of them is not waited for.
+        """
+        found = set()
+        for window, expected in self.expected.items():
+            asked = [one for one in expected if families & self.families.get(one, set())]
+            ok = self.ok.get(window, {})
+            seen = {one: max(ok.get((one, family), 0) for family in families) for one in asked}
+            if asked and all(seen[one] >= _SEEN * expected[one] for one in asked):
+                found.add(window)
+        return found
+
+    def percent(self, window: int) -> float | None:
+        """How much of what was to be seen, by the calendar, was."""
+        asked = self.expected[window].items()
+        expected = sum((len(self.families.get(one, ())) or 1) * us for one, us in asked)
+        seen = sum(self.ok.get(window, {}).values())
+        return min(100.0, 100 * seen / expected) if expected else None
+
+
+def _read(gold: Gold, subjects: Sequence[Subject], now_us: int, seconds: int) -> _Read:
+    """What gold tells of reading, per window of so many seconds."""
+    families: defaultdict[str, set[str]] = defaultdict(set)
+    ok: defaultdict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for row in gold.by_window(tables.COVERAGE, seconds):
+        families[row["source"]].add(row["family"])
+        if row["outcome"] == "ok":
+            ok[row["window"]][row["source"], row["family"]] = row["duration_us"]
+    size = seconds * 1_000_000
+    start, last = micros(gold.period.start), min(micros(gold.period.end), now_us)
+    expected: dict[int, dict[str, int]] = {n: {} for n in range(start // size * size, last, size)}
+    for one, end in with_ends(subjects):
+        until = now_us if end is None else min(end, now_us)
+        for window, sources in expected.items() if one.kind == "source" else ():
+            if (us := min(until, window + size) - max(one.first_us, window)) > 0:
+                sources[str(one.source)] = us
+    return _Read(expected, families, ok)

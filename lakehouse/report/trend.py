@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse.report import change_cells, figures, words
+from lakehouse.report import cells, figures, questions, words
 from lakehouse.report.charts import Chart, timeline
-from lakehouse.report.extra import Extra, extra
 from lakehouse.report.lookup import titled, value_at
 from lakehouse.report.spans import Known, Spans
 
@@ -16,44 +16,43 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakehouse.report.figures import Row
+    from lakehouse.report.questions import Section
     from lakehouse.report.spans import Span, Values
 
 _DRAWN: Final = 3
 _LEAST_WEEKS: Final = 3
 """Of fewer that are known a drawing is all hatching: the table says what there is."""
 
-_WEEK_MINUTES: Final = 10_080
-_MINUTE_US: Final = 60_000_000
 _WEEK: Final = timedelta(days=7)
 
 
-def section(facts: Mapping[str, Any]) -> Extra | None:
+def section(facts: Mapping[str, Any]) -> Section | None:
     """The section; None where the facts tell nothing of trends."""
-    trends = facts.get("trends") or {}
-    rows = sorted(titled(trends), key=change_cells.trend_badness, reverse=True)
-    drains = trends.get("drains") or ()
+    rows, drains = _rows(facts), value_at(facts, "trends.drains") or ()
     if not rows and not drains:
         return None
-    charts = [_chart(row, trends["weeks"]) for row in rows[:_DRAWN] if _is_drawn(row)]
-    return extra("trends", _sentence(trends, rows), charts=charts, trends=rows, drains=drains)
+    trends = facts["trends"]
+    verdicts = Counter(value_at(row, "change.verdict") for row in rows)
+    said = {
+        "tested": trends.get("tested"),
+        "worse": verdicts["worse"],
+        "better": verdicts["better"],
+        "by_chance": trends.get("significant_by_chance"),
+    }
+    return questions.section("trends", said, trends=rows, drains=drains)
 
 
-def _sentence(trends: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    said = [value_at(row, "change.verdict") for row in rows]
-    worse, better = said.count("worse"), said.count("better")
-    tested, chance = trends.get("tested"), trends.get("significant_by_chance")
-    if not tested:
-        return "Too few weeks are known to say whether anything changed."
-    return (
-        f"Compared with the week before, {worse or 'none'} got worse, and {better or 'none'} "
-        f"better, of {words.plural(tested, 'trend')} that could be compared; "
-        f"chance alone would make it about {words.count(chance)}."
-    )
+def charts_of(facts: Mapping[str, Any]) -> list[Chart]:
+    """Its charts: of those that were worst, as far as enough weeks are known."""
+    worst = [
+        (row, sum((week or {}).get("share") is not None for week in row.get("weeks") or ()))
+        for row in _rows(facts)[:_DRAWN]
+    ]
+    return [_chart(row, facts["trends"]["weeks"]) for row, known in worst if known >= _LEAST_WEEKS]
 
 
-def _is_drawn(row: Row) -> bool:
-    known = [week for week in row.get("weeks") or () if (week or {}).get("share") is not None]
-    return len(known) >= _LEAST_WEEKS
+def _rows(facts: Mapping[str, Any]) -> list[Row]:
+    return sorted(titled(facts.get("trends") or {}), key=cells.trend_badness, reverse=True)
 
 
 def _chart(row: Row, weeks: Sequence[str]) -> Chart:
@@ -63,7 +62,7 @@ def _chart(row: Row, weeks: Sequence[str]) -> Chart:
     names = " ".join(name.text for name in figures.subject(row))
     title = f"Bad minutes a week, \u2068{names}\u2069, {words.line(row.get('objective'))}"
     ahead = tuple(
-        Known(end + nth * _WEEK, end + (nth + 1) * _WEEK, _of_share(one))
+        Known(end + nth * _WEEK, end + (nth + 1) * _WEEK, _minutes(one, "share{}", 10_080, 1))
         for nth, one in enumerate(row.get("forecast") or ())
     )
     until = ahead[-1].end if ahead else end
@@ -80,24 +79,14 @@ def _spans(row: Row, weeks: Sequence[str]) -> Spans:
         at, end = _monday(name), _monday(name) + _WEEK
         if week is None or week.get("share") is None:
             unknown.append((at, end))
-        else:
-            known.append(Known(at, end, _of_time(week)))
+        else:  # what nobody saw of the week would hide what is bad, and stands in the table
+            known.append(Known(at, end, _minutes(week, "bad{}_us", 1, 60_000_000)))
     return Spans(tuple(known), tuple(unknown), (start, end), "minutes")
 
 
-def _of_share(one: Row) -> Values:
-    return _minutes(one, "share{}", _WEEK_MINUTES, 1)
-
-
-def _of_time(week: Row) -> Values:
-    """What was seen bad; what nobody saw of the week would hide it, and stands in the table."""
-    return _minutes(week, "bad{}_us", 1, _MINUTE_US)
-
-
 def _minutes(one: Row, key: str, times: int, by: int) -> Values:
-    value, low, high = (
-        float(one.get(key.format(bound)) or 0) * times / by for bound in ("", "_low", "_high")
-    )
+    told = (float(one.get(key.format(bound)) or 0) for bound in figures.BOUNDS)
+    value, low, high = (part * times / by for part in told)
     return value, low, high
 
 

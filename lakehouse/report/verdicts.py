@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse.report import cells, figures, words
+from lakehouse.report.assets import sentence
 from lakehouse.report.figures import Figure, Finding, Name
-from lakehouse.report.listing import Listing
-from lakehouse.report.tables import table
+from lakehouse.report.listing import Listing, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from lakehouse.report.figures import Row
 
 WORDS: Final = words.VERDICTS
 
 _COUNTED: Final = WORDS | {"no_data": "without data"}
-_LEVELS: Final = frozenset({"topic", "partition", "client", "group", "broker", "source"})
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much of the error budget is used, in hundredths of the strip that is drawn.
-
-    Attributes:
-        certain: Where the bad time ends that is certain.
-        possible: Where the bad time ends that the edges allow.
-        unknown: Where it would end if all that nobody saw was bad.
-        limit: Where the budget ends.
-        text: The same in words.
-    """
-
-    certain: float
-    possible: float
-    unknown: float
-    limit: float
-    text: str
+_LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +28,12 @@ class Verdict:
     """One objective's verdict as the page and the terminal show it.
 
     Attributes:
+        name: The objective's name in the facts.
+        budget: The strip of its error budget, see ``budget``.
         aside: What the same would be without planned maintenance, and whether its budget burns.
     """
 
+    name: str
     verdict: str
     title: str
     target: str
@@ -56,19 +41,9 @@ class Verdict:
     description: str
     worst: tuple[Name, ...]
     attainment: Figure | None
-    budget: Budget | None
+    budget: Mapping[str, Any] | None
     subjects: Listing | None
     aside: Finding = ()
-
-    @property
-    def every(self) -> str:
-        """What the fold says that hides the subjects."""
-        if self.subjects is None:
-            return ""
-        all_of_them = words.plural(self.subjects.total, self.subjects.noun)
-        return (
-            f"Show the {self.subjects.noun}" if self.subjects.total == 1 else f"All {all_of_them}"
-        )
 
 
 def verdicts(facts: Mapping[str, Any]) -> tuple[Verdict, ...]:
@@ -86,35 +61,21 @@ def ordered(facts: Mapping[str, Any]) -> list[Row]:
 def headline(facts: Mapping[str, Any]) -> str:
     """The week in one sentence."""
     tally = Counter(row.get("verdict") for row in facts.get("verdicts") or ())
-    total = sum(tally.values())
-    if not total:
-        return "No objective is defined, so there is no verdict."
-    if tally["met"] == total:
-        every = {1: "The objective is", 2: "Both objectives are"}
-        return f"{every.get(total, f'All {total} objectives are')} met."
-    if tally["no_data"] == total:
-        return "Nobody looked: there is no data for any objective."
-    parts = [f"{tally[key]}\u00a0{_COUNTED[key]}" for key in WORDS if tally[key]]
-    return f"Of {words.plural(total, 'objective')}: {_and(parts)}."
-
-
-def _and(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return sentence("headline", tally=tally, total=tally.total(), counted=_COUNTED)
 
 
 def _verdict(row: Row, objective: Row) -> Verdict:
     subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
     worst = subjects[0] if subjects else None
-    level, title = (
-        _level(objective),
-        words.line(objective.get("title") or objective.get("name") or ""),
-    )
+    level = objective["level"] if objective.get("level") in _LEVELS else "subject"
+    title = words.line(objective.get("title") or objective.get("name") or "")
     draft = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
     return Verdict(
+        row["objective"],
         words.verdict(row.get("verdict")),
         words.line(row.get("title") or row["objective"]),
         "no target" if row.get("target") is None else f"target {words.percent(row['target'])}",
-        _counts(row, level),
+        sentence("counts", row=row, level=level, counted=_COUNTED),
         words.line(objective.get("description") or "", 400),
         cells.subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
@@ -141,45 +102,24 @@ def _aside(worst: Row, subjects: Sequence[Row]) -> Finding:
     return tuple(told)
 
 
-def _level(objective: Row) -> str:
-    level = str(objective.get("level"))
-    return level if level in _LEVELS else "subject"
-
-
 def _badness(row: Row) -> tuple[int, float, float]:
-    low = row.get("attainment_low")
-    return (
-        words.rank(row.get("verdict")),
-        -(0.0 if low is None else low),
-        row.get("unknown_us") or 0,
-    )
+    low, unknown = row.get("attainment_low") or 0.0, row.get("unknown_us") or 0
+    return words.rank(row.get("verdict")), -low, unknown
 
 
-def _counts(row: Row, level: str) -> str:
-    total = row.get("subjects") or 0
-    found = [f"{row[key]:,} {_COUNTED[key]}" for key in WORDS if row.get(key)]
-    subjects = words.plural(total, level)
-    return f"{subjects}: {', '.join(found)}" if found else f"No {level} to judge"
+def budget(row: Row) -> dict[str, Any] | None:
+    """The strip of one subject's error budget; None where no budget is known.
 
-
-def budget(row: Row) -> Budget | None:
-    """The strip of one subject's error budget; None where no budget is known."""
+    In hundredths of the strip: where the bad time ends that is ``certain``, what the edges allow
+    (``possible``), what it would be if all that nobody saw was bad (``unknown``), and the budget
+    (``limit``). ``text`` says the same.
+    """
     limit, low, high = (row.get(key) for key in ("budget_us", "bad_low_us", "bad_high_us"))
     if limit is None or low is None or high is None:
         return None
     most = high + (row.get("unknown_us") or 0)
     scale = max(limit * 1.25, most * 1.05, 1) / 100
-    left = _budget_left(row.get("budget_left_us"))
-    return Budget(
-        round(low / scale, 2),
-        round(high / scale, 2),
-        round(most / scale, 2),
-        round(limit / scale, 2),
-        f"{figures.time(row, 'bad').text}; budget {words.duration(limit)}, {left}",
-    )
-
-
-def _budget_left(left: int | None) -> str:
-    if left is not None and left < 0:
-        return f"overspent by {words.duration(-left)}"
-    return f"{words.duration(left)} left"
+    ends = {"certain": low, "possible": high, "unknown": most, "limit": limit}
+    said = {"bad": figures.time(row, "bad"), "limit": limit, "left": row.get("budget_left_us")}
+    strip = {name: round(us / scale, 2) for name, us in ends.items()}
+    return {**strip, "text": sentence("budget", **said)}

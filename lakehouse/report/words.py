@@ -36,8 +36,7 @@ _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
-_BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-BINARY_UNITS: Final = len(_BINARY)
+BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 # Controls, formatting (bidi overrides, zero width), surrogates, unassigned, separators of lines.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
@@ -101,20 +100,15 @@ def size(value: float | None) -> str:
         return NOT_KNOWN
     power = binary_power(value)
     scaled = value / 1024**power
-    return f"{scaled:,.1f}{_TIE}{_BINARY[power]}" if power else f"{count(value)}{_TIE}B"
+    return f"{scaled:,.1f}{_TIE}{BINARY[power]}" if power else f"{count(value)}{_TIE}B"
 
 
 def binary_power(value: float) -> int:
     """The power of 1024 in which ``value`` bytes read best."""
     power = 0
-    while abs(value) / 1024**power >= 1024 and power < len(_BINARY) - 1:
+    while abs(value) / 1024**power >= 1024 and power < len(BINARY) - 1:
         power += 1
     return power
-
-
-def binary_unit(power: int) -> str:
-    """The name of a power of 1024 bytes."""
-    return _BINARY[power]
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.report import words
 from lakehouse.report.figures import name, sentence
-from lakehouse.report.lookup import value_at
-from lakehouse.report.page import changed, week_name
+from lakehouse.report.lookup import value_at, week_of
+from lakehouse.report.page import changed
 from lakehouse.report.questions import questions
 from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
@@ -71,7 +71,7 @@ class Digest:
 def digest(facts: Mapping[str, Any]) -> Digest:
     """The digest of a report's facts, in the time zone that they ask for."""
     with words.shown_in(words.zone_of(facts)):
-        week = week_name(facts)
+        week = week_of(facts)
         seen = words.per_cent(value_at(facts, "coverage.percent"))
         period = words.period(facts["from"], facts["to"])
         return Digest(
@@ -80,7 +80,7 @@ def digest(facts: Mapping[str, Any]) -> Digest:
             _plain(_about(facts)),
             tuple(map(_line, verdicts(facts))),
             tuple((one.short, _plain(sentence(one.answer))) for one in changed(facts)),
-            tuple((one.short, _plain(sentence(one.finding))) for one in questions(facts)),
+            tuple((one.short, _plain(sentence(one.answer))) for one in questions(facts)),
             _plain(f"{seen} of the expected time was seen."),
         )
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import vl_convert
 
-from lakehouse.report import charts, drawings, incidents, marks, words
+from lakehouse.report import charts, incidents, marks, words
+from lakehouse.report.lookup import declared
 from lakehouse.report.questions import questions
-from lakehouse.report.spans import period_of
+from lakehouse.report.spans import period_of, timelines
 from lakehouse.report.svg import COLOURS
 
 if TYPE_CHECKING:
@@ -74,11 +75,10 @@ def _drawn(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, bytes]]:
         for one in questions(facts)
         for name, title in one.charts.items()
     }
-    wanted["coverage"] = drawings.COVERAGE
+    wanted |= declared("page.yaml")["sections"]["coverage"]["charts"]
     for name, title in wanted.items():
-        figures = [one for one in drawings.timelines(facts, name) if charts.is_drawn(one[0])]
-        for figure, subject in figures[:1]:
-            shown = drawings.titled(title, subject)
+        drawn = [one for one in timelines(facts, name, title) if one[1].is_drawn]
+        for shown, figure in drawn[:1]:
             said = figure.summary.replace(", hatched.", ", grey.")
             mine = marked.of_chart(name)
             svg = charts.timeline_svg(figure, WIDTH, mine)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import tables
 from lakehouse.periods import Period, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
-from lakehouse.report.lags import last_lags
+from lakehouse.report.sections import last_lags
 from lakehouse.trends import forecast as forecasts
 from lakehouse.trends import weeks as weeks_
 from lakehouse.trends.change import by_chance, change
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakehouse.existence import Subject
     from lakehouse.gold_rows import Row
     from lakehouse.report.gather import Gold
-    from lakehouse.report.lags import LastLag
+    from lakehouse.report.sections import LastLag
     from lakehouse.slo import Objective
     from lakehouse.trends.change import Change
     from lakehouse.trends.drain import Point
@@ -105,8 +105,7 @@ def drains(gold: Gold) -> list[Row]:
     end = gold.period.end
     recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
     hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
-    keys, metrics = ("metric", "topic"), tuple(_KINDS)
-    for row in recent.by_window(tables.TOPICS, keys, _HOUR_SECONDS, metrics):
+    for row in recent.by_window(tables.TOPICS, _HOUR_SECONDS, tuple(_KINDS)):
         point = _hour(row, micros(end))
         if point is not None:
             hours[row["metric"], row["topic"]].append(point)

@@ -13,8 +13,8 @@ from lakehouse import lake as lakes
 from lakehouse import periods, sla, sla_published, slo, tables
 from lakehouse.explain.facts import explain
 from lakehouse.maintenance import Maintenance
-from lakehouse.report import business
 from lakehouse.report import facts as reports
+from lakehouse.report import judged
 from lakehouse.report.gather import Gold
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.slo_objective import Slices
@@ -199,7 +199,7 @@ def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine
     gold = Gold(engine, "cluster-a", WHOLE, 300)
     known = sla.subjects(engine)
     now = periods.micros(LATER)
-    found = business.stated(gold, [MIN_ISR], [FIRST_HALF], known, now)
+    found = judged.stated(gold, [MIN_ISR], [FIRST_HALF], known, now)
     (one,) = (each for each in found if each.subject.topic == "t")
     assert seconds(one) == (180, 120, 120, 125, 0)
 

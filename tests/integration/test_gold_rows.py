@@ -12,8 +12,8 @@ from lakehouse.errors import PeriodError
 from lakehouse.gold_rows import GoldRows
 from lakehouse.lake import Lake
 from lakehouse.periods import Period, instant, span
-from lakehouse.report.begun import begun
 from lakehouse.report.gather import Gold
+from lakehouse.report.sums import raised, sums
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.sla import Manner, read
 from tests import gold_builder
@@ -88,23 +88,25 @@ def test_windows_of_an_hour_that_was_good_throughout_are_good(gold: Gold) -> Non
 
 
 def test_longer_windows_are_sums_of_shorter_ones(gold: Gold) -> None:
-    keys = ("metric", "topic", "partition")
-    halves = sorted(gold.by_window(tables.PARTITIONS, keys, 1800), key=lambda one: one["window"])
+    halves = sorted(gold.by_window(tables.PARTITIONS, 1800), key=lambda one: one["window"])
     assert [one["window"] for one in halves] == [micros(3600), micros(5400)]
     assert [one["positive_high_us"] for one in halves] == [18 * SECOND] * 2
     first = halves[0]
     assert (first["series"], first["min"], first["max"]) == (2, 0.5, 2.0)
     assert first["known_wrong"] is True
     assert not {"mean", "spill_sum_us"} & first.keys(), "of several windows they say nothing"
-    (day,) = gold.by_window(tables.PARTITIONS, keys, 86_400)
+    (day,) = gold.by_window(tables.PARTITIONS, 86_400)
     assert (day["window"], day["positive_us"]) == (micros(-10 * 3600), 5 * SECOND)
 
 
 def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold: Gold) -> None:
-    rows = begun(gold).raised([], ("topic", "partition"))
-    assert [(one["partition"], one["positive_us"], one["positive_high_us"]) for one in rows] == [
-        (0, 0, 3 * SECOND)
-    ]
+    ((before,), (after,)) = (
+        [row for of_one in found(gold, tables.PARTITIONS).values() for row in of_one.values()]
+        for found in (sums, raised)
+    )
+    assert before["partition"] == 0
+    highs = {"positive_high_us": before["positive_high_us"] + 3 * SECOND}
+    assert after == before | highs
 
 
 def test_time_in_whole_hours_is_that_of_its_windows(gold: Gold) -> None:

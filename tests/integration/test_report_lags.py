@@ -12,9 +12,8 @@ from lakehouse import slo, tables
 from lakehouse.existence import Subject
 from lakehouse.lake import Lake
 from lakehouse.periods import Period
-from lakehouse.report.begun import Begun
 from lakehouse.report.gather import COPY_LAG, Gold
-from lakehouse.report.lags import tier_lag
+from lakehouse.report.sections import tier_lag
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.statement import Statement, Times
 from lakehouse.trends import facts as trends
@@ -55,7 +54,7 @@ def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ()
     for table, rows in zip((tables.LAGS, tables.READINGS), told, strict=True):
         gold_builder.put(root, table, *rows)
     gold = gold_of(root)
-    (row,) = tier_lag(gold, [TOPIC], stated, Begun({}))["topics"]
+    (row,) = tier_lag(gold, [TOPIC], stated)["topics"]
     return row["copy"]
 
 

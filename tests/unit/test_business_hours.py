@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lakehouse import business_hours, periods, zones
 from lakehouse.errors import PeriodError
 from lakehouse.report import words
-from lakehouse.report.business import disjoint, outside
+from lakehouse.report.charts import ticks_of
 from lakehouse.report.gather import Gold
-from lakehouse.report.layers import ticks_of
+from lakehouse.report.judged import outside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,10 +126,13 @@ def test_no_instant_counts_twice(spans: list[tuple[int, int]], text: str, zone: 
     assert sum(one.microseconds for one in found) <= week.microseconds
     assert all(a.end < b.start for a, b in itertools.pairwise(found))
     given_ = sorted((week.start + a * HOUR, week.start + (a + b) * HOUR) for a, b in spans)
-    apart = disjoint([periods.Period(*one) for one in given_])
-    assert all(a.end <= b.start for a, b in itertools.pairwise(apart))
+    rest = outside([periods.Period(*one) for one in given_], week)
+    assert all(a.end_us <= b.start_us for a, b in itertools.pairwise(rest))
     covered = {one for a, b in given_ for one in _hours(a, b)}
-    assert {one for span in apart for one in _hours(span.start, span.end)} == covered
+    ends = [(periods.instant(one.start_us), periods.instant(one.end_us)) for one in rest]
+    assert {one for a, b in ends for one in _hours(a, b)} == set(
+        _hours(week.start, week.end)
+    ) - covered
 
 
 def _hours(start: dt.datetime, end: dt.datetime) -> list[dt.datetime]:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from lakehouse import owners
 from lakehouse.errors import OwnersError
 from lakehouse.owners import Owner, Prices
-from lakehouse.report.owned import labelled
+from lakehouse.report.owned import labelled, of_team
 from lakehouse.report.page import render
-from lakehouse.report.team import of_team
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_page_trends import facts_of

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.errors import PeriodError
-from lakehouse.report.declared import declared
-from lakehouse.report.owned import labelled
+from lakehouse.report.listing import table
+from lakehouse.report.lookup import declared
+from lakehouse.report.owned import labelled, of_team
 from lakehouse.report.page import render
-from lakehouse.report.tables import table
-from lakehouse.report.team import of_team
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_owners import loaded

@@ -42,7 +42,7 @@ def test_what_no_point_covers_is_not_known():
     drawn = spans([point(2, 1), point(3, 1), point(7, 0)], WITHIN, "partitions")
     minutes = [((a - START) // MINUTE, (b - START) // MINUTE) for a, b in drawn.unknown]
     assert minutes == [(0, 2), (4, 7), (8, 10)]
-    assert not drawn.is_flat_zero
+    assert drawn.is_drawn
 
 
 def test_a_coarser_drawing_keeps_every_extreme():

@@ -88,9 +88,7 @@ def test_a_week_that_nobody_saw_is_said_to_be_unknown_and_drawn_hatched():
     facts = facts_of(subject("orders", [5, None, *[5] * 10, None]))
     section = section_of(facts)
     assert row_of(section)[2] == "not known"
-    drawn = trend.section(facts)
-    assert drawn is not None
-    (chart,) = drawn.charts
+    (chart,) = trend.charts_of(facts)
     assert "Not known for 14 d" in chart.caption.replace("\u00a0", " ")
     assert "fill-unknown" in chart.drawings[0]
 
@@ -99,20 +97,16 @@ def test_weeks_too_few_for_a_drawing_stand_in_the_table_alone():
     facts = facts_of(
         subject("orders", [None] * 11 + [5, 6]), subject("clicks", [None] * 10 + [5] * 3)
     )
-    drawn = trend.section(facts)
-    assert drawn is not None
-    assert ["clicks" in one.caption for one in drawn.charts] == [True]
+    assert ["clicks" in one.caption for one in trend.charts_of(facts)] == [True]
     assert "orders" in section_of(facts).one("table").text
 
 
 def test_the_forecast_is_drawn_after_the_last_week_and_named_as_such():
-    drawn = trend.section(facts_of(subject("orders", [5] * 13)))
-    assert drawn is not None
-    assert "From 23 November on: the forecast." in drawn.charts[0].caption
-    assert "fill-band" in drawn.charts[0].drawings[0]
-    alone = trend.section(facts_of(subject("orders", [5] * 13, forecast=[])))
-    assert alone is not None
-    assert "forecast" not in alone.charts[0].caption
+    (drawn,) = trend.charts_of(facts_of(subject("orders", [5] * 13)))
+    assert "From 23 November on: the forecast." in drawn.caption
+    assert "fill-band" in drawn.drawings[0]
+    (alone,) = trend.charts_of(facts_of(subject("orders", [5] * 13, forecast=[])))
+    assert "forecast" not in alone.caption
 
 
 def test_a_regime_is_told_with_its_week():

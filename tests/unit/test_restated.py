@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.report.owned import labelled
+from lakehouse.report.judged import SUBJECT, changed
+from lakehouse.report.owned import labelled, of_team
 from lakehouse.report.page import render
-from lakehouse.report.restated import SUBJECT, changed
-from lakehouse.report.team import of_team
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts
 from tests.page_reader import read

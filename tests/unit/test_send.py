@@ -13,7 +13,7 @@ import pytest
 
 from lakehouse.errors import SendError
 from lakehouse.report import saved
-from lakehouse.report.team import of_team
+from lakehouse.report.owned import of_team
 from lakehouse.send import mail, settings, webhook
 from lakehouse.send.digest import digest
 from lakehouse.send.pictures import MOST, Picture, pictures
