@@ -88,7 +88,8 @@ FROM usable_runs JOIN (SELECT stream, counter FROM streams) USING (stream) GROUP
 -- nothing changes. `low` and `high` are the same of what was surely and possibly above zero.
 CREATE OR REPLACE TABLE stream_edges AS
 WITH edges AS (SELECT stream, w, positive, unnest([s, e]) AS t, step(1) AS runs FROM usable_runs),
-net AS (SELECT stream, w, positive, t, sum(runs) AS runs FROM edges GROUP BY ALL HAVING sum(runs) <> 0)
+net AS (
+    SELECT stream, w, positive, t, sum(runs)::INTEGER AS runs FROM edges GROUP BY ALL HAVING sum(runs) <> 0)
 SELECT *, positive::INTEGER * runs AS low, low AS high FROM net
 UNION ALL
 SELECT stream, w, positive, unnest([e, sure]), 0, step(1), 0 FROM usable_runs WHERE positive AND sure < e

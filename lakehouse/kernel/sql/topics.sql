@@ -2,21 +2,21 @@
 
 -- atom_sums: of plain atoms, and of those that were swept. What is folded has a set and no atom.
 CREATE OR REPLACE TABLE atom_sums AS
-SELECT subject, atom, set_number, sum(us) AS us, sum(us * weight) AS observed_us,
+SELECT subject, atom, set_number, sum(us)::BIGINT AS us, sum(us * weight)::BIGINT AS observed_us,
     sum(total) AS value_seconds, min(min) AS min, max(max) AS max,
-    coalesce(sum(us) FILTER (positive), 0) AS positive_us,
-    coalesce(sum(low_us) FILTER (positive), 0) AS positive_low_us,
-    coalesce(sum(high_us) FILTER (positive), 0) AS positive_high_us,
+    coalesce(sum(us) FILTER (positive), 0)::BIGINT AS positive_us,
+    coalesce(sum(low_us) FILTER (positive), 0)::BIGINT AS positive_low_us,
+    coalesce(sum(high_us) FILTER (positive), 0)::BIGINT AS positive_high_us,
     bool_or(known_wrong) AS known_wrong, bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
 FROM plain JOIN stream_sums USING (stream, w, positive) GROUP BY ALL
 UNION ALL BY NAME
 SELECT subject, atom,
-    sum(us * obs) AS observed_us,
+    sum(us * obs)::BIGINT AS observed_us,
     sum(value_seconds(value, us)) AS value_seconds,
     f.min, f.max,
-    sum(us * pos) AS positive_us,
-    sum(us * low) AS positive_low_us,
-    sum(us * high) AS positive_high_us,
+    sum(us * pos)::BIGINT AS positive_us,
+    sum(us * low)::BIGINT AS positive_low_us,
+    sum(us * high)::BIGINT AS positive_high_us,
     f.known_wrong, f.opens, f.spill
 FROM atom_segments JOIN atom_facts f USING (subject, atom) WHERE purpose = 'gold'
 GROUP BY subject, atom, f.min, f.max, f.known_wrong, f.opens, f.spill;

@@ -6,19 +6,21 @@ that of partitions 1.2 million.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.rollup.batches import MOST_OF_A_PART
 from tests.kernel_inputs import HOUR, one_call
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakehouse.kernel import worker
 
 CLIENTS, BROKERS, TOPICS, PARTITIONS, WINDOWS = 5000, 20, 500, 200, 12
+UPLOAD_LAG = "kafka.partition.upload_tier_lag"
 THROTTLES = ("produce", "fetch", "request")
 
 
@@ -53,6 +55,22 @@ def test_partitions_that_are_well_stay_in_their_sets(program: worker.Program):
     assert pc.unique(of_topics["good_us"]).to_pylist() == [HOUR]
     observed = pc.sum(found["topics"]["observed_us"]).as_py()
     assert observed == 2 * TOPICS * PARTITIONS * HOUR, "each metric of min ISR, and what it implies"
+
+
+def test_a_part_fits_whatever_is_in_it(program: worker.Program):
+    """At worst each run is all there is of its series in its window: sums are as many as runs."""
+    batch, copies = Batch(), 20
+    for number in range(MOST_OF_A_PART // copies // WINDOWS):
+        topic = f"t{number % 50}"
+        for start in range(0, 300 * WINDOWS, 300):
+            batch.run(UPLOAD_LAG, start, start + 300, 1.5, topic=topic, partition=number // 50)
+    call = one_call(batch)
+    (runs, sets), rows = call.parts[0], []
+    for copy in range(copies):
+        named = pc.binary_join_element_wise(runs["topic"], f"copy-{copy}", ".")
+        rows.append(runs.set_column(runs.column_names.index("topic"), "topic", named))
+    found = replace(call, parts=[(pa.concat_tables(rows), sets)]).roll_up(program)
+    assert found["partitions_windows"].num_rows == copies * runs.num_rows
 
 
 def of_whom(rows: pa.Table, name: str) -> int:
