@@ -24,8 +24,7 @@ from bench.forecast_models import MODELS
 from bench.forecast_weeks import WEEKS, histories
 from bench.teller import Teller
 from lakehouse.trends.forecast import AHEAD, Ahead
-from lakehouse.trends.weeks import WEEKS as SHOWN
-from lakehouse.trends.weeks import scale, share_of
+from lakehouse.trends.weeks import WEEKS as SHOWN, scale, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

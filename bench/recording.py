@@ -13,9 +13,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bench.broker import LoadedBroker
-from collector import catalogue as catalogues
-from collector import config as configs
-from collector import planning
+from collector import catalogue as catalogues, config as configs, planning
 from collector.moments import expand
 from demo.clients import producer, send
 from demo.launcher import end

@@ -32,8 +32,7 @@ from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import INTERVAL_US, judge
 from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
 from demo.errors import DemoError
-from lakehouse import lake as lakes
-from lakehouse import rollup, slo
+from lakehouse import lake as lakes, rollup, slo
 from lakehouse.periods import Period, instant
 from lakehouse.report.facts import facts
 from lakehouse.rollup.local_engine import LocalEngine

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from collector import catalogue as catalogues
-from collector import limits
+from collector import catalogue as catalogues, limits
 from collector.clock import SystemClock
 from collector.errors import SettingError
 from collector.plan import Plan, Task

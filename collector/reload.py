@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector import config as configs
-from collector import planning
+from collector import config as configs, planning
 from collector.errors import SettingError
 from collector.sources.factory import SLOW_ADMIN
 

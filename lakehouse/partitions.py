@@ -3,7 +3,7 @@
 gold/sli tells when any partition of a topic was bad. ``by_topic`` sums the time of each: two that
 are bad for a minute make two minutes, of as many as the topic has.
 
-``EachPartition`` says of every partition what is said of its topic, for objectives of level
+``of_each`` says of every partition what is said of its topic, for objectives of level
 ``partition``. Gold keeps the bad time of each partition, and of each topic how long all its
 partitions were seen at once, and how many there were. So a partition was seen at least for as long
 as its topic was wholly seen with more partitions than its number; and while the topic was wholly
@@ -75,36 +75,32 @@ def by_topic(gold: GoldRows, stated: Sequence[Statement]) -> list[Weighted]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class EachPartition:
-    """Gold, asked for the partitions of topics.
+def of_each(
+    gold: GoldRows, stated: Sequence[Statement], left_out: Sequence[Maintenance] = ()
+) -> list[Statement]:
+    """Statements; where an objective is of partitions, one for each of a topic's.
 
-    Attributes:
+    A partition of which nobody told anything bad has one too. They have no burn rates.
+
+    Args:
+        gold: Where gold is.
+        stated: What is said of topics, and of all else.
         left_out: Whose windows are left out of what is said but for maintenance.
     """
-
-    gold: GoldRows
-    left_out: Sequence[Maintenance] = ()
-
-    def of(self, stated: Sequence[Statement]) -> list[Statement]:
-        """Statements; where an objective is of partitions, one for each of a topic's.
-
-        A partition of which nobody told anything bad has one too. They have no burn rates.
-        """
-        found = [one for one in stated if one.objective.level != LEVEL]
-        chosen = [one for one in stated if one.objective.level == LEVEL]
-        for period, own in _by_period(chosen).items():
-            whole = _Each(self.gold, own, period)
-            but_for_it = replace(whole, left_out=self.left_out)
-            found += (
-                replace(
-                    whole.said(one, number),
-                    without=but_for_it.said(one.without, number) if one.without else None,
-                )
-                for one in own
-                for number in whole.numbers(one)
+    found = [one for one in stated if one.objective.level != LEVEL]
+    chosen = [one for one in stated if one.objective.level == LEVEL]
+    for period, own in _by_period(chosen).items():
+        whole = _Each(gold, own, period)
+        but_for_it = replace(whole, left_out=left_out)
+        found += (
+            replace(
+                whole.said(one, number),
+                without=but_for_it.said(one.without, number) if one.without else None,
             )
-        return found
+            for one in own
+            for number in whole.numbers(one)
+        )
+    return found
 
 
 def _by_period(stated: Sequence[Statement]) -> dict[Period, list[Statement]]:

@@ -16,6 +16,7 @@ DAY_US: Final = 24 * HOUR_US
 WEEK: Final = "1w"
 """The grain of an ISO week of UTC."""
 
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 
@@ -138,3 +139,24 @@ def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
         raise PeriodError(f"{text!r}: write an instant such as 2026-11-16T10:00:00Z") from error
     aware = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
     return aware.astimezone(dt.UTC)
+
+
+def window_seconds(text: str) -> int:
+    """Seconds of a window such as ``5m`` or ``30s``.
+
+    Raises:
+        PeriodError: It is no such text, or does not divide an hour.
+    """
+    match = re.fullmatch(r"([1-9][0-9]*)([smh])", text)
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    if seconds == 0 or _SECONDS["h"] % seconds:
+        raise PeriodError(f"window {text!r}: write a part of an hour, such as 5m or 30s")
+    return seconds
+
+
+def window_name(seconds: int) -> str:
+    """A window as a person writes it: ``30s``, ``5m``, ``1h``."""
+    for unit, size in (("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

@@ -11,14 +11,13 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from lakehouse import burn, slices, tables, tally
+from lakehouse import burn, partitions, slices, tables, tally
 from lakehouse.burnt import with_burnt
 from lakehouse.errors import ObjectiveError
 from lakehouse.existence import Subject, subject, with_ends
 from lakehouse.gold_rows import GoldRows, window_of
 from lakehouse.maintenance import Maintenance
 from lakehouse.occurrences import Counting
-from lakehouse.partitions import EachPartition
 from lakehouse.periods import Period, instant, micros
 from lakehouse.rollup.engine import ask
 from lakehouse.spans import without
@@ -197,8 +196,7 @@ class _Reading:
         if self.manner.burns:
             stated = with_burnt(self.gold, stated, asked, living)
         stated = self._with_maintenance(stated, asked, living)
-        each = EachPartition(self.gold, self.manner.maintenance)
-        return clusters_as_one(each.of(stated))
+        return clusters_as_one(partitions.of_each(self.gold, stated, self.manner.maintenance))
 
     def _asked(self, objectives: Sequence[Objective]) -> list[Asked]:
         """Those together that can be summed up together: events are counted one by one."""

@@ -44,8 +44,3 @@ class Units:
     def pairs(self) -> frozenset[Pair]:
         """Every hour of every cluster."""
         return frozenset(Pair(cluster, hour) for cluster in self.clusters for hour in self.hours)
-
-    @property
-    def dates(self) -> tuple[dt.date, ...]:
-        """The days of the hours."""
-        return tuple(sorted({hour.date() for hour in self.hours}))

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse import lake as lakes
-from lakehouse import rollup, slo, tables
+from lakehouse import lake as lakes, rollup, slo, tables
 from lakehouse.lake import Lake
 from lakehouse.rollup import Wanted, upkeep
 from lakehouse.rollup.engine import Engine

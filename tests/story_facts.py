@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import lake as lakes
-from lakehouse import slo
+from lakehouse import lake as lakes, slo
 from lakehouse.business_hours import Calendar
 from lakehouse.maintenance import Maintenance
 from lakehouse.periods import WEEK, Period

@@ -41,13 +41,6 @@ OBJECTIVES: Final = click.option(
 )
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Tell the outcome as JSON.")
 
-WEEK: Final = click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47.")
-FROM: Final = click.option(
-    "--from", "start", metavar="INSTANT", help="Start, ISO 8601; UTC if it does not say."
-)
-TO: Final = click.option(
-    "--to", "end", metavar="INSTANT", help="End, ISO 8601; UTC if it does not say."
-)
 ENGINE: Final = click.option(
     "--engine", type=click.Choice(["spark", "local"]),
     help="By what to compute: Spark, or delta-rs and DuckDB in this process, for a LAKE that is a "
@@ -66,6 +59,15 @@ def options(*several: Callable[[F], F]) -> Callable[[F], F]:
         return command
 
     return all_of_them
+
+
+PERIOD: Final = options(
+    click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47."),
+    click.option(
+        "--from", "start", metavar="INSTANT", help="Start, ISO 8601; UTC if it does not say."
+    ),
+    click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601; UTC if it does not say."),
+)
 
 
 def opened(lake: str, gold: str | None, options_file: Path | None) -> Engine:

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lakehouse.commands.common import (
-    FROM,
-    GOLD,
-    OBJECTIVES,
-    OPTIONS_FILE,
-    TO,
-    WEEK,
-    opened,
-    options,
-)
+from lakehouse.commands.common import GOLD, OBJECTIVES, OPTIONS_FILE, PERIOD, opened, options
 from lakehouse.commands.sla import MAINTENANCE
 
 if TYPE_CHECKING:
@@ -40,9 +31,7 @@ QUESTION: Final = options(
     GOLD,
     OPTIONS_FILE,
     OBJECTIVES,
-    WEEK,
-    FROM,
-    TO,
+    PERIOD,
     MAINTENANCE,
     click.option("--cluster", help="Which cluster, if the lake has several."),
     click.option(

@@ -94,9 +94,9 @@ def rollup(  # noqa: PLR0913 - a click command
 
 def window_seconds(window: str | None) -> int | None:
     """Length of the agents' windows, as a person writes it."""
-    from lakehouse import grains
+    from lakehouse import periods
 
-    return None if window is None else grains.parse_window(window)
+    return None if window is None else periods.window_seconds(window)
 
 
 def rolled_up(

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lakehouse.commands.common import (
-    FROM,
     GOLD,
     LAKE,
     OBJECTIVES,
     OPTIONS_FILE,
-    TO,
-    WEEK,
+    PERIOD,
     opened,
     period_asked,
     tell,
@@ -45,9 +43,7 @@ LABELS: Final = click.option(
 @LAKE
 @GOLD
 @OBJECTIVES
-@WEEK
-@FROM
-@TO
+@PERIOD
 @LABELS
 @MAINTENANCE
 @OPTIONS_FILE
@@ -67,8 +63,7 @@ def sla(  # noqa: PLR0913, PLR0917 - a click command
 
     Ends with 1 where it failed, with 3 where a rollup of this lake is at work.
     """
-    from lakehouse import maintenance as planned
-    from lakehouse import partitions, slo, weighted
+    from lakehouse import maintenance as planned, partitions, slo, weighted
     from lakehouse.gold_rows import GoldRows, window_of
 
     wanted = slo.chosen(slo.load(objectives or slo.SHIPPED), dict(map(label, labels)))
@@ -100,8 +95,7 @@ def stated(
     burns: bool = False,
 ) -> tuple[list[Statement], list[Statement]]:
     """What is stated over a period, published; and what of it is new."""
-    from lakehouse import sla as slas
-    from lakehouse import sla_published
+    from lakehouse import sla as slas, sla_published
     from lakehouse.gold_rows import window_of
 
     seconds = window_of(engine)

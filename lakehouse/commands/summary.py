@@ -36,8 +36,7 @@ def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:
     """Tell of several clusters at once, from the facts of one report for each of them."""
-    from lakehouse.report import figures, page, saved, verdicts
-    from lakehouse.report import summary as summaries
+    from lakehouse.report import figures, page, saved, summary as summaries, verdicts
 
     facts = [saved.load(one) for one in reports]
     _each_once(reports, facts)

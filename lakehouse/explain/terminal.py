@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from io import StringIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
@@ -15,8 +12,8 @@ from lakehouse.explain.wording import length, lines, listed, span
 from lakehouse.metrics import told_as
 from lakehouse.periods import DAY_US, instant
 from lakehouse.report import figures, words
-from lakehouse.spans import Span, overlap
-from lakehouse.spans import length as covered
+from lakehouse.report.terminal import printed
+from lakehouse.spans import Span, length as covered, overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +33,6 @@ _MARKS: Final = {
     "no_data": ("- no data", "dim"),
 }
 _NOBODY_LOOKED: Final = "Nothing bad was seen, and nothing good either: nobody looked."
-_PLAIN_WIDTH: Final = 100
 _MOST_WIDTH: Final = 120
 _NARROW: Final = 72
 _INDENT: Final = 3
@@ -61,18 +57,9 @@ def view(
         terminal: Whether a terminal reads it; None looks at standard output.
         width: Columns; None: those of the terminal, or 100 where there is none.
     """
-    is_terminal = sys.stdout.isatty() if terminal is None else terminal
-    target = StringIO()
-    console = Console(
-        file=target,
-        force_terminal=is_terminal,
-        no_color=not is_terminal,
-        width=width if is_terminal or width else _PLAIN_WIDTH,
-        highlight=False,
+    return printed(
+        lambda columns: _parts(story, min(columns, _MOST_WIDTH)), terminal=terminal, width=width
     )
-    console.print(Group(*_parts(story, min(console.width, _MOST_WIDTH))))
-    text = target.getvalue().replace("\u00a0", " ")
-    return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 
 
 def _parts(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:

@@ -7,11 +7,11 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse import grains, tables
+from lakehouse import tables
 from lakehouse.kernel.reasons import CLOCK_SLACK
 from lakehouse.kernel.worker import FLAGS, Program
 from lakehouse.metrics import CONTROLLERS_TELL, DESCRIBING, WATCHED, family
-from lakehouse.periods import micros
+from lakehouse.periods import micros, window_name
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -64,7 +64,7 @@ def program(
             (flag, f"CREATE MACRO is_{flag}(flags) AS flags & {bit} <> 0")
             for flag, bit in FLAGS.items()
         ),
-        ("name", f"CREATE MACRO window_name() AS '{grains.name(window_seconds)}'"),
+        ("name", f"CREATE MACRO window_name() AS '{window_name(window_seconds)}'"),
     )
     results = (("results", _result_table(table)) for table in _TABLES.values())
     return Program(

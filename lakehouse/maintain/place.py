@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from deltalake import DeltaTable, QueryBuilder
-from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
+from deltalake.exceptions import (
+    CommitFailedError,
+    DeltaError,
+    TableNotFoundError as NoDeltaTableError,
+)
 
 from lakehouse import tables
 from lakehouse.errors import (

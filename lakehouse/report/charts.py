@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from datetime import time as clock
+from datetime import UTC, datetime, time as clock, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import vl_convert

@@ -15,8 +15,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse import partitions as parts
-from lakehouse import tables
+from lakehouse import partitions as parts, tables
 from lakehouse.existence import expected_us, with_ends
 from lakehouse.gold_rows import is_one_of
 from lakehouse.metrics import UNAVAILABLE

@@ -18,7 +18,9 @@ from lakehouse.report.questions import questions
 from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rich.console import RenderableType
 
     from lakehouse.report.figures import Name
 
@@ -33,16 +35,33 @@ def verdict_table(facts: Mapping[str, Any], *, terminal: bool | None = None) -> 
         facts: The report's facts, as docs/report-json.md describes them.
         terminal: Whether a terminal reads it; None looks at standard output.
     """
+    parts = (Text(headline(facts), "bold"), _verdicts(facts), _findings(facts))
+    return printed(lambda _: parts, terminal=terminal)
+
+
+def printed(
+    parts: Callable[[int], Iterable[RenderableType]],
+    *,
+    terminal: bool | None = None,
+    width: int | None = None,
+) -> str:
+    """Text, tables and the like, with colour for a terminal and plain for anything else.
+
+    Args:
+        parts: Gives them for so many columns.
+        terminal: Whether a terminal reads it; None looks at standard output.
+        width: Columns; None: those of the terminal, or 100 where there is none.
+    """
     is_terminal = sys.stdout.isatty() if terminal is None else terminal
     target = StringIO()
     console = Console(
         file=target,
         force_terminal=is_terminal,
         no_color=not is_terminal,
-        width=None if is_terminal else _PLAIN_WIDTH,
+        width=width if is_terminal or width else _PLAIN_WIDTH,
         highlight=False,
     )
-    console.print(Group(Text(headline(facts), "bold"), _verdicts(facts), _findings(facts)))
+    console.print(Group(*parts(console.width)))
     text = target.getvalue().replace("\u00a0", " ")
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 

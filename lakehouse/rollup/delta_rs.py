@@ -11,8 +11,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
+from deltalake.exceptions import DeltaError, TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
 from lakehouse.errors import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakehouse.errors import LogExpiredError
-from lakehouse.rollup import aside, changes, held
-from lakehouse.rollup import progress as progresses
+from lakehouse.rollup import aside, changes, held, progress as progresses
 from lakehouse.rollup.batches import Batch, Size, batches
 from lakehouse.rollup.changes import Touched
 from lakehouse.units import Pair, Versions

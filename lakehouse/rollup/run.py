@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.errors import LakeReplacedError, TableSchemaError
-from lakehouse.rollup import aside, bronze_log, lease, plan, upgrade, upkeep
-from lakehouse.rollup import progress as progresses
+from lakehouse.rollup import aside, bronze_log, lease, plan, progress as progresses, upgrade, upkeep
 from lakehouse.rollup.batches import MOST_OF_A_PART, Size
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.engine import Engine

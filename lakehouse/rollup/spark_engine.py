@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from lakehouse import lake as lakes
-from lakehouse import session, tables
+from lakehouse import lake as lakes, session, tables
 from lakehouse.errors import (
     EngineError,
     LakehouseError,

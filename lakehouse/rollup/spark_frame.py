@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812
+)
 
 from lakehouse.kernel import worker
 from lakehouse.periods import HOUR_US, micros

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from lakehouse import grains, tables
-from lakehouse.periods import DAY_US, HOUR_US
+from lakehouse import tables
+from lakehouse.periods import DAY_US, HOUR_US, window_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ def upgrade(
         check: Called before each commit; raises where no more may be made.
         step: Called with what was done.
     """
-    finest = grains.name(window_seconds)
+    finest = window_name(window_seconds)
     for table in chosen:
         for target, sql in _statements(table, engine.schema(table) or {}, finest):
             check()

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.errors import LakehouseError, LeaseHeldError
-from lakehouse.rollup import changes, held, lease, shapes
-from lakehouse.rollup import progress as progresses
+from lakehouse.rollup import changes, held, lease, progress as progresses, shapes
 from lakehouse.rollup.batches import Size, batches
 from lakehouse.rollup.commit import FILLED, of_units
 from lakehouse.rollup.engine import ask, span_of

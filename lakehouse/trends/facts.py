@@ -10,8 +10,7 @@ from lakehouse import tables
 from lakehouse.periods import Period, micros
 from lakehouse.report.gather import COPY_LAG, DELETE_LAG
 from lakehouse.report.sections import last_lags
-from lakehouse.trends import forecast as forecasts
-from lakehouse.trends import weeks as weeks_
+from lakehouse.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.trends.change import by_chance, change
 from lakehouse.trends.drain import HOURS, Drain, drain
 from lakehouse.trends.regimes import regimes

@@ -19,8 +19,7 @@ from deltalake import DeltaTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.errors import LakehouseError
-from lakehouse.maintain import place as places
-from lakehouse.maintain import state as reach
+from lakehouse.maintain import place as places, state as reach
 from lakehouse.maintain.checkpoints import HOURS, NEWEST
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.work import Work

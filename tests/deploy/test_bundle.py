@@ -17,8 +17,7 @@ import yaml
 
 from demo.jars import kafka_libs
 from demo.java import java_command
-from deploy.bundle import __main__ as building
-from deploy.bundle import debian, interpreter, libraries, tree
+from deploy.bundle import __main__ as building, debian, interpreter, libraries, tree
 from deploy.errors import DeployError
 from tests.waiting import wait_for
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import (
+    Window,
+    functions as F,  # noqa: N812
+)
 
 from lakehouse.existence import SUBJECT
 from lakehouse.notebooks.bound import bound

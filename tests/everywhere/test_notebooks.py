@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import periods, tables
+from lakehouse import lake as lakes, periods, tables
 from lakehouse.notebooks.answers import ANCHORS, answer
 from lakehouse.notebooks.opened import asked
 from tests import gold_builder

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 
 from demo.agents import INTERVALS, WINDOW
 from lakehouse import slo
-from lakehouse.grains import parse_window
+from lakehouse.periods import window_seconds
 from tests.notebooks import cells, registered
 from tests.oracle import decoded, gold
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 _SECONDS = 600
-_WINDOW_US = parse_window(WINDOW) * 1_000_000
+_WINDOW_US = window_seconds(WINDOW) * 1_000_000
 _LONGEST_HEARD_US = 2_000_000  # a scrape interval
 _NOTHING = "This cell has nothing to show"
 _MILLIONTHS = 1e-3  # gold's sums are made of rows in millionths, some hundreds of them

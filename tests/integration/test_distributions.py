@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from tests import rollups
 from tests.exponential_histogram import bucket_of, percentile
 from tests.lake_builder import Batch

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import periods, sla, sla_published, slo, tables
+from lakehouse import lake as lakes, periods, sla, sla_published, slo, tables
 from lakehouse.explain.facts import explain
 from lakehouse.maintenance import Maintenance
-from lakehouse.report import facts as reports
-from lakehouse.report import judged
+from lakehouse.report import facts as reports, judged
 from lakehouse.report.gather import Gold
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.slo_objective import Slices

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
 from collector import arrow
-from lakehouse import lake as lakes
-from lakehouse import periods, sla, slo, tables
+from lakehouse import lake as lakes, periods, sla, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import SubjectError
 from lakehouse.explain.facts import explain

@@ -12,8 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from collector import arrow
 from demo.s3.server import S3Server
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from lakehouse.cli import main
 from lakehouse.errors import EngineError
 from lakehouse.rollup import shapes

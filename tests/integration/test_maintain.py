@@ -28,8 +28,7 @@ from lakehouse.errors import (
     MaintenanceError,
     TableSchemaError,
 )
-from lakehouse.maintain import place as places
-from lakehouse.maintain import state as reaches
+from lakehouse.maintain import place as places, state as reaches
 from lakehouse.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.state import CHECKED, CLEANED, Unread, load, mark

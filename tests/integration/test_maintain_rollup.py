@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from lakehouse.errors import ForeignEngineError
-from lakehouse.maintain import place as places
-from lakehouse.maintain import state as reach
+from lakehouse.maintain import place as places, state as reach
 from lakehouse.maintain.plan import NoteCleaned
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.work import Work

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.report import pdf
-from lakehouse.report import summary as summaries
+from lakehouse.report import pdf, summary as summaries
 from lakehouse.report.page import render
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import POLICY, Browser, read_title

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import partitions, periods, sla, slo
+from lakehouse import lake as lakes, partitions, periods, sla, slo
 from lakehouse.gold_rows import GoldRows
 from lakehouse.report import facts as reports
 from lakehouse.rollup.local_engine import LocalEngine

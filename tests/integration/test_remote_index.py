@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import periods
+from lakehouse import lake as lakes, periods
 from lakehouse.report.gather import Gold
 from lakehouse.report.sections import remote_reads
 from lakehouse.rollup.local_engine import LocalEngine

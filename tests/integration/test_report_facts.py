@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import business_hours, periods, sla, sla_published, slo
-from lakehouse import lake as lakes
+from lakehouse import business_hours, lake as lakes, periods, sla, sla_published, slo
 from lakehouse.cli import main
 from lakehouse.report import facts as reports
 from lakehouse.rollup.local_engine import LocalEngine

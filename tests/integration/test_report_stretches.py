@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import periods, slo, tables
+from lakehouse import lake as lakes, periods, slo, tables
 from lakehouse.errors import PeriodError
 from lakehouse.lake import Lake
 from lakehouse.periods import Period, instant

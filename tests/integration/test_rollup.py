@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import lake as lakes
-from lakehouse import periods, rollup, sla, sla_published, slo, tables
+from lakehouse import lake as lakes, periods, rollup, sla, sla_published, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import TableNotFoundError, TableSchemaError
 from lakehouse.report import facts as reports

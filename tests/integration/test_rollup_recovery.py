@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from lakehouse.errors import LakeReplacedError, LogExpiredError
-from lakehouse.maintain import place as places
-from lakehouse.maintain import state as reach
+from lakehouse.maintain import place as places, state as reach
 from lakehouse.maintain.plan import Checkpoint, Drop, Expire, Vacuum
 from lakehouse.maintain.service import Maintenance, Rules
 from lakehouse.maintain.work import Work

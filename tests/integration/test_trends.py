@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from lakehouse import lake as lakes
-from lakehouse import sla, slo
+from lakehouse import lake as lakes, sla, slo
 from lakehouse.gold_rows import GoldRows
 from lakehouse.periods import micros
 from lakehouse.rollup.local_engine import LocalEngine

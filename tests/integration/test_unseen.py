@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import lake as lakes
-from lakehouse import periods, slo, tables
+from lakehouse import lake as lakes, periods, slo, tables
 from lakehouse.report import facts as reports
 from lakehouse.rollup.local_engine import LocalEngine
 from tests import rollups

@@ -13,8 +13,7 @@ import pytest
 from bench import truth_agents
 from bench.truth import PERIOD, findings
 from bench.truth_schedule import schedule
-from lakehouse import lake as lakes
-from lakehouse import rollup
+from lakehouse import lake as lakes, rollup
 from lakehouse.report.facts import facts
 from lakehouse.rollup.spark_on_path import SparkOnPath
 from tests.oracle.objectives import OBJECTIVES

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import periods
+from lakehouse import lake as lakes, periods
 from lakehouse.report.gather import Gold
 from lakehouse.report.outages import incidents_of
 from lakehouse.rollup.local_engine import LocalEngine

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import periods, sla, slo
+from lakehouse import lake as lakes, periods, sla, slo
 from lakehouse.rollup.local_engine import LocalEngine
 from tests.oracle import stories
 

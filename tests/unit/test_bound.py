@@ -6,8 +6,7 @@ import datetime as dt
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse.notebooks.bound import bound, literal
 

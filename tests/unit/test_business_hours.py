@@ -7,8 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse import business_hours, periods, zones
 from lakehouse.errors import PeriodError

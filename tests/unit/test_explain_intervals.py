@@ -6,8 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse.explain.facts import watched
 from lakehouse.explain.intervals import Stretch, intervals

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse.explain.intervals import ANY_FAMILY, Attempt, Silence, silences, unknown
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse.existence import Subject
 from lakehouse.report.hygiene import hygiene, near, overtaken, replicas, suggested, unused

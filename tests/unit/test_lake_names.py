@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from lakehouse.errors import LakeNotFoundError
 
 if TYPE_CHECKING:

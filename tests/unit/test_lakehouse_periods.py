@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from lakehouse import grains, periods, zones
+from lakehouse import periods, zones
 from lakehouse.errors import PeriodError
 from lakehouse.report.outages import incidents
 
@@ -66,14 +66,14 @@ def test_a_span_that_ends_before_it_starts_is_an_error():
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("1h", 3600)])
 def test_windows_by_name(text, seconds):
-    assert grains.parse_window(text) == seconds
-    assert grains.name(seconds) == text
+    assert periods.window_seconds(text) == seconds
+    assert periods.window_name(seconds) == text
 
 
 @pytest.mark.parametrize("text", ["7m", "0s", "2h", "5", "m"])
 def test_a_window_divides_an_hour(text):
     with pytest.raises(PeriodError, match="part of an hour"):
-        grains.parse_window(text)
+        periods.window_seconds(text)
 
 
 def piece(start: int, end: int, source: str = "broker-1", **rest: object) -> dict[str, object]:

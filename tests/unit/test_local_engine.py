@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from lakehouse.errors import (
     EngineError,
     LakeNotFoundError,

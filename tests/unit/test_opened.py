@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes
-from lakehouse import opened, tables
+from lakehouse import lake as lakes, opened, tables
 from lakehouse.errors import EngineError, LakeNotFoundError, TableSchemaError
 from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.session import REMOTE

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lakehouse import maintenance, slo
 from lakehouse.cli import main

@@ -6,8 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse import owners
 from lakehouse.errors import OwnersError
@@ -16,8 +15,7 @@ from lakehouse.report.owned import labelled, of_team
 from lakehouse.report.page import render
 from tests import sample_facts
 from tests.page_reader import read
-from tests.unit.test_page_trends import facts_of
-from tests.unit.test_page_trends import subject as trend_of
+from tests.unit.test_page_trends import facts_of, subject as trend_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lakehouse.report.csv_files import CELL_LIMIT, common, files, tables, text
 from tests import sample_facts

@@ -28,8 +28,7 @@ from collector.samples import (
 from collector.sealed import Event
 from collector.sources.admin_readings import leader_changes
 from collector.sources.admin_records import PartitionState
-from lakehouse import lake as lakes
-from lakehouse import slo, tables
+from lakehouse import lake as lakes, slo, tables
 from lakehouse.cli import main
 from lakehouse.errors import LakehouseError
 from lakehouse.periods import micros

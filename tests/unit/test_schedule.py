@@ -8,8 +8,7 @@ import uuid
 
 import pytest
 from apscheduler.triggers.date import DateTrigger
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collector.schedule import EpochTrigger, Schedule, phase_us
 from tests.waiting import wait_for

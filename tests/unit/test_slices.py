@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lakehouse import slices
 from lakehouse.slo_objective import Slices

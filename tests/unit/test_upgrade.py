@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from lakehouse import lake as lakes
-from lakehouse import tables
+from lakehouse import lake as lakes, tables
 from lakehouse.rollup import delta_rs, upgrade
 from lakehouse.rollup.local_engine import LocalEngine
 

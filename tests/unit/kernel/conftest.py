@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse import tables
-from lakehouse.kernel import program as programs
-from lakehouse.kernel import worker
+from lakehouse.kernel import program as programs, worker
 from tests.kernel_tables import COMMITTED
 from tests.oracle.objectives import OBJECTIVES
 
