@@ -1,7 +1,7 @@
 """The engine of a rollup where Spark is: it distributes, moves and commits; DuckDB computes.
 
 SQL and the DataFrame API only, so that it works over Spark Connect. The one exception is
-``mapInArrow``, which runs the kernel (see ``spark_frame``).
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_frame``).
 """
 
 from __future__ import annotations

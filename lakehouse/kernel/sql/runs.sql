@@ -14,7 +14,7 @@ SELECT *, {u: u, source: source, agent: agent, metric: metric, topic: topic, par
 FROM runs;
 
 -- streams: a metric of one thing, or of the folded things of a set, as one agent reports it; with the
--- first reason why its runs cannot be used. Claims of one source by one agent on a thing are a claimant's.
+-- first reason why its runs cannot be used. A claimant is a source as one agent reports it.
 CREATE OR REPLACE TABLE streams AS
 WITH named AS (SELECT identity, unnest(identity) FROM (SELECT DISTINCT identity FROM identified)),
 levels AS (
