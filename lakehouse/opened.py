@@ -65,6 +65,11 @@ def engine_of(
             progress(f"Spark reads this lake, for delta-rs cannot: {error}")
         else:
             return engine
+    elif options:
+        raise EngineError(
+            f"{lake.root}: Spark reads this lake, and has storage options of its own (docs/engines.md)"
+            ": leave out delta-rs's"
+        )
     return _spark(lake, progress)
 
 

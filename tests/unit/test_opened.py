@@ -65,7 +65,10 @@ def test_a_lake_that_is_not_rolled_up_is_a_path_all_the_same(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("bronze", [None, "main.bronze"])
 def test_a_catalog_is_read_by_spark(spark: str, tmp_path: Path, bronze: str | None) -> None:
-    assert opened.engine_of(lakes.Lake(str(tmp_path), "main.gold", bronze)) == spark
+    place = lakes.Lake(str(tmp_path), "main.gold", bronze)
+    assert opened.engine_of(place) == spark
+    with pytest.raises(EngineError, match="leave out delta-rs's"):
+        opened.engine_of(place, {"AWS_REGION": "eu-central-1"})
 
 
 def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
