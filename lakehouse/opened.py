@@ -67,8 +67,8 @@ def engine_of(
             return engine
     elif options:
         raise EngineError(
-            f"{lake.root}: Spark reads this lake, and has storage options of its own (docs/engines.md)"
-            ": leave out delta-rs's"
+            f"{lake.root}: Spark reads this lake, and has storage options of its own: leave out "
+            "delta-rs's (docs/engines.md)"
         )
     return _spark(lake, progress)
 
