@@ -59,8 +59,7 @@ def engine_of(
             for table in _LOOKED_AT:
                 engine.schema(table)
         except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
-            meant = bool(options) and isinstance(error, EngineError)
-            if meant or util.find_spec("pyspark") is None:
+            if options or util.find_spec("pyspark") is None:
                 raise
             progress(f"Spark reads this lake, for delta-rs cannot: {error}")
         else:

@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
@@ -118,17 +119,26 @@ def held(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
     Raises:
         LeaseHeldError: Somebody else holds it, or another kind of engine writes this gold.
     """
-    if not take_over:
-        _check_writer(engine)
+    writer = engine.detail(tables.LEASE).properties.get(WRITER)
+    if writer not in {None, engine.writer} and not take_over:
+        raise LeaseHeldError(
+            f"{engine.lake.name(tables.LEASE)}: {writer} writes this gold, and {engine.writer} "
+            "must not write beside it: roll it up as before, or, once nothing does so any more, "
+            "with --take-over"
+        )
     row = _taken(engine, terms, take_over=take_over)
     lease, stop = Lease(engine, terms, row), threading.Event()
     keeper = threading.Thread(target=lease.keep, args=(stop,), daemon=True, name="lease")
-    keeper.start()
     try:
+        if writer != engine.writer:  # before it is renewed: that would be two commits at once
+            named = {**tables.LEASE.properties, WRITER: engine.writer}
+            engine.tidy(replace(tables.LEASE, properties=named))
+        keeper.start()
         yield lease
     finally:
         stop.set()
-        keeper.join()
+        if keeper.ident is not None:
+            keeper.join()
         lease.give_back()
 
 
@@ -160,16 +170,6 @@ def _taken(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
     if not engine.swap(found or LeaseRow(), mine, first=found is None):
         raise LeaseHeldError(_refusal(engine.lake, _read(engine), terms))
     return mine
-
-
-def _check_writer(engine: Engine) -> None:
-    writer = engine.detail(tables.LEASE).properties.get(WRITER, engine.writer)
-    if writer != engine.writer:
-        raise LeaseHeldError(
-            f"{engine.lake.name(tables.LEASE)}: {writer} writes this gold, and {engine.writer} "
-            "must not write beside it: roll it up as before, or, once nothing does so any more, "
-            "with --take-over --tidy now"
-        )
 
 
 def _waits(found: LeaseRow, terms: Terms) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakehouse.kernel.worker import Program
 
-    Packet = tuple[int, bytes]
+    Packet = tuple[int, pa.Buffer]
 
 DESCRIBED, SCRAPES, RUNS, SETS = range(4)
 """Kinds of rows."""
@@ -107,7 +107,8 @@ def _packet(rows: pa.RecordBatch) -> bytes:
 
 def _packets(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
     for batch in batches:
-        yield from zip(*(batch.column(name).to_pylist() for name in PACKET), strict=True)
+        keys, packets = (batch.column(name) for name in PACKET)
+        yield from zip(keys.to_pylist(), (one.as_buffer() for one in packets), strict=True)
 
 
 def _called(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.errors import TableNotFoundError, TableSchemaError
-from lakehouse.rollup import lease, where
+from lakehouse.rollup import where
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -75,20 +74,11 @@ def prepare(engine: Engine, table: Table) -> str:
     there = engine.schema(table)
     if there is None:
         engine.create(table)
-        if table is tables.LEASE:
-            engine.tidy(_with_writer(engine, table))
         return f"new table {table.name}"
     missing = [column for column in table.columns if column.name not in there]
     if missing:
         engine.add_columns(table, missing)
     return f"new columns of {table.name}: {', '.join(column.name for column in missing)}"
-
-
-def _with_writer(engine: Engine, table: Table) -> Table:
-    """The table as it is declared; gold/lease says besides who writes gold."""
-    if table is not tables.LEASE:
-        return table
-    return replace(table, properties={**table.properties, lease.WRITER: engine.writer})
 
 
 def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:
@@ -118,7 +108,7 @@ def tidy(
         check()
         if table.name in finest:
             engine.delete(table, where.before(horizon))
-        engine.tidy(_with_writer(engine, table))
+        engine.tidy(table)
         step(f"tidied {table.name}")
 
     with ThreadPoolExecutor(engine.at_once) as pool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import pytest
 
 from lakehouse import tables
 from lakehouse.errors import LeaseHeldError, LeaseLostError
-from lakehouse.rollup import lease, upkeep
+from lakehouse.rollup import lease
 from lakehouse.rollup.engine import ask
 from lakehouse.rollup.lease import Terms
 from tests.rollups import prepare
@@ -124,18 +123,15 @@ def test_it_can_be_taken_from_one_that_is_known_to_be_dead(engine: Engine) -> No
 
 
 def test_gold_that_another_kind_of_engine_writes_is_left_alone(engine: Engine) -> None:
-    theirs, mine = "another", engine.writer
-
-    def tidied_by(writer: str) -> None:
-        engine.writer = writer
-        with lease.held(engine, LONG, take_over=True):
-            upkeep.tidy(engine, dt.date(2026, 1, 1), lambda: None, lambda _: None)
-        engine.writer = mine
-
-    tidied_by(theirs)
-    refused = pytest.raises(LeaseHeldError, match=f"{theirs} writes this gold.*--take-over")
+    mine = engine.writer
+    with lease.held(engine, LONG):
+        assert engine.detail(tables.LEASE).properties[lease.WRITER] == mine
+    engine.writer = "another"
+    refused = pytest.raises(LeaseHeldError, match=f"{mine} writes this gold.*--take-over")
     with refused, lease.held(engine, LONG):
         pass
-    tidied_by(mine)
-    with lease.held(engine, LONG) as held:
+    with lease.held(engine, LONG, take_over=True) as held:
         held.check()
+    engine.writer = mine
+    with pytest.raises(LeaseHeldError, match="another writes this gold"), lease.held(engine, LONG):
+        pass

@@ -7,7 +7,7 @@ WITH series AS (
         lag(tail_us) OVER along AS earlier_tail,
         coalesce(lead(s) OVER along = e, false) AS is_followed
     FROM claims WHERE purpose = 'threshold'
-    WINDOW along AS (PARTITION BY subject, atom, claimant ORDER BY s)),
+    WINDOW along AS (PARTITION BY subject, atom, claimant ORDER BY s, e, v, lead_us, tail_us)),
 beside AS (
     SELECT *, CASE WHEN follows THEN earlier_v ELSE 0 END AS before,
         greatest(lead_us, CASE WHEN follows THEN earlier_tail ELSE 0 END) AS lead

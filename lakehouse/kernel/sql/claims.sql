@@ -1,5 +1,5 @@
--- claims: what is said of atoms that are swept, each by itself. `purpose` tells apart
---   gold        of doubted atoms, all that is said;
+-- claims: what is reported of atoms that are swept, each by itself. `purpose` tells apart
+--   gold        of doubted atoms, all that is reported;
 --   spread      of these, what has a value and is asked for as a distribution;
 --   threshold   of metrics with an objective above a value, of every atom;
 --   objective   of clients that objectives ask for (see client_claims.sql).

@@ -28,7 +28,7 @@ each AS (
 SELECT row_number() OVER () AS subject, * FROM each;
 
 INSERT INTO claims BY NAME
-WITH said AS (
+WITH reported AS (
     SELECT j.subject, r.* FROM judged_clients j
         JOIN class_sets c ON c.u = j.u AND c.class = j.class
         JOIN client_runs r ON r.w = j.w AND r.metric = j.metric AND r.set_number = c.set_number
@@ -36,4 +36,4 @@ WITH said AS (
     SELECT j.subject, r.* FROM judged_clients j JOIN client_runs r ON r.w = j.w AND r.metric = j.metric
         AND r."user" IS NOT DISTINCT FROM j."user" AND r.client_id IS NOT DISTINCT FROM j.client_id
     WHERE j.alone AND r.set_number IS NULL)
-SELECT 'objective' AS purpose, subject, atom, s, e, w, value, positive, may, sure, opens, spill FROM said;
+SELECT 'objective' AS purpose, subject, atom, s, e, w, value, positive, may, sure, opens, spill FROM reported;

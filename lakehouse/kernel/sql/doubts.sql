@@ -4,15 +4,16 @@
 CREATE OR REPLACE TABLE doubted AS
 WITH moved AS (  -- anywhere in this part: most are not, and need no look at each window
     SELECT g.u, g.topic, coalesce(p.atom, o.atom) AS atom
-    FROM (SELECT DISTINCT stream, claimant, atom, set_number FROM said) o
+    FROM (SELECT DISTINCT stream, claimant, atom, set_number FROM reports) o
         JOIN streams g USING (stream) LEFT JOIN set_partitions p ON p.set_number = o.set_number
     GROUP BY ALL HAVING min(o.claimant) <> max(o.claimant) OR doubt_all()),
 of_sets AS (
     SELECT subject, p.atom, claimant FROM moved
-        JOIN set_partitions p USING (u, topic, atom) JOIN said USING (set_number)),
-own AS (
-    SELECT subject, atom, claimant FROM said SEMI JOIN (SELECT subject, atom FROM moved JOIN gold_subjects g
-        ON g.u = moved.u AND g.topic IS NOT DISTINCT FROM moved.topic) USING (subject, atom)),
+        JOIN set_partitions p USING (u, topic, atom) JOIN reports USING (set_number)),
+asked AS (
+    SELECT subject, atom FROM moved JOIN gold_subjects g
+        ON g.u = moved.u AND g.topic IS NOT DISTINCT FROM moved.topic),
+own AS (SELECT subject, atom, claimant FROM reports SEMI JOIN asked USING (subject, atom)),
 late AS (SELECT subject, atom, claimant, s, may FROM gauges WHERE positive AND may < s)
 SELECT subject, atom FROM (FROM of_sets UNION ALL FROM own) GROUP BY ALL
 HAVING min(claimant) <> max(claimant) OR doubt_all()
@@ -20,7 +21,7 @@ UNION
 SELECT subject, atom
 FROM late JOIN (
     SELECT subject, atom, claimant, r.s, r.e
-    FROM usable_runs r JOIN (FROM said SEMI JOIN late USING (subject, atom, claimant))
+    FROM usable_runs r JOIN (FROM reports SEMI JOIN late USING (subject, atom, claimant))
         USING (stream, w, positive)
     WHERE positive) early USING (subject, atom, claimant)
 WHERE early.s < late.s AND late.may < early.e;
@@ -31,13 +32,13 @@ FROM doubted d JOIN gold_subjects g USING (subject) JOIN set_partitions p ON g.u
     AND g.topic = p.topic AND d.atom = p.atom
 GROUP BY ALL;
 
--- plain: what is said without doubted atoms; weight is for how many series a run stands.
+-- plain: reports without doubted atoms; weight is for how many series a run stands.
 CREATE OR REPLACE TABLE plain AS
 SELECT * EXCLUDE (series, claimant), series::BIGINT AS weight
-FROM said ANTI JOIN doubted USING (subject, atom) WHERE set_number IS NULL
+FROM reports ANTI JOIN doubted USING (subject, atom) WHERE set_number IS NULL
 UNION ALL
-SELECT said.* EXCLUDE (series, claimant), series - coalesce(taken, 0) AS weight
-FROM said LEFT JOIN doubted_sets USING (subject, set_number)
+SELECT reports.* EXCLUDE (series, claimant), series - coalesce(taken, 0) AS weight
+FROM reports LEFT JOIN doubted_sets USING (subject, set_number)
 WHERE set_number IS NOT NULL AND series > coalesce(taken, 0);
 
 CREATE OR REPLACE VIEW plain_runs AS SELECT * FROM usable_runs JOIN plain USING (stream, w, positive);

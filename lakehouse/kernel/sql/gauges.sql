@@ -29,10 +29,10 @@ WITH named AS (
     SELECT u, w, metric, NULL, "user", client_id FROM busy)
 SELECT row_number() OVER () AS subject, *, hour_of(w) AS h FROM named;
 
--- said: of which atom of a subject, or of a set of them, a stream says something. An atom is observed
+-- reports: of which atom of a subject, or of a set of them, a stream reports. An atom is observed
 -- once at an instant, by however many claimants: a partition (its number), or a part (below zero). Of
 -- one source, too, a partition without a leader and one under its min ISR are two claims.
-CREATE OR REPLACE TABLE said AS
+CREATE OR REPLACE TABLE reports AS
 WITH topics AS (
     SELECT *, CASE WHEN level = 'partition' THEN partition ELSE part_number END AS atom
     FROM stream_gauges WHERE level IN ('partition', 'topic')),
@@ -57,4 +57,4 @@ FROM unfolded r
     JOIN gold_subjects g ON g.w = r.w AND g.metric = r.metric AND g.topic IS NULL
         AND g."user" IS NOT DISTINCT FROM r."user" AND g.client_id IS NOT DISTINCT FROM r.client_id;
 
-CREATE OR REPLACE VIEW gauges AS SELECT * FROM usable_runs JOIN said USING (stream, w, positive);
+CREATE OR REPLACE VIEW gauges AS SELECT * FROM usable_runs JOIN reports USING (stream, w, positive);

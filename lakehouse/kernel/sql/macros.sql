@@ -5,7 +5,9 @@ CREATE MACRO hour_us() AS 3600000000::BIGINT;
 CREATE MACRO window_of(t) AS t - t % window_us();
 CREATE MACRO hour_of(t) AS t - t % hour_us();
 CREATE MACRO on_axis(u, t) AS u * stride() + t % hour_us();
-CREATE MACRO off_axis(u, hour, t) AS (hour + t - u * stride())::BIGINT;
+CREATE MACRO off_axis(u, hour, t) AS (hour + (t - u * stride()))::BIGINT;
+-- Who writes an end writes any number; what differences are made of lies between 1970 and 9999.
+CREATE MACRO in_time(t) AS greatest(0, least(t, 253402300799999999));
 -- Sums of doubles depend on their order; sums of these do not. Judge before you cast: NaN fails here.
 CREATE MACRO exact(x) AS (x)::DECIMAL(38, 6);
 CREATE MACRO value_seconds(value, us) AS exact(coalesce(value, 0.0) * us / 1e6);

@@ -51,7 +51,7 @@ FROM levels LEFT JOIN known_sets USING (u, members);
 
 -- judged: every run on the axis of time, with the first reason why it cannot be used.
 CREATE OR REPLACE TABLE judged AS
-SELECT stream, on_axis(r.u, start_us) AS s, s + (end_us - start_us) AS e, window_of(s) AS w,
+SELECT stream, on_axis(r.u, start_us) AS s, s + (in_time(end_us) - start_us) AS e, window_of(s) AS w,
     value + 0.0 AS value, lead_us, tail_us, is_known_wrong(flags) AS wrong,
     coalesce(value > 0, false) AS positive,
     -- An edge between two values above zero is none. What of a lead lies before the window is its spill.

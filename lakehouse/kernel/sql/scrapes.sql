@@ -1,6 +1,6 @@
 -- judged_scrapes: the agents' own account of their attempts, with the reason why a row cannot be used.
 CREATE TABLE judged_scrapes AS
-SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (end_us - start_us) AS e,
+SELECT * EXCLUDE (start_us, end_us), on_axis(u, start_us) AS s, s + (in_time(end_us) - start_us) AS e,
     window_of(s) AS w,
     CASE WHEN e <= s THEN 'it ends before it starts'
         WHEN start_us > latest_us() THEN 'it lies in the future'

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kernel_inputs import together
+from tests.kernel_inputs import one_call, together
 from tests.kernel_tables import rolled_up
+from tests.lake_builder import Batch
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:
@@ -78,3 +79,15 @@ def test_a_row_of_the_future_is_set_aside_where_it_lies(found: dict[str, Rows]):
     assert rejected["reason"] == "it lies in the future"
     (window,) = {row["window"] for row in of(found, "partitions_windows", "in_the_future")}
     assert window < rejected["window"]
+
+
+@pytest.mark.parametrize("end", [-(2**63), 2**63 - 1])
+def test_an_end_beyond_all_time_harms_nothing(program: worker.Program, end: int):
+    batch = Batch()
+    for hour in (0, 3600):
+        batch.run(stories.ISR, hour, hour + 60, 1.0, topic="t", partition=0)
+        batch.scrape("min_isr", hour, hour + 60)
+    batch.runs[-1]["end"] = batch.scrapes[-1]["end"] = end
+    found = one_call(batch).roll_up(program)
+    assert found["rejected"].num_rows == 2
+    assert found["coverage"].num_rows == 1
