@@ -55,7 +55,7 @@ _CONF: Final = {
     # those of hundreds of lakes a heap of 1 GB was full, and all time went into collecting it.
     "spark.databricks.delta.delta.log.cacheSize": "64",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    # To look at a batch's size with every row costs a third of a rollup's time. Of rows their number
+    # To look at the size of a batch with each row costs a third of a rollup. Of rows the number
     # is the limit; packets are 2 GB from some 40 million runs of one cluster's hour on.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     # Agents and maintenance call a lake s3://..., and Hadoop s3a://...: one name for all.
