@@ -13,7 +13,7 @@ from collector import footprint
 from collector.clock import StepDetector
 from collector.complaints import Complaints
 from collector.courier import Courier
-from collector.errors import JmxlakeError, SpoolError
+from collector.errors import JmxlakeError, SpoolError, unexpected
 from collector.moments import expand
 from collector.plan import changes
 from collector.samples import Series
@@ -179,7 +179,7 @@ class Agent:
         except JmxlakeError as error:
             self._complaints.say(name, str(error))
         except Exception as error:  # noqa: BLE001 - a job that raises would print and be forgotten
-            self._complaints.say(name, f"unexpected {type(error).__name__}: {error}")
+            self._complaints.say(name, unexpected(error))
         else:
             if name not in self._tasks:  # a scrape that went wrong is no exception: see _scrape
                 self._complaints.say(name, None)

@@ -16,6 +16,8 @@ JmxlakeError
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import ClassVar, Literal
 
 Failure = Literal["error", "timeout", "refused"]
@@ -24,6 +26,13 @@ Failure = Literal["error", "timeout", "refused"]
 def extra(name: str) -> str:
     """What to install where a package of an extra is missing: jmxlake is on no package index."""
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
+
+
+def unexpected(error: Exception) -> str:
+    """An error that nobody thought of, and where it was raised, in one line."""
+    places = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
+    return " ".join(f"unexpected {type(error).__name__}: {error}{where}".split())
 
 
 class JmxlakeError(Exception):

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from collector.errors import SourceError
+from collector.errors import SourceError, unexpected
 from collector.samples import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
 from lakehouse.tables import FLAG_DISTRIBUTION
 
@@ -42,9 +42,9 @@ class Scraper:
                 identity = self._source.identify()
                 answer = _flagged(self._source.read(family), family)
             except SourceError as failure:
-                outcome, error = failure.outcome, _line(failure)
+                outcome, error = failure.outcome, _line(str(failure))
             except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
-                outcome, error = "error", f"unexpected {type(failure).__name__}: {_line(failure)}"
+                outcome, error = "error", _line(unexpected(failure))
                 self._source.close()
             answered_us = self._clock.wall_us()
         exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
@@ -100,6 +100,6 @@ def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
     )
 
 
-def _line(error: Exception) -> str:
-    line = " ".join(str(error).split())[:_ERROR_LENGTH]
+def _line(error: str) -> str:
+    line = " ".join(error.split())[:_ERROR_LENGTH]
     return line.encode(errors="backslashreplace").decode()  # other people's text may be in it

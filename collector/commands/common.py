@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import click
 
 from collector.commands.printable import printable
-from collector.errors import JmxlakeError, SettingError, extra
+from collector.errors import JmxlakeError, SettingError, extra, unexpected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,19 +76,10 @@ def guarded(
     except _OF_OTHERS:
         raise
     except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
-        (say or _say)(unforeseen(error))
+        said = f"{unexpected(error)}: this is a fault of jmxlake, please report it"
+        (say or _say)(JmxlakeError(said))
         code = 1
     _leave(code)
-
-
-def unforeseen(error: Exception) -> JmxlakeError:
-    """An error that nobody thought of, and where it was raised, for a report of it."""
-    places = traceback.extract_tb(error.__traceback__)
-    where = f"{Path(places[-1].filename).name}:{places[-1].lineno}" if places else "?"
-    said = " ".join(f"{type(error).__name__}: {error}".split())
-    return JmxlakeError(
-        f"unexpected {said} ({where}): this is a fault of jmxlake, please report it"
-    )
 
 
 def fail(error: Exception) -> NoReturn:

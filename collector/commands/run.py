@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from contextlib import ExitStack
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import click
@@ -51,7 +52,7 @@ def run(path: Path, *, as_json: bool) -> None:
             agent = wiring.agent(config, catalogue, scrapers, recorder, spool)
             _serve_health(config, agent, recorder, spool, open_things)
             # After the JVM, which sets handlers of its own.
-            _on_signals([signal.SIGTERM, signal.SIGINT], lambda *_: stop.set())
+            _on_signals([signal.SIGTERM, signal.SIGINT], setting(stop))
             reload = Reload(path, config, catalogue, scrapers, recorder.told_us)
             _on_signals([signal.SIGHUP], reload.want)
             agent.run(stop, reload, _about(config))
@@ -94,6 +95,18 @@ def _serve_health(
     metrics = AgentCollector(agent.vitals, gauge.measure, lambda: recorder.catalogue, time.time())
     health = Health(config.health.host, config.health.port, agent.vitals, registry(metrics))
     open_things.callback(health.close)
+
+
+def setting(stop: threading.Event) -> Callable[..., None]:
+    """A handler that sets it from another thread: a signal may come while its lock is held."""
+    asked: SimpleQueue[None] = SimpleQueue()  # whose ``put`` may be interrupted by itself
+
+    def wait() -> None:
+        asked.get()
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True, name="signals").start()
+    return lambda *_: asked.put(None)
 
 
 def _on_signals(

@@ -1,0 +1,27 @@
+"""A signal to stop may come at any instant, also while the main loop holds the event's lock."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+from collector.commands import run
+
+
+def test_a_signal_while_the_lock_is_held_stops_the_loop_all_the_same() -> None:
+    stop, handler = threading.Event(), signal.getsignal(signal.SIGUSR2)
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError
+
+    alarm = signal.signal(signal.SIGALRM, too_long)
+    signal.signal(signal.SIGUSR2, run.setting(stop))
+    signal.alarm(10)
+    try:
+        with stop._cond:  # as Event.wait does, once a second
+            signal.raise_signal(signal.SIGUSR2)
+        assert stop.wait(10)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, alarm)
+        signal.signal(signal.SIGUSR2, handler)
