@@ -128,10 +128,10 @@ def test_beyond_the_cap_stand_ins_and_excess_are_one_and_counted_once() -> None:
 def test_hostile_names_take_time_in_proportion_to_their_length(begin: str, text: str) -> None:
     # Eight times the longest of Kafka's names: what grows with the square takes many seconds.
     name = begin + text * ((1 << 18) // len(text))
-    started = time.perf_counter()
+    started = time.process_time()
     keys_of(f"d:{name}")
     series_of(METRIC, PATTERN, f"kafka.server:type=Produce,{name}")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("name", REFUSED)
