@@ -76,7 +76,7 @@ class Program:
     finish: tuple[tuple[str, str], ...]
     merge: str
     doubt_all: bool = False
-    memory: str = "512MB"
+    memory: str = "768MB"
 
 
 def roll_up(

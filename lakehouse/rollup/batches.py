@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     Hours = frozenset[dt.datetime]
 
-MOST_OF_A_PART: Final = 300_000
-"""Runs that the kernel takes at once: some 350 MB of a worker."""
+MOST_OF_A_PART: Final = 500_000
+"""Runs that the kernel takes at once: 400 to 750 MB of a worker."""
 
 _SPARE: Final = 12
 """A batch of its own costs as much as recomputing so many hours that nothing new touches."""
