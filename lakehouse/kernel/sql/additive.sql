@@ -1,5 +1,5 @@
 -- What one source or one group reports never overlaps: plain sums of its runs.
-CREATE OR REPLACE VIEW additive AS
+CREATE OR REPLACE TABLE additive AS
 SELECT w, metric,
     CASE WHEN level = 'group' THEN "group" END AS "group",
     CASE WHEN level = 'group' THEN topic END AS topic,
@@ -21,7 +21,7 @@ SELECT * EXCLUDE (source) FROM additive WHERE source IS NULL;
 
 -- Counters of topics, partitions and clients: by how much they rose. Where that is not known (null)
 -- they are not observed.
-CREATE OR REPLACE VIEW counters AS
+CREATE OR REPLACE TABLE counters AS
 SELECT w, metric, topic, partition, "user", client_id, level,
     coalesce(sum(known_us * series), 0) AS observed_us,
     sum(total) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
