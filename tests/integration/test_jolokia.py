@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import httpx
 import pytest
 
 from collector import catalogue
@@ -70,7 +71,15 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
     with Cluster.start(folder / "kafka", 0, jolokia=True, jvm_options=lambda _: options) as cluster:
         agents = Agents(cluster, folder, ports[0], short)
         wait_for(lambda: _missing(agents) is None, 60, lambda: _missing(agents))
+        wait_for(lambda: all(map(_answers, short.values())), 60)  # each opens its port by itself
         yield agents
+
+
+def _answers(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/jolokia/", timeout=5).status_code == 401
+    except httpx.HTTPError:
+        return False
 
 
 def _javaagent(file: Path, port: int, settings: dict[str, str]) -> str:
@@ -94,7 +103,7 @@ def _make_keys(folder: Path) -> None:
 
 
 def _source(agents: Agents, url: str, **changed: Any) -> JolokiaSource:
-    settings = {"user": "monitor", "secret": agents.secret, "timeout_seconds": 3, **changed}
+    settings = {"user": "monitor", "secret": agents.secret, "timeout_seconds": 20, **changed}
     return JolokiaSource(CONTROLLER, url, **settings)
 
 
