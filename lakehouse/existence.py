@@ -1,10 +1,10 @@
 """From when to when a subject was to be seen: what coverage and unknown time are judged against.
 
-A subject exists from the first instant at which anything told of it. Topics and sources that fall
-silent go on existing, for silence is no proof of an end. A source has ended when the cluster's
-metadata goes on naming others and not it; a topic, when every live source that tells which topics
-exist has told so later than the topic was last seen. A source that has ended or is fenced is not
-waited for. Clients and groups come and go: they exist until they were last seen.
+A subject exists from the first instant at which anything told of it. Topics, groups and sources
+that fall silent go on existing, for silence is no proof of an end. A source has ended when the
+cluster's metadata goes on naming others and not it; a topic or a group, when every live source that
+tells which topics exist has told so later than it was last seen. A source that has ended or is
+fenced is not waited for. Clients come and go: they exist until they were last seen.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _end(one: Subject, named_us: int | None, told_us: int | None) -> int | None:
     """Its end; nodes were named last at ``named_us``, topics told by all until ``told_us``."""
     if one.kind == "source":
         return _source_end(one, named_us)
-    if one.kind == "topic":
+    if one.kind in ("topic", "group"):  # both are read over the same connection to the cluster
         gone = told_us is not None and told_us > one.last_us + _SLACK_US
         return one.last_us if gone else None
     return one.last_us

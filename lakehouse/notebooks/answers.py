@@ -47,7 +47,7 @@ _QUESTIONS: Final = {
     "tier-lag": _Asked("tier_lag", tier_lag, frozenset({COPY_LAG, DELETE_LAG})),
     "lost": _Asked(
         "lost_before_read",
-        lambda gold, *_: lost_before_read(gold),
+        lambda gold, _, stated: lost_before_read(gold, stated),
         frozenset({"kafka.group.non_consumed"}),
     ),
     "remote-reads": _Asked("remote_reads", lambda gold, *_: remote_reads(gold)),

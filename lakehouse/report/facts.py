@@ -140,7 +140,7 @@ def facts(
         "min_isr": min_isr(gold, known, stated),
         "throttling": throttling(gold, known, stated),
         "tier_lag": tier_lag(gold, known, stated),
-        "lost_before_read": lost_before_read(gold),
+        "lost_before_read": lost_before_read(gold, stated),
         "remote_reads": remote_reads(gold),
         "tiering": tiering(gold, stated),
         "hygiene": hygiene(gold, known, seen["sources"], micros(generated)),

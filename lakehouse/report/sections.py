@@ -29,6 +29,7 @@ _READER: Final = "kafka.broker.remote_log_reader"
 _TIERED: Final = "kafka.topic.remote_storage_enabled"
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 _STORED: Final = "kafka.topic.remote_log_size.bytes"
+_LOST: Final = "kafka.group.non_consumed"
 _MOVED: Final = {
     "uploaded_bytes": "kafka.topic.remote_copy.bytes",
     "read_bytes": "kafka.topic.remote_fetch.bytes",
@@ -174,12 +175,22 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
     return {(row["metric"], row["topic"]): row["mean"] for row in rows}
 
 
-def lost_before_read(gold: Gold) -> Row:
-    """KIP-490: offsets that expired before a group had read them."""
+def lost_before_read(gold: Gold, stated: Sequence[Statement]) -> Row:
+    """KIP-490: offsets that expired before a group had read them.
+
+    What expired while nobody looked is in no bound, so that time is told: of all the group reads.
+    """
     rows = gold.sums(tables.NON_CONSUMED)
-    names = ("group", "topic", "partition", "offsets_low", "offsets_high", "unknown_us")
+    names = ("group", "topic", "partition", "offsets_low", "offsets_high")
     rows.sort(key=lambda row: (-row["offsets_high"], str(row["group"]), str(row["topic"])))
-    return {"groups": [{name: row[name] for name in names} for row in rows]}
+    unknown = {key[3]: us for key, us in unknown_of(stated, _LOST).items()}
+    return {
+        "groups": [
+            {name: row[name] for name in names}
+            | {"unknown_us": max(row["unknown_us"], unknown.get(row["group"], 0))}
+            for row in rows
+        ]
+    }
 
 
 def remote_reads(gold: Gold) -> Row:

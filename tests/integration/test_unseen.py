@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ISR = "kafka.partition.under_min_isr"
 COPY, DELETE = (f"kafka.topic.remote_{way}_lag.bytes" for way in ("copy", "delete"))
+LOST = "kafka.group.non_consumed"
 SECOND = 1_000_000
 PERIOD = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")
 FIRST_HALF = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:05:00Z")
@@ -49,6 +50,12 @@ def batch() -> Batch:
     for start, end, value in ((0.0, 100.0, 0.0), (100.0, 220.0, 7.0), (220.0, 300.0, 0.0)):
         made.run(COPY, start, end, value, topic="t")
     made.run(COPY, 300.0, 600.0, 0.0, topic="t")
+    made.scrape("offsets", 0.0, 300.0)
+    made.scrape("offsets", 300.0, 480.0)
+    for bound in ("low", "high"):
+        of_group: dict[str, Any] = {"group": "g", "topic": "t", "partition": 0}
+        made.counter(f"{LOST}.{bound}", 0.0, 300.0, 2204.0, **of_group)
+        made.counter(f"{LOST}.{bound}", 300.0, 480.0, 0.0, **of_group)
     other: dict[str, Any] = {"source": "broker-2"}
     made.zeros(ISR, 0.0, 100.0, "t", [1, 2], **other)
     made.zeros(ISR, 220.0, 300.0, "t", [1, 2], **other)
@@ -75,7 +82,8 @@ def told(engine: Engine, period: Period = PERIOD) -> dict[str, Any]:
     (topic,) = facts["min_isr"]["topics"]
     (lag,) = facts["tier_lag"]["topics"]
     partitions = {row["partition"]: row for row in facts["min_isr"]["partitions"]}
-    return {"topic": topic, "lag": lag, "promised": subject, **partitions}
+    (group,) = facts["lost_before_read"]["groups"]
+    return {"topic": topic, "lag": lag, "promised": subject, "group": group, **partitions}
 
 
 def bounds(row: dict[str, Any], name: str) -> tuple[int, ...]:
@@ -98,6 +106,12 @@ def test_what_waits_for_deletion_was_unseen_though_something_waited_for_upload(e
     assert (lag["copy"]["lagging_us"], lag["copy"]["unknown_us"]) == (120 * SECOND, 0)
     assert (lag["delete"]["lagging_us"], lag["delete"]["unknown_us"]) == (0, 120 * SECOND)
     assert lag["unknown_us"] == 120 * SECOND, "the longer of both"
+
+
+def test_a_group_that_lost_some_may_have_lost_more_while_nobody_saw_it(engine: Engine):
+    group = told(engine)["group"]
+    assert (group["offsets_low"], group["offsets_high"]) == (2204.0, 2204.0)
+    assert group["unknown_us"] == 120 * SECOND
 
 
 def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: Engine):
