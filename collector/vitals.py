@@ -5,6 +5,8 @@ Ages are of a steady clock that stands still while the host sleeps, so that waki
 
 from __future__ import annotations
 
+import copy
+import math
 import threading
 import time
 from bisect import bisect_left
@@ -24,6 +26,7 @@ BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 STALE_SECONDS: Final = 30.0
 """A thread that ticks every ten seconds at least and has not for this long is taken for dead."""
 _THREADS: Final = ("main", "keeper")
+_MOST_SILENT_DELIVERIES: Final = 3
 
 
 @dataclass(slots=True)
@@ -52,17 +55,19 @@ class FamilyVitals:
     missed: int = 0
     answered: float | None = None
 
-    @property
-    def tried(self) -> bool:
-        """Whether any attempt has ended."""
-        return bool(self.outcomes)
-
 
 class Vitals:
     """Counts; every method may be called from any thread.
 
     Args:
         monotonic: A steady clock, in seconds.
+
+    Attributes:
+        commit_interval_seconds: How often a delivery should end.
+        unexpected_errors: Errors that nobody thought of.
+        crashes: Reports of a JVM's crash that are beside the spool.
+        factors: By family, how many times as long as configured its interval is; 0: not read.
+        window_rows: Rows of bronze/runs of the window that was sealed last, by family.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -70,11 +75,17 @@ class Vitals:
         self._lock = threading.Lock()
         self._families: dict[str, FamilyVitals] = {}
         self._ticks: dict[str, float] = {}
+        self._delivery_ended = 0.0
+        self.commit_interval_seconds = math.inf
         self.commits = 0
         self.commit_failures = 0
         self.clock_steps = 0
         self.reloads = 0
         self.reload_failures = 0
+        self.unexpected_errors = 0
+        self.crashes = 0
+        self.factors: Mapping[str, int] = {}
+        self.window_rows: Mapping[str, int] = {}
         self.lake_reached = False
         self.spool_writable = True
 
@@ -119,14 +130,21 @@ class Vitals:
                 self._families[family].missed += 1
 
     def committed(self, batches: int) -> None:
-        """So many batches reached the lake."""
+        """A delivery has ended, and so many batches reached the lake."""
         with self._lock:
             self.commits += batches
+            self._delivery_ended = self._monotonic()
 
     def commit_failed(self) -> None:
         """An attempt to deliver went wrong."""
         with self._lock:
             self.commit_failures += 1
+            self._delivery_ended = self._monotonic()
+
+    def met_unexpected(self) -> None:
+        """An error came that nobody thought of."""
+        with self._lock:
+            self.unexpected_errors += 1
 
     def clock_stepped(self) -> None:
         """The wall clock was set."""
@@ -146,20 +164,7 @@ class Vitals:
     def families(self) -> dict[str, FamilyVitals]:
         """A copy of what is counted, by family."""
         with self._lock:
-            return {
-                name: FamilyVitals(
-                    family.source,
-                    family.interval_seconds,
-                    Counter(family.outcomes),
-                    [*family.buckets],
-                    family.seconds,
-                    family.beans,
-                    family.dropped_series,
-                    family.missed,
-                    family.answered,
-                )
-                for name, family in sorted(self._families.items())
-            }
+            return copy.deepcopy(dict(sorted(self._families.items())))
 
     def sick(self) -> str | None:
         """Why the agent does not work, in one line; None where it does."""
@@ -172,7 +177,16 @@ class Vitals:
     def tried_all(self) -> bool:
         """Whether every family was tried at least once."""
         with self._lock:
-            return all(family.tried for family in self._families.values())
+            return all(family.outcomes for family in self._families.values())
+
+    def missing_lake(self) -> str | None:
+        """Why the lake is not known to take what is delivered; None where it is."""
+        if not self.lake_reached:
+            return "the last delivery failed" if self.commit_failures else "not reached yet"
+        silent = self._monotonic() - self._delivery_ended
+        if silent > _MOST_SILENT_DELIVERIES * self.commit_interval_seconds:
+            return f"no delivery has ended for {silent:.0f} s"
+        return None
 
     def unseen(self) -> dict[str, str]:
         """The sources that have not answered lately, and since when.
