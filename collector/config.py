@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 from fnmatch import fnmatchcase
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from collector import limits, strict_yaml
+from collector import limits, secret_files, strict_yaml
 from collector.environment import overlay, variable
 from collector.errors import ConfigError, SettingError
 from collector.quantities import Quantity
@@ -47,11 +48,18 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     try:
         config = msgspec.convert(merged, Config, dec_hook=_hook)
         limits.check(config)
+        secret_files.refuse_exposed(config)
     except SettingError as error:
         raise _located(error, where, origins) from error
     except msgspec.ValidationError as error:
         raise ConfigError(_explain(str(error), where, origins)) from error
     return config
+
+
+def fingerprint(config: Config) -> str:
+    """Hash of all that is configured, as the event ``agent_start`` has it."""
+    content = msgspec.json.encode(config, enc_hook=repr, order="sorted")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def located(
