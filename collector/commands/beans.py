@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collector.commands.common import JSON, fail
-from collector.errors import ConfigError
+from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
     from collector.catalogue import Catalogue, Family, Metric
@@ -32,7 +32,7 @@ def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_j
             # Where it is read, its metrics have the names of those that they replace.
             loaded = loaded.preferring(wanted)
         families = (_named(loaded, wanted),) if wanted else loaded.families
-    except ConfigError as error:
+    except JmxlakeError as error:
         fail(error)
     if as_json:
         for family in families:
@@ -60,7 +60,7 @@ def _named(loaded: Catalogue, wanted: str) -> Family:
     names = [family.name for family in loaded.families]
     if wanted not in names:
         nearest = ", ".join(sorted(names, key=likeness))
-        raise ConfigError(f"--family {wanted}: no such family; there are {nearest}")
+        raise JmxlakeError(f"--family {wanted}: no such family; there are {nearest}")
     return loaded.family(wanted)
 
 
