@@ -151,7 +151,7 @@ class Agent:
         schedule = Schedule(self._missed)
         for task in self._tasks.values():
             self._begin(task, schedule)
-        deliver = partial(self._guard, "delivery", partial(self._courier.deliver, stop))
+        deliver = partial(self._guard, "delivery", partial(self._deliver, stop))
         look_us = max(self._recorder.window_us // _LOOKS_PER_WINDOW, _KEEPER_INTERVAL_US)
         schedule.every(min(look_us, _LONGEST_LOOK_US), "seal", "keeper", self._keep_windows)
         schedule.every(self._courier.interval_us, "deliver", "lake", deliver, self._commit_phase_us)
@@ -189,7 +189,17 @@ class Agent:
         """Move windows that are final into a batch."""
         self.vitals.tick("keeper")
         self._check_clock()
-        self._guard("seal", lambda: self._recorder.seal(self._clock.wall_us()))
+        self._guard("seal", self._seal)
+
+    def _seal(self) -> None:
+        began_us = self._clock.steady_us()
+        if self._recorder.seal(self._clock.wall_us()):
+            self.vitals.seal_seconds = (self._clock.steady_us() - began_us) / 1e6
+
+    def _deliver(self, stop: threading.Event) -> None:
+        began_us = self._clock.steady_us()
+        self._courier.deliver(stop)
+        self.vitals.delivery_seconds = (self._clock.steady_us() - began_us) / 1e6
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; what goes wrong is one line, once, and the job is tried at its next tick."""

@@ -12,13 +12,23 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _M_TRIM_THRESHOLD: Final = -1  # malloc.h
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 _LARGE_BYTES: Final = 1 << 16
 _JEMALLOC: Final = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
+
+
+class JavaMemory(NamedTuple):
+    """Bytes of the heap in use, and seconds spent on collecting garbage."""
+
+    heap_bytes: int
+    gc_seconds: float
 
 
 def prepare() -> None:
@@ -45,9 +55,13 @@ def settle() -> None:
 
 
 def hand_back() -> None:
-    """After a delivery: freed memory of Python and of Java."""
-    if "jpype" in sys.modules:
-        _collect_java()
+    """After a delivery: freed memory of Python and of Java.
+
+    By itself Java would wait until its heap is full.
+    """
+    jvm = _jvm()
+    if jvm is not None:
+        jvm("java.lang.System").gc()
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -58,9 +72,18 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _collect_java() -> None:
-    """Let Java give back what its heap does not need: by itself it would wait until it is full."""
-    import jpype  # noqa: PLC0415 - only where there is a JVM
+def java() -> JavaMemory | None:
+    """What the JVM in this process takes; None where there is none."""
+    jvm = _jvm()
+    if jvm is None:
+        return None
+    beans = jvm("java.lang.management.ManagementFactory")
+    heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+    collected = sum(one.getCollectionTime() for one in beans.getGarbageCollectorMXBeans())
+    return JavaMemory(int(heap), collected / 1e3)
 
-    if jpype.isJVMStarted():
-        jpype.JClass("java.lang.System").gc()
+
+def _jvm() -> Callable[[str], Any] | None:
+    """Gives Java's classes by name, where there is a JVM."""
+    jpype = sys.modules.get("jpype")
+    return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None

@@ -66,6 +66,8 @@ class Vitals:
         commit_interval_seconds: How often a delivery should end.
         unexpected_errors: Errors that nobody thought of.
         crashes: Reports of a JVM's crash that are beside the spool.
+        seal_seconds: How long the last sealing of a window took.
+        delivery_seconds: How long the last delivery of all that waited took, its pauses included.
         factors: By family, how many times as long as configured its interval is; 0: not read.
         window_rows: Rows of bronze/runs of the window that was sealed last, by family.
     """
@@ -84,6 +86,8 @@ class Vitals:
         self.reload_failures = 0
         self.unexpected_errors = 0
         self.crashes = 0
+        self.seal_seconds = 0.0
+        self.delivery_seconds = 0.0
         self.factors: Mapping[str, int] = {}
         self.window_rows: Mapping[str, int] = {}
         self.lake_reached = False
@@ -193,21 +197,22 @@ class Vitals:
 
         Lately: a scrape of one of its families still vouches for what it saw.
         """
-        now = self._monotonic()
+        now, silent = self._monotonic(), self.silent()
         families = self.families().values()
         seen = {family.source for family in families if _vouches(family, now)}
-        found: dict[str, str] = {}
-        for family in families:
-            if family.source in seen:
-                continue
-            answers = [
-                one.answered
-                for one in families
-                if one.source == family.source and one.answered is not None
-            ]
-            found[family.source] = (
-                f"no answer for {now - max(answers):.0f} s" if answers else "no answer yet"
-            )
+        return {
+            source: f"no answer for {silent[source]:.0f} s" if source in silent else "no answer yet"
+            for source in {family.source: None for family in families}
+            if source not in seen
+        }
+
+    def silent(self) -> dict[str, float]:
+        """How long ago the last answer of each source came, in seconds; without those of none."""
+        now, found = self._monotonic(), dict[str, float]()
+        for family in self.families().values():
+            if family.answered is not None:
+                age = now - family.answered
+                found[family.source] = min(age, found.get(family.source, age))
         return found
 
 

@@ -154,12 +154,21 @@ def test_every_metric_has_its_type_its_help_and_our_prefix(stage: Stage) -> None
         assert family.documentation
         assert family.type in ("gauge", "counter", "histogram")
         for sample in family.samples:
-            assert sample.labels.keys() <= {"family", "outcome", "le", "version", "catalogue"}
+            assert sample.labels.keys() <= {
+                "family",
+                "source",
+                "outcome",
+                "le",
+                "version",
+                "catalogue",
+            }
 
 
 def test_metrics_count_what_happened(stage: Stage) -> None:
     stage.vitals.scraped(scrape("min_isr", seconds=0.02))
     stage.vitals.scraped(scrape("min_isr", "timeout", seconds=7))
+    stage.vitals.met_unexpected()
+    stage.clock.now += 3
     stage.vitals.missed("min_isr")
     stage.vitals.committed(1)
     stage.vitals.commit_failed()
@@ -189,6 +198,9 @@ def test_metrics_count_what_happened(stage: Stage) -> None:
     assert found["jmxlake_agent_commits_total"] == 1
     assert found["jmxlake_agent_commit_failures_total"] == 1
     assert found["jmxlake_agent_clock_steps_total"] == 1
+    assert found["jmxlake_agent_unexpected_errors_total"] == 1
+    assert found["jmxlake_agent_last_answer_seconds[('source', 'jmx')]"] == 3
+    assert "jmxlake_agent_last_answer_seconds[('source', 'admin')]" not in found
     assert found["jmxlake_agent_resident_memory_bytes"] > 1 << 20
     assert found["jmxlake_agent_cpu_seconds_total"] > 0
 
