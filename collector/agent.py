@@ -72,8 +72,8 @@ class Agent:
     ) -> None:
         self.vitals = Vitals()
         self._limiter = Limiter(bounds, recorder.window_us)
-        self._planned = tasks
-        self._tasks = {task.family.name: task for task in tasks}
+        self._planned = {task.family.name: task for task in tasks}
+        self._tasks = self._planned
         self._recorder = recorder
         self._clock = clock
         self._complaints = Complaints()
@@ -264,14 +264,17 @@ class Agent:
         self._recorder.reconfigure(plan.memory_us, new)  # first: where it fails, nothing changes
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
-        self._read(plan.tasks, schedule)
+        self._planned = {task.family.name: task for task in plan.tasks}
+        self._read(schedule)
 
-    def _read(self, tasks: Sequence[Task], schedule: Schedule) -> None:
-        """Read this from now on, as often as the limits allow; what stays as it was is let be."""
-        self._planned = tasks
-        before = self._tasks
-        self._tasks = {task.family.name: task for task in self._limiter.allowed(tasks)}
-        self.vitals.factors = self._limiter.factors(tasks)
+    def _read(self, schedule: Schedule) -> None:
+        """Read what is planned, as often as the limits allow; what stays as it was is let be."""
+        before, factors = self._tasks, self._limiter.factors(self._planned)
+        self._tasks = {
+            name: task._replace(interval_us=task.interval_us * factors[name])
+            for name, task in self._planned.items()
+            if factors[name]
+        }
         self._expect()
         for name in before.keys() - self._tasks.keys():
             schedule.cancel(f"scrape {name}")
@@ -289,12 +292,13 @@ class Agent:
         change = self._limiter.weigh(self._planned, self._recorder.last_window, now_us)
         self.vitals.window_rows = self._limiter.rows
         if change is not None:
-            logs.warning(change.kind, old=change.old, new=change.new)
-            event = partial(self._note, change.kind, change.old, change.new)
-            self._guard("limits", event)
-            self._read(self._planned, schedule)
+            old, new = change.said(self._planned[change.family].interval_us)
+            logs.warning(change.kind, old=old, new=new)
+            self._guard("limits", partial(self._note, change.kind, old, new))
+            self._read(schedule)
 
     def _expect(self) -> None:
+        self.vitals.factors = self._limiter.factors(self._planned)
         families = self._tasks.items()
         self.vitals.expect({name: (task.source, task.interval_us) for name, task in families})
 

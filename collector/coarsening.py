@@ -14,8 +14,6 @@ from collector import footprint
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.plan import Task
 
 OFF: Final = 0
@@ -53,13 +51,17 @@ class Change(NamedTuple):
     before: int
     after: int
 
+    @property
+    def kind(self) -> str:
+        """Of the event that says so."""
+        coarser = self.after == OFF or 0 < self.before < self.after
+        return "family_coarsened" if coarser else "family_restored"
 
-class Said(NamedTuple):
-    """A change as the event of it says it: its kind, how it was, and how it is."""
-
-    kind: str
-    old: str
-    new: str
+    def said(self, interval_us: int) -> tuple[str, str]:
+        """How often the family was read and is read, as the event says it."""
+        seconds = [factor * interval_us / 1e6 for factor in (self.before, self.after)]
+        old, new = (f"every {one:g} s" if one else "not read" for one in seconds)
+        return f"{self.family} {old}", f"{self.family} {new}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +161,12 @@ class Limiter:
         self.rows: Mapping[str, int] = {}
 
     def weigh(
-        self, tasks: Sequence[Task], window: tuple[int, Mapping[str, int]], now_us: int
-    ) -> Said | None:
+        self, tasks: Mapping[str, Task], window: tuple[int, Mapping[str, int]], now_us: int
+    ) -> Change | None:
         """What changes after a window; None where nothing does, or it was weighed before.
 
         Args:
-            tasks: What is configured.
+            tasks: What is configured, by family.
             window: Its start, and its rows of bronze/runs by metric.
             now_us: The instant, in microseconds since the epoch.
         """
@@ -175,45 +177,22 @@ class Limiter:
         if self._bounds is None:
             return None
         longest = {
-            task.family.name: room(task.interval_us, self._window_us)
-            for task in tasks
+            name: room(task.interval_us, self._window_us)
+            for name, task in tasks.items()
             if task.family.via != "metadata_log"  # which says all that happened, however seldom
         }
         load = Load(start_us, self.rows, footprint.resident_bytes())
         self._state, change = decide(self._state, load, self._bounds, longest, now_us)
-        return _said(change, tasks) if change else None
+        return change if change is not None and change.family in tasks else None
 
-    def allowed(self, tasks: Sequence[Task]) -> list[Task]:
-        """What is to be read, and how often."""
-        factors = self.factors(tasks)
-        return [
-            task._replace(interval_us=task.interval_us * factors[task.family.name])
-            for task in tasks
-            if factors[task.family.name] != OFF
-        ]
-
-    def factors(self, tasks: Sequence[Task]) -> dict[str, int]:
+    def factors(self, tasks: Mapping[str, Task]) -> dict[str, int]:
         """By family, how many times as long as configured its interval is; ``OFF``: not read."""
-        return {task.family.name: self._state.factor(task.family.name) for task in tasks}
+        return {name: self._state.factor(name) for name in tasks}
 
 
-def _by_family(tasks: Sequence[Task], metrics: Mapping[str, int]) -> Counter[str]:
-    family_of = {one.name: task.family.name for task in tasks for one in task.family.metrics}
+def _by_family(tasks: Mapping[str, Task], metrics: Mapping[str, int]) -> Counter[str]:
+    family_of = {one.name: name for name, task in tasks.items() for one in task.family.metrics}
     rows = Counter[str]()
     for metric, count in metrics.items():
         rows[family_of.get(metric, "other")] += count
     return rows
-
-
-def _said(change: Change, tasks: Sequence[Task]) -> Said | None:
-    intervals = {task.family.name: task.interval_us / 1e6 for task in tasks}
-    if change.family not in intervals:
-        return None  # a reload took it out
-    coarser = change.after == OFF or 0 < change.before < change.after
-    old, new = (
-        f"{change.family} every {factor * intervals[change.family]:g} s"
-        if factor != OFF
-        else f"{change.family} not read"
-        for factor in (change.before, change.after)
-    )
-    return Said("family_coarsened" if coarser else "family_restored", old, new)

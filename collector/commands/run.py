@@ -8,7 +8,9 @@ import signal
 import threading
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -18,12 +20,13 @@ from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from collector.agent import Agent
     from collector.recorder import Recorder
     from collector.sections import Config
     from collector.spool import Spool
+
+_HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 
 
 @click.command(short_help="Read on schedule until SIGTERM or Ctrl-C.")
@@ -58,54 +61,52 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> No
     from collector.logs import configure
 
     configure(as_json=as_json, level=log_level)
-    # Until there is something to reload, and threads to be written.
-    _on_signals([signal.SIGHUP, signal.SIGUSR1], signal.SIG_IGN)
-    stop = threading.Event()
-
-    def arm() -> None:
-        _on_signals([signal.SIGTERM, signal.SIGINT], deferred(stop.set))
-
-    def work(config: Config) -> None:
-        if windows is not None:
-            from collector.commands import dry_run
-
-            dry_run.run(config, windows, stop, arm, as_json=as_json)
-            return
-        with ExitStack() as open_things:
-            _run(path, config, stop, open_things, arm)
-
-    guarded(path, work, say=_log_error if as_json else None)
+    _on_signals(_HEEDED, signal.SIG_IGN)  # until there is something to reload or to write
+    guarded(
+        path,
+        lambda config: _run(path, config, windows, as_json=as_json),
+        _log_error if as_json else None,
+    )
 
 
-def _run(
-    path: Path,
-    config: Config,
-    stop: threading.Event,
-    open_things: ExitStack,
-    arm: Callable[[], None],
-) -> None:
-    from functools import partial
-
+def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> None:
     from collector import crashes, planning, threads, wiring
+    from collector.commands.dry_run import DryRun
     from collector.reload import Reload
     from collector.spool import Spool
 
-    spool_path = config.spool.path
-    catalogue = planning.catalogue(config)
-    spool = open_things.enter_context(Spool(spool_path, config.spool.max_size.bytes))
-    recorder = wiring.recorder(config, catalogue, spool)
-    scrapers = planning.scrapers(wiring.reporting_crashes(config), recorder.told_us)
-    agent = wiring.agent(config, catalogue, scrapers, recorder, spool)
-    agent.vitals.crashes = len(crashes.every(spool_path))
-    _serve_health(config, agent, recorder, spool, open_things)
-    arm()  # after the JVM, which sets handlers of its own
-    reload = Reload(path, config, catalogue, scrapers, recorder.told_us)
-    _on_signals([signal.SIGHUP], reload.want)
-    write_threads = partial(threads.write, threads.file_beside(spool_path))
-    _on_signals([signal.SIGUSR1], deferred(write_threads))
-    agent.run(stop, reload, _about(config, catalogue.hash), crashes.new(spool_path))
-    # All is kept; a second signal must not look like a crash.
-    _on_signals([signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1], signal.SIG_IGN)
+    stop, dry = threading.Event(), None
+    with ExitStack() as open_things:
+        if windows is not None:
+            config = _apart(config, open_things.enter_context(TemporaryDirectory()))
+        catalogue, spool_path = planning.catalogue(config), config.spool.path
+        spool = open_things.enter_context(Spool(spool_path, config.spool.max_size.bytes))
+        recorder = wiring.recorder(config, catalogue, spool)
+        scrapers = planning.scrapers(wiring.reporting_crashes(config), recorder.told_us)
+        if windows is not None:
+            dry = DryRun(spool, config.window.us, windows, stop)
+        agent = wiring.agent(config, catalogue, scrapers, recorder, spool, dry)
+        agent.vitals.crashes = len(crashes.every(spool_path))
+        _serve_health(config, agent, recorder, spool, open_things)
+        reload = Reload(path, config, catalogue, scrapers, recorder.told_us)
+        # After the JVM, which sets handlers of its own.
+        _on_signals([signal.SIGTERM, signal.SIGINT], deferred(stop.set))
+        _on_signals([signal.SIGHUP], reload.want)
+        threads_file = threads.file_beside(spool_path)
+        _on_signals([signal.SIGUSR1], deferred(lambda: threads.write(threads_file)))
+        agent.run(stop, reload, _about(config, catalogue.hash), crashes.new(spool_path))
+        # All is kept; a second signal must not look like a crash.
+        _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)
+    if dry is not None:
+        dry.show(as_json=as_json)
+
+
+def _apart(config: Config, folder: str) -> Config:
+    """The same with a spool of its own and no health server: the real agent may be running."""
+    from msgspec.structs import replace
+
+    spool = replace(config.spool, path=Path(folder) / "spool.db")
+    return replace(config, spool=spool, health=replace(config.health, port=0))
 
 
 def _about(config: Config, catalogue: str) -> dict[str, str]:

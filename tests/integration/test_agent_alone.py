@@ -43,7 +43,7 @@ def ready(agent: RunningAgent) -> None:
 
 def events(lake: str) -> list[tuple[str, str]]:
     files = DeltaTable(f"{lake}/bronze/events").file_uris()
-    query = "SELECT kind, new FROM read_parquet($files) ORDER BY \"at\""
+    query = 'SELECT kind, new FROM read_parquet($files) ORDER BY "at"'
     return duckdb.sql(query, params={"files": files}).fetchall()
 
 
