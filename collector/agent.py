@@ -170,7 +170,9 @@ class Agent:
     def _scrape(self, task: Task) -> None:
         """Read one family and keep what came."""
         more = True
-        while more and not self._sealed.is_set():
+        while more:
+            if self._sealed.is_set():
+                return
             scrape = task.scraper.attempt(task.family, task.interval_us)
             if self._sealed.is_set():
                 return  # it was in flight as the agent stopped

@@ -153,7 +153,8 @@ def _print_step(step: Step, *, as_json: bool) -> None:
     else:
         # What a broker or a store says of itself may be meant for the terminal.
         line = printable(f"{step.name}: {step.found}")
-        click.echo(f"{'ok    ' if step.ok else 'FAILED'}  {line}")
+        state = "FAILED" if not step.ok else "WARN  " if step.name == "warning" else "ok    "
+        click.echo(f"{state}  {line}")
 
 
 def _print_lines(findings: list[tuple[str, str, Finding]], read: list[Read]) -> None:

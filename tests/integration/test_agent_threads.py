@@ -289,6 +289,9 @@ def test_at_its_end_it_waits_for_no_source_that_hangs(spool: Spool) -> None:
         assert stage.sources[1].closed
         rows = stage.rows("scrapes")
         assert {row[3] for row in rows} >= {"family-1"}, "sealed all the same"
+        asked = len(stage.sources[1].asked)
+        stage.agent._scrape(stage.tasks[1])
+        assert len(stage.sources[1].asked) == asked, "what was queued behind it is let be"
     finally:
         stage.sources[0].hangs.set()
 
