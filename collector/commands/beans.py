@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,23 +83,23 @@ def _row(family: Family, metric: Metric) -> dict[str, object]:
 
 
 def _print_table(family: Family) -> None:
-    from collector.commands.display import fits, new_table, show, styled, width
+    """To a pipe a line a metric, with tabs between; to a terminal as many lines as it takes."""
+    from collector.commands.display import width
 
     roles = " and ".join(f"{role}s" for role in family.roles)
     title = f"{family.name}: of {roles}, every {family.cadence_seconds} s via {family.via}"
-    table = new_table("Metric", "Unit", "Kind", "Read from", "Attribute", "KIP", "First")
-    table.title, table.title_justify, table.title_style = title, "left", "bold"
+    if sys.stdout.isatty():
+        click.secho("\n".join([*_lines(title, width()), ""]), bold=True)
+        for metric in family.metrics:
+            click.echo(_stacked(family, metric))
+        return
+    click.echo(title)
+    click.echo("\t".join(("Metric", "Unit", "Kind", "Read from", "Attribute", "KIP", "First")))
     for metric in family.metrics:
         row = _row(family, metric)
-        cells = (row[key] for key in ("metric", "unit", "kind", "read_from", "attribute"))
+        cells = [row[key] for key in ("metric", "unit", "kind", "read_from", "attribute")]
         kip = (metric.kip or "").removeprefix("KIP-")
-        table.add_row(*(styled(str(cell or "")) for cell in (*cells, kip, metric.first)))
-    if fits(table):
-        show(table)
-        return
-    click.secho("\n".join([*_lines(title, width()), ""]), bold=True)
-    for metric in family.metrics:
-        click.echo(_stacked(family, metric))
+        click.echo("\t".join(str(cell or "") for cell in (*cells, kip, metric.first)))
 
 
 def _stacked(family: Family, metric: Metric) -> str:
