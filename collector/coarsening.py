@@ -104,44 +104,33 @@ def decide(
     if load.start_us < state.changed_us:
         return state, None
     rows, memory = sum(load.rows.values()), load.memory_bytes
+    change, calm_us = None, None
     if rows > bounds.window_rows or memory > bounds.memory_bytes:
         change = _coarser(state, load, longest, may_stop=rows > bounds.window_rows)
-        return _changed(state, change, now_us), change
-    if 2 * rows > bounds.window_rows or 2 * memory > bounds.memory_bytes:
-        return replace(state, calm_us=None), None
-    calm_us = now_us if state.calm_us is None else state.calm_us
-    if not state.factors or now_us - calm_us < _CALM_US:
+    elif 2 * rows <= bounds.window_rows and 2 * memory <= bounds.memory_bytes:
+        calm_us = state.calm_us or now_us
+        if state.factors and now_us - calm_us >= _CALM_US:  # take back what was done last
+            family, before = list(state.factors.items())[-1]
+            change = Change(family, before, before // 2 or longest.get(family, 1))
+    if change is None:
         return replace(state, calm_us=calm_us), None
-    change = _finer(state, longest)
-    return _changed(state, change, now_us), change
+    factors = {**state.factors, change.family: change.after}
+    kept = {name: factor for name, factor in factors.items() if factor != 1}
+    return Coarsening(kept, now_us), change
 
 
 def _coarser(
     state: Coarsening, load: Load, longest: Mapping[str, int], *, may_stop: bool
 ) -> Change | None:
-    for family in sorted(load.rows, key=lambda one: (-load.rows[one], one)):
+    for family in sorted(longest, key=lambda one: (-load.rows.get(one, 0), one)):
         before = state.factor(family)
-        if family not in longest or before == OFF:
+        if before == OFF or not load.rows.get(family):
             continue
         if before * 2 <= longest[family]:
             return Change(family, before, before * 2)
         if may_stop:
             return Change(family, before, OFF)
     return None
-
-
-def _finer(state: Coarsening, longest: Mapping[str, int]) -> Change:
-    """Take back a step of what was coarsened last."""
-    family, before = list(state.factors.items())[-1]
-    return Change(family, before, before // 2 or longest.get(family, 1))
-
-
-def _changed(state: Coarsening, change: Change | None, now_us: int) -> Coarsening:
-    if change is None:
-        return replace(state, calm_us=None)
-    factors = {**state.factors, change.family: change.after}
-    kept = {name: factor for name, factor in factors.items() if factor != 1}
-    return Coarsening(kept, now_us, None)
 
 
 class Limiter:
@@ -173,7 +162,11 @@ class Limiter:
         start_us, metrics = window
         if start_us == self._weighed_us:
             return None
-        self._weighed_us, self.rows = start_us, _by_family(tasks, metrics)
+        of = {metric.name: name for name, task in tasks.items() for metric in task.family.metrics}
+        rows = Counter[str]()
+        for metric, count in metrics.items():
+            rows[of.get(metric, "other")] += count
+        self._weighed_us, self.rows = start_us, rows
         if self._bounds is None:
             return None
         longest = {
@@ -188,11 +181,3 @@ class Limiter:
     def factors(self, tasks: Mapping[str, Task]) -> dict[str, int]:
         """By family, how many times as long as configured its interval is; ``OFF``: not read."""
         return {name: self._state.factor(name) for name in tasks}
-
-
-def _by_family(tasks: Mapping[str, Task], metrics: Mapping[str, int]) -> Counter[str]:
-    family_of = {one.name: name for name, task in tasks.items() for one in task.family.metrics}
-    rows = Counter[str]()
-    for metric, count in metrics.items():
-        rows[family_of.get(metric, "other")] += count
-    return rows

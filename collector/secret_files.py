@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -49,16 +50,10 @@ def _files(config: Config) -> Iterator[tuple[str, Path]]:
     for key, value in marked(config, "secret"):
         if isinstance(value, Path):
             yield key, value
-    properties = config.admin.properties_file if config.admin else None
-    if properties is not None and _SECRET_LINE.search(_text(properties)):
-        yield "admin.properties_file", properties
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace")
-    except OSError:
-        return ""
+    if config.admin is not None and config.admin.properties_file is not None:
+        with suppress(OSError):
+            if _SECRET_LINE.search(config.admin.properties_file.read_text("utf-8", "replace")):
+                yield "admin.properties_file", config.admin.properties_file
 
 
 def _mode(path: Path) -> int:

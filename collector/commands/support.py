@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LOG_LINES = 2_000
 _SECONDS = 5.0
+_COARSE = 0.1  # a file is dated by a clock that ticks seldom
 
 
 @click.command(short_help="Collect what who helps needs to see, without secrets.")
@@ -105,42 +106,37 @@ def _asked(config: Config, name: str) -> str:
 def _beside(spool: Path) -> str:
     from collector import crashes
 
-    lines = []
-    for one in sorted(spool.parent.glob(f"{spool.name}*")):
-        found = one.stat()
-        lines.append(f"{one.name} {found.st_size} B, mode {found.st_mode & 0o777:o}")
-    heads = [f"{crash.path.name}: {crash.cause}" for crash in crashes.every(spool)]
-    return "\n".join([*lines, *heads])
+    files = [(one.name, one.stat()) for one in sorted(spool.parent.glob(f"{spool.name}*"))]
+    lines = [f"{name} {of.st_size} B, mode {of.st_mode & 0o777:o}" for name, of in files]
+    return "\n".join([*lines, *(f"{one.path.name}: {one.cause}" for one in crashes.every(spool))])
 
 
 def _threads(spool: Path) -> str:
     """What the running agent writes at SIGUSR1, if there is one and it may be asked."""
     from collector import threads
 
-    file = threads.file_beside(spool)
-    holder = _holder(spool.with_name(f"{spool.name}.lock"))
-    if holder is None:
-        return "no agent runs on this spool"
-    asked = time.time()
+    file, asked = threads.file_beside(spool), time.time() - _COARSE
     try:
+        holder = _holder(spool.with_name(f"{spool.name}.lock"))
         os.kill(holder, signal.SIGUSR1)
-        until = time.monotonic() + _SECONDS
-        while time.monotonic() < until:
+        while time.time() < asked + _SECONDS:
             if file.exists() and file.stat().st_mtime >= asked:
                 return file.read_text("utf-8")
             time.sleep(0.05)
     except OSError as error:
-        return f"process {holder}: {error}"
-    return f"process {holder} wrote none within {_SECONDS:g} s"
+        return f"no threads: {error}"
+    return f"no threads: process {holder} wrote none within {_SECONDS:g} s"
 
 
-def _holder(lock: Path) -> int | None:
-    """The process that holds the spool, as the kernel lists it."""
-    if not lock.exists():
-        return None
+def _holder(lock: Path) -> int:
+    """The process that holds the spool, as the kernel lists it.
+
+    Raises:
+        OSError: There is none.
+    """
     inode = lock.stat().st_ino
     for line in Path("/proc/locks").read_text("ascii").splitlines():
         _, kind, *_, pid, place, _, _ = line.split()
         if kind == "FLOCK" and place.endswith(f":{inode}"):
             return int(pid)
-    return None
+    raise ProcessLookupError("no agent runs on this spool")
