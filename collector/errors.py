@@ -23,7 +23,7 @@ from typing import ClassVar, Final, Literal
 
 Failure = Literal["error", "timeout", "refused"]
 UNEXPECTED: Final = "unexpected "
-"""Begins the line of an error that nobody thought of."""
+"""Begins the line of an error that should not be."""
 
 
 def extra(name: str) -> str:

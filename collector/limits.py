@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from collector.errors import SettingError
@@ -43,6 +44,10 @@ def check(config: Config) -> None:
     _check_spans(config)
     _check_spool(config.spool)
     _check_port("health.port", config.health.port, first=0)
+    try:
+        shlex.split(config.java.options)
+    except ValueError as error:
+        raise SettingError("java.options", f"is not written as for a shell: {error}") from None
     if config.limits.window_rows < _SMALLEST_WINDOW_ROWS:
         raise SettingError("limits.window_rows", f"must be at least {_SMALLEST_WINDOW_ROWS}")
     if config.limits.memory.bytes < _SMALLEST_MEMORY:

@@ -34,7 +34,7 @@ def configure(*, as_json: bool, level: str = "info") -> None:
         level: The least of ``LEVELS`` that is written; ``debug`` brings tracebacks.
     """
     os.environ.setdefault("RUST_LOG", "off")
-    logging.raiseExceptions = False  # standard error may be full or gone, which must end nobody
+    logging.raiseExceptions = False  # standard error may be full or gone, which ends no agent
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(as_json=as_json))
     logging.basicConfig(level=logging.ERROR, handlers=[handler], force=True)

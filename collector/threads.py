@@ -29,7 +29,7 @@ def write(path: Path) -> None:
         with os.fdopen(file, "w", encoding="utf-8", errors="backslashreplace") as out:
             out.write("\n".join([*_python(), *_java()]))
         new.replace(path)
-    except Exception as error:  # noqa: BLE001 - Java's are many, and a look must end nobody
+    except Exception as error:  # noqa: BLE001 - Java's are many, and a look must do no harm
         logs.warning("the threads could not be written", path=str(path), error=unexpected(error))
     else:
         logs.info("threads written", path=str(path))

@@ -64,7 +64,7 @@ class Vitals:
 
     Attributes:
         commit_interval_seconds: How often a delivery should end.
-        unexpected_errors: Errors that nobody thought of.
+        unexpected_errors: Faults of the agent itself.
         crashes: Reports of a JVM's crash that are beside the spool.
         seal_seconds: How long the last sealing of a window took.
         delivery_seconds: How long the last delivery of all that waited took, its pauses included.
@@ -146,7 +146,7 @@ class Vitals:
             self._delivery_ended = self._monotonic()
 
     def met_unexpected(self) -> None:
-        """An error came that nobody thought of."""
+        """The agent itself has a fault."""
         with self._lock:
             self.unexpected_errors += 1
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import tarfile
@@ -13,7 +14,7 @@ import time
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -53,7 +54,8 @@ def support(path: Path, unit: str, file: Path) -> None:
             },
         }
         try:
-            with file.open("xb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as bundle:
+            made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(made, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as bundle:
                 for name, text in parts.items():
                     info = tarfile.TarInfo(f"jmxlake-support/{name}")
                     content = text.encode(errors="backslashreplace")
@@ -74,13 +76,18 @@ def _versions() -> str:
 def _configuration(config: Config) -> str:
     import msgspec
 
+    shown = msgspec.to_builtins(config, enc_hook=str)
+    # An option may hold a password: its name is enough.
+    names = [option.partition("=")[0] for option in shlex.split(config.java.options)]
+    return json.dumps(_without_secrets({**shown, "java": {"options": names}}), indent=2)
+
+
+def _without_secrets(value: Any) -> Any:
     from collector.bronze_faults import scrubbed
 
-    told = msgspec.to_builtins(config, enc_hook=str)
-    told["lake"]["path"] = scrubbed(config.lake.path, [])
-    # An option may hold a password: its name is enough.
-    told["java"]["options"] = [one.split("=")[0] for one in config.java.options.split()]
-    return json.dumps(told, indent=2, default=str)
+    if isinstance(value, dict):
+        return {key: _without_secrets(below) for key, below in value.items()}
+    return scrubbed(value, []) if isinstance(value, str) else value
 
 
 def _journal(unit: str) -> str:

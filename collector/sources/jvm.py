@@ -58,7 +58,7 @@ def start(
         libs: Folder with the broker's jars, for the Admin client; None if that is not wanted.
         metadata_libs: The same, to read its metadata log.
         timeout_seconds: How long RMI waits for an answer.
-        options: Further options of Java, written as for a shell; they go before ours.
+        options: Further options of Java, written as for a shell; they override ours.
 
     Raises:
         ConfigError: There is no Java.
@@ -74,7 +74,7 @@ def start(
         jpype.startJVM(
             str(_library(home)),
             *_options(home, timeout_seconds),
-            *_split(options),
+            *shlex.split(options),
             classpath=jars,
             convertStrings=False,
         )
@@ -138,13 +138,6 @@ def _options(home: Path, timeout_seconds: float) -> list[str]:
     if _feature_version(home) >= 22:
         options.append("--enable-native-access=ALL-UNNAMED")
     return options
-
-
-def _split(options: str) -> list[str]:
-    try:
-        return shlex.split(options)
-    except ValueError as error:
-        raise SettingError("java.options", f"is not written as for a shell: {error}") from None
 
 
 def _feature_version(home: Path) -> int:

@@ -30,7 +30,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
         "source": {"node": 1, "cluster": "c", "jmx": {"port": ports[0]}},
         "lake": {"path": str(tmp_path / "lake?token=hunter2"), "commit_interval": "1s"},
         "spool": {"path": str(tmp_path / "spool" / "spool.db")},
-        "java": {"options": "-Dhidden=hunter2"},
+        "java": {"options": "-Dhidden='a hunter2' -Dother=x"},
         "health": {"port": ports[1]},
         "families": {"min_isr": {"interval": "1s"}},
         "window": "5m",
@@ -110,9 +110,10 @@ def test_threads_and_a_bundle_without_secrets_are_there_for_who_helps(
     assert "jmxlake_agent_build_info" in parts["metrics.txt"]
     assert json.loads(parts["readyz.txt"])["ready"] is False
     assert "spool.db " in parts["spool.txt"]
-    assert json.loads(parts["config.json"])["java"]["options"] == ["-Dhidden"]
+    assert json.loads(parts["config.json"])["java"]["options"] == ["-Dhidden", "-Dother"]
     assert "deltalake " in parts["versions.txt"]
     assert bundle.stat().st_size < 1 << 20
+    assert bundle.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_dry_run_counts_rows_and_writes_nothing(settings: dict[str, Any], tmp_path: Path) -> None:
