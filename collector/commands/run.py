@@ -7,7 +7,7 @@ import resource
 import signal
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -57,7 +57,8 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> No
     from collector import footprint
 
     footprint.prepare()  # before anything large is imported, and before there are threads
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold passwords
+    with suppress(OSError):  # where the unit forbids the call, it has set the limit itself
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold passwords
     from collector.logs import configure
 
     configure(as_json=as_json, level=log_level)
