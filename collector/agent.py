@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import wait
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import structlog
-from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED
-
-from collector import footprint
+from collector import footprint, logs
 from collector.clock import StepDetector
+from collector.coarsening import Limiter
 from collector.complaints import Complaints
 from collector.courier import Courier
-from collector.errors import JmxlakeError, SpoolError, unexpected
+from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.moments import expand
 from collector.plan import changes
 from collector.samples import Series
@@ -25,11 +24,12 @@ from collector.vitals import Vitals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from apscheduler.events import JobEvent
+    from concurrent.futures import Future
 
     from collector.clock import Clock
-    from collector.delivery import Delivery
+    from collector.coarsening import Bounds
+    from collector.courier import Deliverer
+    from collector.crashes import Crash
     from collector.plan import Plan, Task
     from collector.recorder import Recorder
     from collector.reload import Reload
@@ -38,6 +38,9 @@ _LOOKS_PER_WINDOW: Final = 60  # how often the keeper looks whether one is final
 _KEEPER_INTERVAL_US: Final = 1_000_000  # at least
 _LONGEST_LOOK_US: Final = 10_000_000
 _BEAT_SECONDS: Final = 1.0
+_IN_EVENT: Final = ("version", "config", "catalogue")
+_FAREWELL_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
+_GOODBYE_SECONDS: Final = 1.0
 
 
 class Agent:
@@ -52,26 +55,27 @@ class Agent:
         delivery: How it gets into the lake.
         commit_interval_us: How often delivery looks for batches.
         clock: Gives the instants.
-        vitals: Where the agent counts what it does.
         commit_phase_us: How much later than the interval's multiples it looks.
+        bounds: From where on the largest family is read less often; None: nowhere.
     """
 
     def __init__(
         self,
         tasks: Sequence[Task],
         recorder: Recorder,
-        delivery: Delivery,
+        delivery: Deliverer,
         commit_interval_us: int,
         clock: Clock,
-        vitals: Vitals | None = None,
         *,
         commit_phase_us: int = 0,
+        bounds: Bounds | None = None,
     ) -> None:
-        self.vitals = vitals or Vitals()
-        self._tasks = {task.family.name: task for task in tasks}
+        self.vitals = Vitals()
+        self._limiter = Limiter(bounds, recorder.window_us)
+        self._planned = {task.family.name: task for task in tasks}
+        self._tasks = self._planned
         self._recorder = recorder
         self._clock = clock
-        self._log = structlog.get_logger()
         self._complaints = Complaints()
         complain = partial(self._complaints.say, "delivery")
         self._courier = Courier(delivery, commit_interval_us, clock, self.vitals, complain)
@@ -79,19 +83,24 @@ class Agent:
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
         self._stepped = threading.Event()
         self._service = Service(self.vitals)
+        self._sealed = threading.Event()
+        self.vitals.commit_interval_seconds = commit_interval_us / 1e6
 
     def run(
         self,
         stop: threading.Event,
         reload: Reload | None = None,
         about: Mapping[str, str] | None = None,
+        crashes: Sequence[Crash] = (),
     ) -> None:
         """Work until ``stop`` is set; then seal everything and try once more to deliver it.
 
         Args:
             stop: Ends the agent.
             reload: Asked about every second whether there is a new plan.
-            about: What the first line of the log says of this agent.
+            about: What the first line of the log says of this agent; of it the event of its start
+                has ``version``, ``config`` and ``catalogue``.
+            crashes: How agents before it ended, as far as no event says so yet.
 
         Raises:
             SpoolError: What is left could not be kept.
@@ -99,14 +108,17 @@ class Agent:
         footprint.settle()
         self._expect()
         for found in self._recorder.found:
-            self._log.warning(found.kind, old=found.old, new=found.new)
+            logs.warning(found.kind, old=found.old, new=found.new)
         self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
-        self._guard("start", partial(self._note, "agent_start"))
+        for crash in crashes:
+            self._guard("start", partial(self._note_crash, crash))
+        named = [f"{key}={value}" for key, value in (about or {}).items() if key in _IN_EVENT]
+        self._guard("start", partial(self._note, "agent_start", new=" ".join(named) or None))
         self._catch_up()
         schedule = self._schedule(stop)
         self._steps.check()
         schedule.scheduler.start()
-        self._log.info("agent started", **(about or {}), families=sorted(self._tasks))
+        logs.info("agent started", **(about or {}), families=sorted(self._tasks))
         self.vitals.begin()
         while not stop.wait(_BEAT_SECONDS):
             self.vitals.tick("main")
@@ -116,32 +128,38 @@ class Agent:
                 schedule.realign()
             if reload is not None and reload.wanted():
                 self._reload(reload, schedule)
+            self._heed_limits(schedule)
             self._service.beat()
+        self._finish(schedule)
+
+    def _finish(self, schedule: Schedule) -> None:
+        """Seal first, then deliver; a source that hangs is left behind."""
         self._service.stopping()
-        schedule.scheduler.shutdown(wait=True)
+        schedule.scheduler.pause()
+        self._sealed.set()
         self._check_clock()
         try:
             self._recorder.flush(self._clock.wall_us())
         finally:
-            self._say_farewell()
-            for scraper in {task.scraper for task in self._tasks.values()}:
-                scraper.close()
+            used = {id(task.scraper): task for task in self._tasks.values()}.values()
+            closed = [_close(task, schedule) for task in used]
+            self._say_farewell(schedule)
+            wait(closed, _GOODBYE_SECONDS)
+            schedule.stop()
 
     def _schedule(self, stop: threading.Event) -> Schedule:
-        schedule = Schedule(["keeper", "lake"])
+        schedule = Schedule(self._missed)
         for task in self._tasks.values():
             self._begin(task, schedule)
-        deliver = partial(self._guard, "delivery", partial(self._courier.deliver, stop))
+        deliver = partial(self._guard, "delivery", partial(self._deliver, stop))
         look_us = max(self._recorder.window_us // _LOOKS_PER_WINDOW, _KEEPER_INTERVAL_US)
         schedule.every(min(look_us, _LONGEST_LOOK_US), "seal", "keeper", self._keep_windows)
         schedule.every(self._courier.interval_us, "deliver", "lake", deliver, self._commit_phase_us)
-        schedule.scheduler.add_listener(self._missed, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
         return schedule
 
     def _begin(self, task: Task, schedule: Schedule) -> None:
         work = partial(self._guard, task.family.name, partial(self._scrape, task))
-        thread = f"source-{task.source}"
-        schedule.every(task.interval_us, f"scrape {task.family.name}", thread, work)
+        schedule.every(task.interval_us, f"scrape {task.family.name}", _thread(task), work)
 
     def _catch_up(self) -> None:
         """Before anything is sealed: record what a log tells of the time without an agent."""
@@ -153,9 +171,15 @@ class Agent:
         """Read one family and keep what came."""
         more = True
         while more:
+            if self._sealed.is_set():
+                return
             scrape = task.scraper.attempt(task.family, task.interval_us)
+            if self._sealed.is_set():
+                return  # it was in flight as the agent stopped
             self._check_clock()
             self.vitals.scraped(scrape)
+            if scrape.error is not None and scrape.error.startswith(UNEXPECTED):
+                self.vitals.met_unexpected()
             for moment in expand(scrape):
                 self._recorder.record(moment)
                 self._complaints.say("spool", None)
@@ -167,7 +191,17 @@ class Agent:
         """Move windows that are final into a batch."""
         self.vitals.tick("keeper")
         self._check_clock()
-        self._guard("seal", lambda: self._recorder.seal(self._clock.wall_us()))
+        self._guard("seal", self._seal)
+
+    def _seal(self) -> None:
+        began_us = self._clock.steady_us()
+        if self._recorder.seal(self._clock.wall_us()):
+            self.vitals.seal_seconds = (self._clock.steady_us() - began_us) / 1e6
+
+    def _deliver(self, stop: threading.Event) -> None:
+        began_us = self._clock.steady_us()
+        self._courier.deliver(stop)
+        self.vitals.delivery_seconds = (self._clock.steady_us() - began_us) / 1e6
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; what goes wrong is one line, once, and the job is tried at its next tick."""
@@ -179,13 +213,15 @@ class Agent:
         except JmxlakeError as error:
             self._complaints.say(name, str(error))
         except Exception as error:  # noqa: BLE001 - a job that raises would print and be forgotten
+            self.vitals.met_unexpected()
+            logs.trace(error)
             self._complaints.say(name, unexpected(error))
         else:
             if name not in self._tasks:  # a scrape that went wrong is no exception: see _scrape
                 self._complaints.say(name, None)
 
-    def _missed(self, event: JobEvent) -> None:
-        task = self._tasks.get(event.job_id.removeprefix("scrape "))
+    def _missed(self, job: str) -> None:
+        task = self._tasks.get(job.removeprefix("scrape "))
         if task is not None:
             self.vitals.missed(task.family.name)
             now_us = self._clock.wall_us()
@@ -199,7 +235,7 @@ class Agent:
             if step is None:
                 return
             self.vitals.clock_stepped()
-            self._log.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
+            logs.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
             record = partial(self._recorder.step_clock, step.from_us, step.to_us)
             self._guard("clock", record)
             self._stepped.set()
@@ -207,52 +243,89 @@ class Agent:
     def _reload(self, reload: Reload, schedule: Schedule) -> None:
         """Take a new plan; one that is wrong is one line, and the old one stays in force."""
         self._service.reloading()
+        before, old = self._tasks, self._recorder.catalogue
         try:
             plan = reload.plan()
+            self._adopt(plan, schedule)
         except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
             self.vitals.reloaded(well=False)
-            reason = " ".join(str(error).split())
-            self._log.error("reload refused, the old configuration stays", error=reason)
+            logs.trace(error)
+            reason = str(error) if isinstance(error, JmxlakeError) else unexpected(error)
+            reason = " ".join(reason.split())
+            logs.error("reload refused, the old configuration stays", error=reason)
         else:
-            before, old = self._tasks, self._recorder.catalogue
-            self._adopt(plan, schedule)
             self.vitals.reloaded(well=True)
             changed: dict[str, object] = {**changes(before, self._tasks)}
             if old != plan.catalogue:
                 changed["catalogue"] = [plan.catalogue]
-            self._log.info("reloaded", **(changed or {"changed": "nothing that is read"}))
+            logs.info("reloaded", **(changed or {"changed": "nothing that is read"}))
         self._service.reloaded()
 
     def _adopt(self, plan: Plan, schedule: Schedule) -> None:
-        before, self._tasks = self._tasks, {task.family.name: task for task in plan.tasks}
-        self._expect()
         old, new = self._recorder.catalogue, plan.catalogue
-        self._recorder.reconfigure(plan.memory_us, new)
+        self._recorder.reconfigure(plan.memory_us, new)  # first: where it fails, nothing changes
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
+        self._planned = {task.family.name: task for task in plan.tasks}
+        self._read(schedule)
+
+    def _read(self, schedule: Schedule) -> None:
+        """Read what is planned, as often as the limits allow; what stays as it was is let be."""
+        before, factors = self._tasks, self._limiter.factors(self._planned)
+        self._tasks = {
+            name: task._replace(interval_us=task.interval_us * factors[name])
+            for name, task in self._planned.items()
+            if factors[name]
+        }
+        self._expect()
         for name in before.keys() - self._tasks.keys():
             schedule.cancel(f"scrape {name}")
         kept = {id(task.scraper) for task in self._tasks.values()}
         for task in {id(task.scraper): task for task in before.values()}.values():
             if id(task.scraper) not in kept:  # after what it is at now, and before its successor
-                schedule.once(f"source-{task.source}", task.scraper.close)
+                _close(task, schedule)
         for name, task in self._tasks.items():
             if before.get(name) != task:
                 self._begin(task, schedule)
 
+    def _heed_limits(self, schedule: Schedule) -> None:
+        """Read the largest family less often, if the window that was sealed last took too much."""
+        now_us = self._clock.wall_us()
+        change = self._limiter.weigh(self._planned, self._recorder.last_window, now_us)
+        self.vitals.window_rows = self._limiter.rows
+        if change is not None:
+            old, new = change.said(self._planned[change.family].interval_us)
+            logs.warning(change.kind, old=old, new=new)
+            self._guard("limits", partial(self._note, change.kind, old, new))
+            self._read(schedule)
+
     def _expect(self) -> None:
+        self.vitals.factors = self._limiter.factors(self._planned)
         families = self._tasks.items()
         self.vitals.expect({name: (task.source, task.interval_us) for name, task in families})
 
     def _note(self, kind: str, old: str | None = None, new: str | None = None) -> None:
         self._recorder.note(Event(self._clock.wall_us(), kind, Series(""), old, new))
 
-    def _say_farewell(self) -> None:
+    def _note_crash(self, crash: Crash) -> None:
+        text = f"{crash.path.name}: {crash.cause}"
+        logs.warning("agent_crashed", report=str(crash.path), cause=crash.cause)
+        self._recorder.note(Event(crash.at_us, "agent_crashed", Series(""), None, text))
+        crash.seen()
+
+    def _say_farewell(self, schedule: Schedule) -> None:
         try:
-            self._courier.farewell()
-        except JmxlakeError as error:
-            self._log.warning(
-                "agent stopped; the rest waits in the spool for its next start", error=str(error)
-            )
+            schedule.once("lake", self._courier.farewell).result(_FAREWELL_SECONDS)
+        except (JmxlakeError, TimeoutError) as error:
+            why = str(error) or "a delivery is still under way"
+            logs.warning("agent stopped; the rest waits in the spool for its next start", error=why)
             return
-        self._log.info("agent stopped")
+        logs.info("agent stopped")
+
+
+def _thread(task: Task) -> str:
+    return f"source-{task.source}"
+
+
+def _close(task: Task, schedule: Schedule) -> Future[None]:
+    return schedule.once(_thread(task), task.scraper.close)

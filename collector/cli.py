@@ -1,6 +1,7 @@
 """``jmxlake-agent``: the commands beside a broker.
 
-Exit codes: 0 well, 1 something is wrong and one line says what, 2 the command was called wrongly.
+Exit codes: 0 well, 1 something is wrong and one line says what, 2 the command was called wrongly,
+78 the configuration is wrong.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collector.commands.completion import completion
 from collector.commands.once import once
 from collector.commands.reference import config, unit
 from collector.commands.run import run
+from collector.commands.support import support
 from collector.commands.top import top
 
 
@@ -23,7 +25,7 @@ def main() -> None:
     """Read a Kafka broker's JMX beans and keep them, exactly once, in Delta tables."""
 
 
-for _command in (run, once, top, check, beans, config, unit, completion):
+for _command in (run, once, top, check, beans, support, config, unit, completion):
     main.add_command(_command)
 
 

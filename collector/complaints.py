@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import structlog
+from collector import logs
 
 
 class Complaints:
     """Remembers what was said last of each thing."""
 
     def __init__(self) -> None:
-        self._log = structlog.get_logger()
         self._said: dict[str, str | None] = {}
 
     def say(self, what: str, error: str | None) -> None:
@@ -18,6 +17,6 @@ class Complaints:
             return
         self._said[what] = error
         if error is None:
-            self._log.info("works again", what=what)
+            logs.info("works again", what=what)
         else:
-            self._log.warning("failed", what=what, error=" ".join(error.split()))
+            logs.warning("failed", what=what, error=" ".join(error.split()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 from fnmatch import fnmatchcase
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from collector import limits, strict_yaml
-from collector.environment import overlay, variable
+from collector import limits, secret_files, strict_yaml
+from collector.environment import overlay
 from collector.errors import ConfigError, SettingError
 from collector.quantities import Quantity
 from collector.sections import Config, Lake, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -47,11 +48,18 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     try:
         config = msgspec.convert(merged, Config, dec_hook=_hook)
         limits.check(config)
+        secret_files.refuse_exposed(config)
     except SettingError as error:
         raise _located(error, where, origins) from error
     except msgspec.ValidationError as error:
-        raise ConfigError(_explain(str(error), where, origins)) from error
+        raise _located(_explained(str(error)), where, origins) from error
     return config
+
+
+def fingerprint(config: Config) -> str:
+    """Hash of all that is configured, as the event ``agent_start`` has it."""
+    content = msgspec.json.encode(config, enc_hook=repr, order="sorted")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def located(
@@ -69,14 +77,13 @@ def located(
 
 
 def _located(error: SettingError, where: str, origins: Mapping[str, str]) -> ConfigError:
-    if error.key in origins:
-        return ConfigError(f"{origins[error.key]}: {error}")
-    names = [name for full, name in origins.items() if _is_part(full, error.involved)]
+    """The error with the variable that its key came from, else the file and what is below it."""
+    for full, name in origins.items():
+        if fnmatchcase(full, error.key):
+            return ConfigError(f"{name}: {str(error).replace(error.key, full, 1)}")
+    below = tuple(f"{key}." for key in error.involved)
+    names = [name for full, name in origins.items() if f"{full}.".startswith(below)]
     return ConfigError(f"{', '.join([where, *names])}: {error}")
-
-
-def _is_part(full: str, keys: Iterable[str]) -> bool:
-    return any(f"{full}.".startswith(f"{key}.") for key in keys)
 
 
 def storage_options(lake: Lake) -> dict[str, str]:
@@ -107,30 +114,16 @@ def _hook(type_: type, value: Any) -> Any:
     raise ValueError(f"expected a path, got {value!r}")
 
 
-def _explain(message: str, where: str, origins: Mapping[str, str]) -> str:
-    """The message of msgspec with the key spelled as in the file, and the nearest known name.
-
-    Where the value came from the environment, the variable is named instead of the file.
-    """
+def _explained(message: str) -> SettingError:
+    """The message of msgspec with the key spelled as in the file, and the nearest known name."""
     text, _, place = message.partition(" - at ")
-    key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*") or "top level"
+    key = place.strip("`").removeprefix("$").strip(".").replace("[...]", ".*")
     unknown = re.search(r"unknown field `(.+)`", text)
     if unknown is None:
-        for full, name in origins.items():
-            if fnmatchcase(full, key):
-                return f"{name}: {full}: {text}"
-        # A variable can make a section that the file has not, and leave out what it needs.
-        below = [name for full, name in origins.items() if full.startswith(f"{key}.")]
-        return f"{', '.join([where, *below])}: {key}: {text}"
+        return SettingError(key or "top level", text)
     near = difflib.get_close_matches(unknown[1], known_keys(), n=1)
-    parent = "" if key == "top level" else f"{key}."
-    for full, name in origins.items():
-        if fnmatchcase(f"{full}.", f"{parent}{unknown[1]}.*"):
-            above = full.split(".")[: parent.count(".")]
-            hint = f"; did you mean {variable('.'.join([*above, near[0]]))}?" if near else ""
-            return f"{name}: unknown key {'.'.join([*above, unknown[1]])}{hint}"
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{where}: {key}: unknown key {unknown[1]!r}{hint}"
+    return SettingError(f"{key}.{unknown[1]}".lstrip("."), f"unknown key{hint}")
 
 
 def known_keys() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tenacity import (
     RetryCallState,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.clock import Clock
-    from collector.delivery import Delivery
     from collector.vitals import Vitals
 
 # Full jitter: any time between nothing and twice as long as before, so that agents who found the
@@ -29,6 +28,13 @@ if TYPE_CHECKING:
 _FIRST_WAIT_SECONDS: Final = 2.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
 _FAREWELL_US: Final = 30_000_000
+
+
+class Deliverer(Protocol):
+    """What takes batches from the spool."""
+
+    def deliver_next(self) -> int:
+        """Take the oldest batches; how many, 0 where none waits."""
 
 
 class Courier:
@@ -44,7 +50,7 @@ class Courier:
 
     def __init__(
         self,
-        delivery: Delivery,
+        delivery: Deliverer,
         interval_us: int,
         clock: Clock,
         vitals: Vitals,

@@ -1,13 +1,14 @@
 """What can go wrong, as one tree.
 
 JmxlakeError
-├── ConfigError             the configuration or a catalogue file is wrong; a person must mend it
+├── ConfigError             the configuration or a catalogue file is wrong; a person must change it
 │   └── SettingError            one of its keys does not fit; whoever loaded it names the file
 ├── SourceError             a source could not be read
 │   ├── SourceDataError         it answered with what cannot be used
 │   ├── SourceTimeoutError      it did not answer in time
 │   ├── SourceRefusedError      it refused the connection or the credentials
 │   └── IdentityError           it is another broker than the one we were sent to
+├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written
 └── LakeError               the lake cannot be read or written
     ├── LakeSchemaError         the table has another schema or protocol: a person must mend it
@@ -18,9 +19,11 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 Failure = Literal["error", "timeout", "refused"]
+UNEXPECTED: Final = "unexpected "
+"""Begins the line of an error that should not be."""
 
 
 def extra(name: str) -> str:
@@ -32,7 +35,13 @@ def unexpected(error: Exception) -> str:
     """An error that nobody thought of, and where it was raised, in one line."""
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
-    return " ".join(f"unexpected {type(error).__name__}: {error}{where}".split())
+    return " ".join(f"{UNEXPECTED}{type(error).__name__}: {error}{where}".split())
+
+
+def places(error: BaseException) -> str:
+    """Where an error passed, from the outermost call to the innermost, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
 
 
 class JmxlakeError(Exception):
@@ -82,6 +91,10 @@ class SourceRefusedError(SourceError):
 
 class IdentityError(SourceError):
     """The source is another broker, or of another cluster, than configured."""
+
+
+class HealthError(JmxlakeError):
+    """The health server cannot listen at its address."""
 
 
 class SpoolError(JmxlakeError):

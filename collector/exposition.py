@@ -1,15 +1,13 @@
 """The agent's numbers as Prometheus metrics: ``jmxlake_agent_*``, of itself and not of Kafka.
 
-Labels are families and outcomes only: no topic, no user, no client, no secret.
+Labels are families, sources and outcomes only: no topic, no user, no client, no secret.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
@@ -21,11 +19,12 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from collector import footprint
 from collector.errors import SpoolError
 from collector.vitals import BUCKETS, FamilyVitals, Vitals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prometheus_client.core import Metric
 
@@ -90,15 +89,24 @@ class AgentCollector(Collector):
 
     def _counts(self) -> Iterator[Metric]:
         vitals = self._vitals
-        yield _counter("commits", "Batches that reached the lake.", vitals.commits)
-        yield _counter(
-            "commit_failures", "Deliveries that went wrong; tried again.", vitals.commit_failures
+        for name, text, count in (
+            ("commits", "Batches that reached the lake.", vitals.commits),
+            ("commit_failures", "Deliveries that failed; tried again.", vitals.commit_failures),
+            ("clock_steps", "Times the wall clock was set.", vitals.clock_steps),
+            ("reloads", "Times the configuration was read anew.", vitals.reloads),
+            ("reload_failures", "Of these, how many were refused.", vitals.reload_failures),
+            ("unexpected_errors", "Faults of the agent itself.", vitals.unexpected_errors),
+            ("crashes", "Crash reports of its JVM beside the spool.", vitals.crashes),
+        ):
+            yield _counter(name, text, count)
+        yield _gauge("seal_seconds", "How long the last sealing took.", vitals.seal_seconds)
+        yield _gauge(
+            "delivery_seconds", "How long the last delivery took.", vitals.delivery_seconds
         )
-        yield _counter("clock_steps", "Times the wall clock was set.", vitals.clock_steps)
-        yield _counter("reloads", "Times the configuration was read anew.", vitals.reloads)
-        yield _counter(
-            "reload_failures", "Of these, how many were refused.", vitals.reload_failures
-        )
+        yield _labelled("window_rows", "Rows of the last window.", "family", vitals.window_rows)
+        text = "How many times as long as configured an interval is; 0: not read."
+        yield _labelled("interval_factor", text, "family", vitals.factors)
+        yield _labelled("last_answer_seconds", "Age of the last answer.", "source", vitals.silent())
 
 
 def registry(collector: Collector) -> CollectorRegistry:
@@ -121,19 +129,16 @@ def _families(families: dict[str, FamilyVitals]) -> Iterable[Metric]:
     dropped = CounterMetricFamily(
         f"{_PREFIX}dropped_series", "Series beyond the family's cap.", labels=["family"]
     )
-    interval = GaugeMetricFamily(
-        f"{_PREFIX}interval_seconds", "Cadence of the family.", labels=["family"]
-    )
-    beans = GaugeMetricFamily(f"{_PREFIX}beans", "Beans in the last answer.", labels=["family"])
     for name, family in families.items():
         seconds.add_metric([name], _cumulative(family.buckets), family.seconds)
         for outcome, count in sorted(family.outcomes.items()):
             scrapes.add_metric([name, outcome], count)
         missed.add_metric([name], family.missed)
         dropped.add_metric([name], family.dropped_series)
-        interval.add_metric([name], family.interval_seconds)
-        if family.beans is not None:
-            beans.add_metric([name], family.beans)
+    spans = {name: family.interval_seconds for name, family in families.items()}
+    interval = _labelled("interval_seconds", "Cadence of the family.", "family", spans)
+    counts = {name: one.beans for name, one in families.items() if one.beans is not None}
+    beans = _labelled("beans", "Beans in the last answer.", "family", counts)
     return seconds, scrapes, missed, dropped, interval, beans
 
 
@@ -147,16 +152,24 @@ def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
 
 def _process(started: float) -> Iterator[Metric]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    yield _gauge(
-        "resident_memory_bytes", "Memory of the process.", pages * os.sysconf("SC_PAGE_SIZE")
-    )
+    yield _gauge("resident_memory_bytes", "Memory of the process.", footprint.resident_bytes())
     yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
     yield _gauge("start_time_seconds", "When the agent started, since the epoch.", started)
+    java = footprint.java()
+    if java is not None:
+        yield _gauge("jvm_heap_bytes", "Heap in use of the JVM in the process.", java.heap_bytes)
+        yield _counter("jvm_gc_seconds", "Time it collected garbage.", java.gc_seconds)
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"{_PREFIX}{name}", text, value)
+
+
+def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=[label])
+    for key, value in values.items():
+        gauge.add_metric([key], value)
+    return gauge
 
 
 def _counter(name: str, text: str, value: float) -> CounterMetricFamily:

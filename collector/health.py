@@ -1,7 +1,7 @@
 """What the agent tells of itself over HTTP: /metrics, /healthz and /readyz.
 
-A plain server for a few askers on loopback: four at a time, a request of 8 KiB at most and
-within five seconds, answered once and closed.
+A plain server: a request has 8 KiB at most and comes within a second, so that those who are slow
+cannot hold all places for long; it is answered once and closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from prometheus_client.exposition import choose_encoder
 
-from collector.errors import ConfigError
+from collector.errors import HealthError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
     from collector.vitals import Vitals
 
-_ASKERS: Final = 4
+_ASKERS: Final = 64
 _REQUEST_BYTES: Final = 8192
-_REQUEST_SECONDS: Final = 5.0
+_REQUEST_SECONDS: Final = 1.0
+_REPLY_SECONDS: Final = 5.0
 _LOOPBACK_NAMES: Final = ("localhost", "localhost.", "ip6-localhost")
 
 
@@ -53,7 +54,7 @@ class Health:
         registry: What /metrics shows.
 
     Raises:
-        ConfigError: The address cannot be had.
+        HealthError: The address cannot be had.
     """
 
     def __init__(self, host: str, port: int, vitals: Vitals, registry: CollectorRegistry) -> None:
@@ -61,7 +62,7 @@ class Health:
         try:
             self._server = _Server(host, port, self._reply)
         except OSError as error:
-            raise ConfigError(_refused(host, port, error)) from None
+            raise HealthError(_refused(host, port, error)) from None
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.2,), name="health", daemon=True
         )
@@ -98,14 +99,13 @@ class Health:
         missing = {f"source {name}": why for name, why in self._vitals.unseen().items()}
         if not self._vitals.spool_writable:
             missing["spool"] = "the last write failed"
-        if not self._vitals.lake_reached:
-            failed = self._vitals.commit_failures
-            missing["lake"] = "the last delivery failed" if failed else "not reached yet"
+        if (why := self._vitals.missing_lake()) is not None:
+            missing["lake"] = why
         return missing
 
 
 class _Server(TCPServer):
-    """Takes connections; more than a few at once are closed unheard."""
+    """Takes connections; more than there are places are closed unheard."""
 
     allow_reuse_address = True
     request_queue_size = 16
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.rfile = io.BufferedReader(io.BytesIO(_head(self.connection)))
-        self.connection.settimeout(_REQUEST_SECONDS)
+        self.connection.settimeout(_REPLY_SECONDS)
 
     def do_GET(self) -> None:
         """Answer, with a body."""
@@ -207,4 +207,4 @@ def _refused(host: str, port: int, error: OSError) -> str:
     where = f"health: cannot listen at {host}:{port}"
     if error.errno == errno.EADDRINUSE:
         return f"{where}, somebody else does: give health.port another number, or 0 for none"
-    return f"{where}: {error.strerror}: mend health.host and health.port"
+    return f"{where}: {error.strerror}: change health.host or health.port"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from collector.errors import SettingError
@@ -20,6 +21,8 @@ WINDOW_RULES: Final = (
 _SHORTEST_US: Final = 1_000_000
 _SHORTEST_TIMEOUT_US: Final = 100_000
 _SMALLEST_SPOOL: Final = 1 << 20
+_SMALLEST_WINDOW_ROWS: Final = 1_000
+_SMALLEST_MEMORY: Final = 256 << 20  # the agent itself takes some 150 MiB
 _STEP: Final = DEFAULT_WINDOW_SECONDS
 _LAST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(
@@ -41,6 +44,14 @@ def check(config: Config) -> None:
     _check_spans(config)
     _check_spool(config.spool)
     _check_port("health.port", config.health.port, first=0)
+    try:
+        shlex.split(config.java.options)
+    except ValueError as error:
+        raise SettingError("java.options", f"is not written as for a shell: {error}") from None
+    if config.limits.window_rows < _SMALLEST_WINDOW_ROWS:
+        raise SettingError("limits.window_rows", f"must be at least {_SMALLEST_WINDOW_ROWS}")
+    if config.limits.memory.bytes < _SMALLEST_MEMORY:
+        raise SettingError("limits.memory", f"must be at least {_SMALLEST_MEMORY >> 20}MiB")
     if config.admin is not None:
         _check_addresses(config.admin.bootstrap)
     for name, family in config.families.items():

@@ -5,77 +5,98 @@ Every line has ``event``, ``level`` and ``time``; what libraries and Python itse
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 import threading
 import warnings
-from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO, cast
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
-import structlog
+from collector.commands.printable import printable
+from collector.errors import places
 
 if TYPE_CHECKING:
-    from structlog.typing import EventDict, Processor, WrappedLogger
+    from collections.abc import Mapping
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+_LOGGER: Final = logging.getLogger("jmxlake")
 
 
-class _StandardError:
-    """Standard error, be it full or gone: what cannot be said must end nobody."""
-
-    def write(self, text: str) -> int:
-        with suppress(OSError):
-            return sys.stderr.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            sys.stderr.flush()
-
-
-def configure(*, as_json: bool) -> None:
+def configure(*, as_json: bool, level: str = "info") -> None:
     """Set up the log; libraries that use ``logging`` speak only of errors.
 
     To be called before deltalake is imported, whose Rust writes lines of its own.
+
+    Args:
+        as_json: A JSON object a line.
+        level: The least of ``LEVELS`` that is written; ``debug`` brings tracebacks.
     """
     os.environ.setdefault("RUST_LOG", "off")
-    shared: list[Processor] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-        _one_line,
-    ]
-    renderer: Processor = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")
-    )
-    structlog.configure(
-        processors=[*shared, renderer],
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
-        cache_logger_on_first_use=True,
-    )
+    logging.raiseExceptions = False  # standard error may be full or gone, which ends no agent
     handler = logging.StreamHandler(sys.stderr)
-    remove_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared, processors=[remove_meta, renderer]
-        )
-    )
+    handler.setFormatter(_Formatter(as_json=as_json))
     logging.basicConfig(level=logging.ERROR, handlers=[handler], force=True)
+    _LOGGER.setLevel(level.upper())
     warnings.simplefilter("ignore")  # for developers; a log is for operators
     threading.excepthook = _died
 
 
-def _one_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A traceback is named by its error, so that a line stays a line and shows no values."""
-    failure = event.pop("exc_info", None)
-    error = failure[1] if isinstance(failure, tuple) else failure
-    if isinstance(error, BaseException):
-        event["error"] = " ".join(f"{type(error).__name__}: {error}".split())
-    event["event"] = " ".join(str(event["event"]).split())
-    return event
+def debug(event: str, **fields: object) -> None:
+    """What only helps who looks for a fault."""
+    _say(logging.DEBUG, event, fields)
+
+
+def info(event: str, **fields: object) -> None:
+    """What happened as it should."""
+    _say(logging.INFO, event, fields)
+
+
+def warning(event: str, **fields: object) -> None:
+    """What went wrong and is tried again."""
+    _say(logging.WARNING, event, fields)
+
+
+def error(event: str, **fields: object) -> None:
+    """What a person must look at."""
+    _say(logging.ERROR, event, fields)
+
+
+def trace(failure: Exception) -> None:
+    """Where an unexpected error came from, call by call, for who has asked for it."""
+    debug("traceback", error=type(failure).__name__, places=places(failure))
+
+
+def _say(level: int, event: str, fields: Mapping[str, object]) -> None:
+    line = " ".join(event.split())
+    shown = [f"{key}={value}" for key, value in fields.items()]
+    _LOGGER.log(level, " ".join([line, *shown]), extra={"fields": {"event": line, **fields}})
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+        level, text = record.levelname.lower(), " ".join(record.getMessage().split())
+        # A traceback is named by its error, so that a line stays a line and shows no values.
+        failure = record.exc_info[1] if record.exc_info else None
+        why = {"error": _named(failure)} if failure else {}
+        if self._as_json:
+            fields = getattr(record, "fields", {"event": text})
+            line = {**fields, **why, "level": level, "time": at.replace("+00:00", "Z")}
+            return json.dumps(line, default=str)
+        more = "".join(f" {key}={value}" for key, value in why.items())
+        return printable(f"{at.replace('+00:00', 'Z')} [{level}] {text}{more}")
+
+
+def _named(failure: BaseException) -> str:
+    return " ".join(f"{type(failure).__name__}: {failure}".split())
 
 
 def _died(failure: threading.ExceptHookArgs) -> None:
     thread = failure.thread.name if failure.thread else "?"
-    error = " ".join(f"{failure.exc_type.__name__}: {failure.exc_value}".split())
-    structlog.get_logger().error("a thread ended", thread=thread, error=error)
+    error("a thread ended", thread=thread, error=_named(failure.exc_value or SystemExit()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from collector import catalogue as catalogues, limits
@@ -17,7 +18,7 @@ from lakehouse.tables import MAX_GAP_INTERVALS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.catalogue import Catalogue
+    from collector.catalogue import Catalogue, Family
     from collector.sections import Config
 
 
@@ -65,30 +66,47 @@ def tasks(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> li
         SettingError: A cadence leaves no room for two scrapes and a gap in a window.
     """
     wanted = []
-    for family in loaded.families:
-        settings = config.families.get(family.name, FamilySettings())
-        enabled = family.enabled if settings.enabled is None else settings.enabled
-        if not enabled or config.source.role not in family.roles:
-            continue
+    for family, interval_us in families(config, loaded):
         source = family.name if family.name in found else family.via
-        if source not in found:
-            continue
-        interval_us = settings.interval.us if settings.interval else family.cadence_us
-        capped = replace(family, cap=settings.cap) if settings.cap else family
-        wanted.append(Task(capped, interval_us, found[source], source))
-    if wanted:
-        _check_window(config, max(wanted, key=lambda task: task.interval_us))
+        if source in found:
+            wanted.append(Task(family, interval_us, found[source], source))
     return wanted
 
 
-def _check_window(config: Config, slowest: Task) -> None:
-    """Whether there is room for two scrapes and a gap of the slowest family in a window."""
-    needed_us = round(slowest.interval_us * MAX_GAP_INTERVALS)
+def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
+    """The families that the configuration asks for, each with its cadence in microseconds.
+
+    Raises:
+        SettingError: A cadence leaves no room for two scrapes and a gap in a window.
+    """
+    wanted = []
+    for family in loaded.families:
+        settings = config.families.get(family.name, FamilySettings())
+        enabled = family.enabled if settings.enabled is None else settings.enabled
+        if enabled and config.source.role in family.roles and _reached(config, family):
+            interval_us = settings.interval.us if settings.interval else family.cadence_us
+            capped = replace(family, cap=settings.cap) if settings.cap else family
+            wanted.append((capped, interval_us))
+    if wanted:
+        _check_window(config, *max(wanted, key=itemgetter(1)))
+    return wanted
+
+
+def _reached(config: Config, family: Family) -> bool:
+    sections = {"admin": config.admin, "metadata_log": config.metadata_log}
+    if config.source.statistics is not None or family.via == "statistics":
+        return family.via == "statistics" and config.source.statistics is not None
+    return family.via not in sections or sections[family.via] is not None
+
+
+def _check_window(config: Config, family: Family, interval_us: int) -> None:
+    """Whether there is room for two scrapes and a gap of a family in a window."""
+    needed_us = round(interval_us * MAX_GAP_INTERVALS)
     if needed_us >= config.window.us:
-        key = f"families.{slowest.family.name}.interval"
+        key = f"families.{family.name}.interval"
         raise SettingError(
             "window",
-            f"{limits.WINDOW_RULES} ({slowest.family.name} has {slowest.interval_us / 1e6:g} s):"
+            f"{limits.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s):"
             f" at least {limits.shortest_window(needed_us)} here, or lower {key}",
             (key,),
         )

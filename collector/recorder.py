@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import Counter
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -43,6 +44,8 @@ class Recorder:
     Attributes:
         found: What was wrong with the spool when it was opened.
         dropped_batches: How many lost their runs to a full spool since then.
+        last_window: Start of the window that was sealed last, 0 before the first, and its rows of
+            bronze/runs by metric.
 
     Raises:
         SpoolError: The spool cannot be read or written, or holds what this version cannot read.
@@ -62,6 +65,7 @@ class Recorder:
         self._source, self._catalogue, self._cluster = source, catalogue, cluster
         self._window_us, self._memory_us = window_us, memory_us
         self.dropped_batches = 0
+        self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self._broken = False
         self._missed = Missed()
         self._encoder = self._recover()
@@ -138,7 +142,11 @@ class Recorder:
         with self._owning_up():
             if not self._encoder.has_sealable(now_us):
                 return False
-            self._keep(self._encoder.seal(now_us))
+            sealed = self._encoder.seal(now_us)
+            self._keep(sealed)
+            start_us = self._encoder.sealed_us - self._window_us
+            rows = Counter(run.series.metric for run in sealed.runs if run.start >= start_us)
+            self.last_window = start_us, rows
             return True
 
     def flush(self, now_us: int) -> None:

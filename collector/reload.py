@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collector import config as configs, planning
 from collector.errors import SettingError
+from collector.sections import marked
 from collector.sources.factory import SLOW_ADMIN
 
 if TYPE_CHECKING:
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
     from collector.scraper import Scraper
     from collector.sections import Config
 
-_FIXED: Final = (
-    "source.node", "source.role", "source.cluster", "source.jmx.tls", "source.jmx.timeout",
-    "source.attach.timeout", "lake.path",
-    "lake.options_file", "lake.commit_interval", "spool.path", "spool.max_size", "health.host",
-    "health.port", "window", "admin.libs", "metadata_log.libs",
-)  # fmt: skip
-"""What the agent is, what it holds open, and what its one JVM was started with."""
 _ADMIN: Final = ("admin", *SLOW_ADMIN)
 
 
@@ -102,13 +96,7 @@ def _section(source: str) -> str:
 
 
 def _refuse_fixed(before: Config, after: Config) -> None:
-    for key in _FIXED:
-        if _value(before, key) != _value(after, key):
+    old, new = (dict(marked(config, "restart")) for config in (before, after))
+    for key in {**old, **new}:
+        if old.get(key) != new.get(key):
             raise SettingError(key, "it has changed, which takes a restart")
-
-
-def _value(config: Config, key: str) -> Any:
-    value: Any = config
-    for name in key.split("."):
-        value = getattr(value, name, None)
-    return value

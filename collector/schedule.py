@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+import logging
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from apscheduler.events import EVENT_JOB_MAX_INSTANCES
 from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
-from apscheduler.triggers.date import DateTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
+    from concurrent.futures import Future
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -46,28 +46,30 @@ class EpochTrigger(BaseTrigger):  # type: ignore[misc]
         return _EPOCH + timedelta(microseconds=tick_us)
 
 
-class _Scheduler(BackgroundScheduler):  # type: ignore[misc]
-    def remove_job(self, job_id: str, jobstore: str | None = None) -> None:
-        # Stopped while it is at a job that is done only once, APScheduler 3.11 looks for that among
-        # those of a scheduler that never ran, and its thread ends with a traceback.
-        with suppress(JobLookupError):
-            super().remove_job(job_id, jobstore)
+class _Thread(ThreadPoolExecutor):  # type: ignore[misc]
+    def __init__(self, name: str) -> None:
+        super().__init__(1, {"thread_name_prefix": name})
+
+    def do(self, work: Callable[[], None]) -> Future[None]:
+        future: Future[None] = self._pool.submit(work)
+        return future
 
 
 class Schedule:
-    """Jobs on threads of their own kind; a job that is late or hangs delays no other kind.
+    """Jobs on threads by name; a job that is late or hangs delays no other thread.
 
     Args:
-        threads: Names of the threads.
+        missed: Called with the name of a job whose tick came while it was still under way.
     """
 
-    def __init__(self, threads: Iterable[str]) -> None:
-        self._threads = set(threads)
-        self.scheduler = _Scheduler(
-            executors={name: ThreadPoolExecutor(1) for name in self._threads},
-            timezone=UTC,
-            job_defaults={"coalesce": True, "max_instances": 1},
-        )
+    def __init__(self, missed: Callable[[str], None] = lambda _: None) -> None:
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a missed tick is ours to say
+        self._threads: dict[str, _Thread] = {}
+        # Late is better than never: behind one that hangs for as long as its interval, others
+        # would miss every tick, and nothing would say why.
+        defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        self.scheduler = BackgroundScheduler(timezone=UTC, job_defaults=defaults)
+        self.scheduler.add_listener(lambda event: missed(event.job_id), EVENT_JOB_MAX_INSTANCES)
 
     def every(
         self,
@@ -82,38 +84,24 @@ class Schedule:
         Args:
             interval_us: From tick to tick, counted from the epoch.
             name: Of the job.
-            thread: Where it is done.
+            thread: Where it is done; it may be new.
             work: What is done.
             phase_us: How much later than the interval's multiples the ticks are; the one at the
                 start comes a fifth of that later.
         """
-        self.once(thread, work, phase_us // _HASTE)
+        self._thread(thread)
         self.scheduler.add_job(
             work,
             EpochTrigger(interval_us, phase_us),
             id=name,
             executor=thread,
-            # Late is better than never: behind one that hangs for as long as its interval, others
-            # would miss every tick, and nothing would say why.
-            misfire_grace_time=None,
+            next_run_time=datetime.now(UTC) + timedelta(microseconds=phase_us // _HASTE),
             replace_existing=True,
         )
 
-    def once(self, thread: str, work: Callable[[], None], delay_us: int = 0) -> None:
-        """Do something as soon as what the thread is at has ended; the thread may be new.
-
-        Args:
-            thread: Where it is done.
-            work: What is done.
-            delay_us: Not before that much time has passed.
-        """
-        if thread not in self._threads:
-            self._threads.add(thread)
-            self.scheduler.add_executor(ThreadPoolExecutor(1), thread)
-        due = datetime.now(UTC) + timedelta(microseconds=delay_us)
-        self.scheduler.add_job(
-            work, DateTrigger(due, UTC), executor=thread, misfire_grace_time=None
-        )
+    def once(self, thread: str, work: Callable[[], None]) -> Future[None]:
+        """Do something as soon as what the thread is at has ended; the thread may be new."""
+        return self._thread(thread).do(work)
 
     def cancel(self, name: str) -> None:
         """Do it no longer; what is under way goes on to its end."""
@@ -123,5 +111,14 @@ class Schedule:
         """After the clock was set: wait for the next tick of the new time, not of the old."""
         now = datetime.now(UTC)
         for job in self.scheduler.get_jobs():
-            if isinstance(job.trigger, EpochTrigger):
-                job.modify(next_run_time=job.trigger.get_next_fire_time(None, now))
+            job.modify(next_run_time=job.trigger.get_next_fire_time(None, now))
+
+    def stop(self) -> None:
+        """Begin nothing more; what is under way goes on, and is not waited for."""
+        self.scheduler.shutdown(wait=False)
+
+    def _thread(self, name: str) -> _Thread:
+        if name not in self._threads:
+            self._threads[name] = _Thread(name)
+            self.scheduler.add_executor(self._threads[name], name)
+        return self._threads[name]

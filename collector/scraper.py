@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from collector import logs
 from collector.errors import SourceError, unexpected
 from collector.samples import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
 from lakehouse.tables import FLAG_DISTRIBUTION
@@ -45,6 +46,7 @@ class Scraper:
                 outcome, error = failure.outcome, _line(str(failure))
             except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
                 outcome, error = "error", _line(unexpected(failure))
+                logs.trace(failure)
                 self._source.close()
             answered_us = self._clock.wall_us()
         exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock

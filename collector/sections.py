@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
 from collector.quantities import Duration, Size
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 def _span(text: str) -> Duration:
     return msgspec.field(default_factory=lambda: Duration(text))
+
+
+def _size(text: str) -> Size:
+    return msgspec.field(default_factory=lambda: Size(text))
+
+
+_RESTART = msgspec.Meta(extra={"restart": True})
+_SECRET = msgspec.Meta(extra={"secret": True})
+SecretFile = Annotated[Path | None, _SECRET]
+"""A file that may hold a secret."""
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,9 +44,9 @@ class Tls(Section, frozen=True):
     """
 
     trust_store: Path | None = None
-    trust_store_password_file: Path | None = None
-    key_store: Path | None = None
-    key_store_password_file: Path | None = None
+    trust_store_password_file: SecretFile = None
+    key_store: SecretFile = None
+    key_store_password_file: SecretFile = None
     registry: bool = True
 
 
@@ -53,10 +66,10 @@ class Jmx(Section, frozen=True):
     port: int
     host: str = "127.0.0.1"
     user: str | None = None
-    password_file: Path | None = None
+    password_file: SecretFile = None
     password_env: str | None = None
-    tls: Tls | None = None
-    timeout: Duration = _span("5s")
+    tls: Annotated[Tls | None, _RESTART] = None
+    timeout: Annotated[Duration, _RESTART] = _span("5s")
 
 
 class Attach(Section, frozen=True):
@@ -72,7 +85,7 @@ class Attach(Section, frozen=True):
     pid: int | None = None
     unit: str | None = None
     main_class: str = "kafka.Kafka"
-    timeout: Duration = _span("5s")
+    timeout: Annotated[Duration, _RESTART] = _span("5s")
 
 
 class Jolokia(Section, frozen=True):
@@ -89,7 +102,7 @@ class Jolokia(Section, frozen=True):
 
     url: str
     user: str | None = None
-    password_file: Path | None = None
+    password_file: SecretFile = None
     password_env: str | None = None
     ca_file: Path | None = None
     timeout: Duration = _span("5s")
@@ -111,7 +124,7 @@ class Jmxquery(Section, frozen=True):
     port: int
     host: str = "127.0.0.1"
     user: str | None = None
-    password_file: Path | None = None
+    password_file: SecretFile = None
     password_env: str | None = None
     allow_password_in_argv: bool = False
     timeout: Duration = _span("30s")
@@ -141,9 +154,9 @@ class Source(Section, frozen=True):
         statistics: Of a client that uses librdkafka: a file of its statistics.
     """
 
-    node: int | str
-    role: Literal["broker", "controller", "client"] = "broker"
-    cluster: str | None = None
+    node: Annotated[int | str, _RESTART]
+    role: Annotated[Literal["broker", "controller", "client"], _RESTART] = "broker"
+    cluster: Annotated[str | None, _RESTART] = None
     jmx: Jmx | None = None
     attach: Attach | None = None
     jolokia: Jolokia | None = None
@@ -176,7 +189,7 @@ class Admin(Section, frozen=True):
     """
 
     bootstrap: str
-    libs: Path
+    libs: Annotated[Path, _RESTART]
     properties_file: Path | None = None
     timeout: Duration = _span("5s")
 
@@ -191,7 +204,7 @@ class MetadataLog(Section, frozen=True):
     """
 
     folder: Path
-    libs: Path
+    libs: Annotated[Path, _RESTART]
     min_insync_replicas: int = 1
 
 
@@ -204,9 +217,9 @@ class Lake(Section, frozen=True):
         commit_interval: How often to deliver; each agent at its own moment of it.
     """
 
-    path: str
-    options_file: Path | None = None
-    commit_interval: Duration = _span("5m")
+    path: Annotated[str, _RESTART]
+    options_file: Annotated[SecretFile, _RESTART] = None
+    commit_interval: Annotated[Duration, _RESTART] = _span("5m")
 
 
 class Spool(Section, frozen=True):
@@ -217,8 +230,8 @@ class Spool(Section, frozen=True):
         max_size: Beyond it the oldest batch is dropped, and that is recorded.
     """
 
-    path: Path
-    max_size: Size = msgspec.field(default_factory=lambda: Size("1GiB"))
+    path: Annotated[Path, _RESTART]
+    max_size: Annotated[Size, _RESTART] = _size("1GiB")
 
 
 class Health(Section, frozen=True):
@@ -229,8 +242,30 @@ class Health(Section, frozen=True):
         port: The port, another one for each agent of a host; 0 turns it off.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 9464
+    host: Annotated[str, _RESTART] = "127.0.0.1"
+    port: Annotated[int, _RESTART] = 9464
+
+
+class Java(Section, frozen=True):
+    """The Java in the agent's own process.
+
+    Attributes:
+        options: Further options, written as for a shell; JAVA_TOOL_OPTIONS is not looked at.
+    """
+
+    options: Annotated[str, _RESTART] = ""
+
+
+class Limits(Section, frozen=True):
+    """Beyond one of these the largest family is read at a coarser cadence.
+
+    Attributes:
+        window_rows: Rows of bronze/runs a window.
+        memory: Resident memory of the agent, below what its unit or pod allows.
+    """
+
+    window_rows: int = 200_000
+    memory: Size = _size("400MiB")
 
 
 class FamilySettings(Section, frozen=True):
@@ -259,6 +294,8 @@ class Config(Section, frozen=True):
         admin: Kafka's Admin API; without it there are no leaders, offsets, quotas and topology.
         metadata_log: The broker's own metadata log; with it min ISR has no edges.
         health: What the agent tells of itself.
+        java: The Java in its own process.
+        limits: From where on it reads less often.
         window: Length of the wall-clock windows at which runs are cut; it divides five minutes or
             is a multiple of it.
         families: Overrides by family name.
@@ -271,6 +308,25 @@ class Config(Section, frozen=True):
     admin: Admin | None = None
     metadata_log: MetadataLog | None = None
     health: Health = msgspec.field(default_factory=Health)
-    window: Duration = _span(f"{DEFAULT_WINDOW_SECONDS}s")
+    java: Java = msgspec.field(default_factory=Java)
+    limits: Limits = msgspec.field(default_factory=Limits)
+    window: Annotated[Duration, _RESTART] = _span(f"{DEFAULT_WINDOW_SECONDS}s")
     families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
     catalogue: Path | None = None
+
+
+def marked(section: Section, mark: str, above: str = "") -> Iterator[tuple[str, object]]:
+    """Keys and values of what bears a mark, in a section and in those below it.
+
+    Args:
+        section: Where to look.
+        mark: ``restart``: a change takes one; ``secret``: a file that may hold one.
+        above: What goes before each key.
+    """
+    for field in msgspec.structs.fields(section):
+        key, value = f"{above}{field.name}", getattr(section, field.name)
+        metas = getattr(field.type, "__metadata__", ())
+        if any(mark in (meta.extra or {}) for meta in metas):
+            yield key, value
+        elif isinstance(value, Section):
+            yield from marked(value, mark, f"{key}.")

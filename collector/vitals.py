@@ -5,6 +5,8 @@ Ages are of a steady clock that stands still while the host sleeps, so that waki
 
 from __future__ import annotations
 
+import copy
+import math
 import threading
 import time
 from bisect import bisect_left
@@ -24,6 +26,7 @@ BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 STALE_SECONDS: Final = 30.0
 """A thread that ticks every ten seconds at least and has not for this long is taken for dead."""
 _THREADS: Final = ("main", "keeper")
+_MOST_SILENT_DELIVERIES: Final = 3
 
 
 @dataclass(slots=True)
@@ -52,17 +55,21 @@ class FamilyVitals:
     missed: int = 0
     answered: float | None = None
 
-    @property
-    def tried(self) -> bool:
-        """Whether any attempt has ended."""
-        return bool(self.outcomes)
-
 
 class Vitals:
     """Counts; every method may be called from any thread.
 
     Args:
         monotonic: A steady clock, in seconds.
+
+    Attributes:
+        commit_interval_seconds: How often a delivery should end.
+        unexpected_errors: Faults of the agent itself.
+        crashes: Reports of a JVM's crash that are beside the spool.
+        seal_seconds: How long the last sealing of a window took.
+        delivery_seconds: How long the last delivery of all that waited took, its pauses included.
+        factors: By family, how many times as long as configured its interval is; 0: not read.
+        window_rows: Rows of bronze/runs of the window that was sealed last, by family.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -70,11 +77,19 @@ class Vitals:
         self._lock = threading.Lock()
         self._families: dict[str, FamilyVitals] = {}
         self._ticks: dict[str, float] = {}
+        self._delivery_ended = 0.0
+        self.commit_interval_seconds = math.inf
         self.commits = 0
         self.commit_failures = 0
         self.clock_steps = 0
         self.reloads = 0
         self.reload_failures = 0
+        self.unexpected_errors = 0
+        self.crashes = 0
+        self.seal_seconds = 0.0
+        self.delivery_seconds = 0.0
+        self.factors: Mapping[str, int] = {}
+        self.window_rows: Mapping[str, int] = {}
         self.lake_reached = False
         self.spool_writable = True
 
@@ -119,14 +134,21 @@ class Vitals:
                 self._families[family].missed += 1
 
     def committed(self, batches: int) -> None:
-        """So many batches reached the lake."""
+        """A delivery has ended, and so many batches reached the lake."""
         with self._lock:
             self.commits += batches
+            self._delivery_ended = self._monotonic()
 
     def commit_failed(self) -> None:
         """An attempt to deliver went wrong."""
         with self._lock:
             self.commit_failures += 1
+            self._delivery_ended = self._monotonic()
+
+    def met_unexpected(self) -> None:
+        """The agent itself has a fault."""
+        with self._lock:
+            self.unexpected_errors += 1
 
     def clock_stepped(self) -> None:
         """The wall clock was set."""
@@ -146,20 +168,7 @@ class Vitals:
     def families(self) -> dict[str, FamilyVitals]:
         """A copy of what is counted, by family."""
         with self._lock:
-            return {
-                name: FamilyVitals(
-                    family.source,
-                    family.interval_seconds,
-                    Counter(family.outcomes),
-                    [*family.buckets],
-                    family.seconds,
-                    family.beans,
-                    family.dropped_series,
-                    family.missed,
-                    family.answered,
-                )
-                for name, family in sorted(self._families.items())
-            }
+            return copy.deepcopy(dict(sorted(self._families.items())))
 
     def sick(self) -> str | None:
         """Why the agent does not work, in one line; None where it does."""
@@ -172,28 +181,38 @@ class Vitals:
     def tried_all(self) -> bool:
         """Whether every family was tried at least once."""
         with self._lock:
-            return all(family.tried for family in self._families.values())
+            return all(family.outcomes for family in self._families.values())
+
+    def missing_lake(self) -> str | None:
+        """Why the lake is not known to take what is delivered; None where it is."""
+        if not self.lake_reached:
+            return "the last delivery failed" if self.commit_failures else "not reached yet"
+        silent = self._monotonic() - self._delivery_ended
+        if silent > _MOST_SILENT_DELIVERIES * self.commit_interval_seconds:
+            return f"no delivery has ended for {silent:.0f} s"
+        return None
 
     def unseen(self) -> dict[str, str]:
         """The sources that have not answered lately, and since when.
 
         Lately: a scrape of one of its families still vouches for what it saw.
         """
-        now = self._monotonic()
+        now, silent = self._monotonic(), self.silent()
         families = self.families().values()
         seen = {family.source for family in families if _vouches(family, now)}
-        found: dict[str, str] = {}
-        for family in families:
-            if family.source in seen:
-                continue
-            answers = [
-                one.answered
-                for one in families
-                if one.source == family.source and one.answered is not None
-            ]
-            found[family.source] = (
-                f"no answer for {now - max(answers):.0f} s" if answers else "no answer yet"
-            )
+        return {
+            source: f"no answer for {silent[source]:.0f} s" if source in silent else "no answer yet"
+            for source in {family.source: None for family in families}
+            if source not in seen
+        }
+
+    def silent(self) -> dict[str, float]:
+        """How long ago the last answer of each source came, in seconds; without those of none."""
+        now, found = self._monotonic(), dict[str, float]()
+        for family in self.families().values():
+            if family.answered is not None:
+                age = now - family.answered
+                found[family.source] = min(age, found.get(family.source, age))
         return found
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-for name in ("pyspark", "pandas", "pyarrow", "structlog"):
+for name in ("pyspark", "pandas", "pyarrow"):
     sys.modules[name] = None  # type: ignore[assignment]
 
 from lakehouse.cli import main  # noqa: E402 - after what is not there

@@ -6,7 +6,7 @@ import sys
 from importlib.abc import MetaPathFinder
 from typing import Any
 
-for name in ("pyspark", "py4j", "delta", "structlog"):
+for name in ("pyspark", "py4j", "delta"):
     sys.modules[name] = None  # type: ignore[assignment]
 
 

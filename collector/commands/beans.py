@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collector.commands.common import JSON, fail
-from collector.errors import ConfigError
+from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
     from collector.catalogue import Catalogue, Family, Metric
@@ -32,7 +33,7 @@ def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_j
             # Where it is read, its metrics have the names of those that they replace.
             loaded = loaded.preferring(wanted)
         families = (_named(loaded, wanted),) if wanted else loaded.families
-    except ConfigError as error:
+    except JmxlakeError as error:
         fail(error)
     if as_json:
         for family in families:
@@ -60,7 +61,7 @@ def _named(loaded: Catalogue, wanted: str) -> Family:
     names = [family.name for family in loaded.families]
     if wanted not in names:
         nearest = ", ".join(sorted(names, key=likeness))
-        raise ConfigError(f"--family {wanted}: no such family; there are {nearest}")
+        raise JmxlakeError(f"--family {wanted}: no such family; there are {nearest}")
     return loaded.family(wanted)
 
 
@@ -82,23 +83,23 @@ def _row(family: Family, metric: Metric) -> dict[str, object]:
 
 
 def _print_table(family: Family) -> None:
-    from collector.commands.display import fits, new_table, show, styled, width
+    """To a pipe a line a metric, with tabs between; to a terminal as many lines as it takes."""
+    from collector.commands.display import width
 
     roles = " and ".join(f"{role}s" for role in family.roles)
     title = f"{family.name}: of {roles}, every {family.cadence_seconds} s via {family.via}"
-    table = new_table("Metric", "Unit", "Kind", "Read from", "Attribute", "KIP", "First")
-    table.title, table.title_justify, table.title_style = title, "left", "bold"
+    if sys.stdout.isatty():
+        click.secho("\n".join([*_lines(title, width()), ""]), bold=True)
+        for metric in family.metrics:
+            click.echo(_stacked(family, metric))
+        return
+    click.echo(title)
+    click.echo("\t".join(("Metric", "Unit", "Kind", "Read from", "Attribute", "KIP", "First")))
     for metric in family.metrics:
         row = _row(family, metric)
-        cells = (row[key] for key in ("metric", "unit", "kind", "read_from", "attribute"))
+        cells = [row[key] for key in ("metric", "unit", "kind", "read_from", "attribute")]
         kip = (metric.kip or "").removeprefix("KIP-")
-        table.add_row(*(styled(str(cell or "")) for cell in (*cells, kip, metric.first)))
-    if fits(table):
-        show(table)
-        return
-    click.secho("\n".join([*_lines(title, width()), ""]), bold=True)
-    for metric in family.metrics:
-        click.echo(_stacked(family, metric))
+        click.echo("\t".join(str(cell or "") for cell in (*cells, kip, metric.first)))
 
 
 def _stacked(family: Family, metric: Metric) -> str:

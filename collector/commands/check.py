@@ -36,17 +36,23 @@ _STYLES = {"found": "green", "wrong": "yellow", "absent": "dim", "missing": "bol
     is_flag=True,
     help="The lake was made anew on purpose: deliver to it; the agent must be stopped.",
 )
-def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Look at the configuration and the catalogue alone, as in CI; nothing is reached.",
+)
+def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> None:
     """Try what the agent needs: configuration, sources, spool, lake and every bean.
 
     Where the lake has no tables yet, they are made, and that is said; nothing else is kept. A lake
     that this agent has delivered to must have them, and the same ones.
 
-    Ends with 1 where something is broken; a bean that is absent for a good reason is not.
+    Ends with 1 where something is broken, with 78 where the configuration is; a bean that is absent
+    for a good reason is not broken.
     """
 
     def work(config: Config) -> None:
-        from collector import planning
+        from collector import planning, secret_files
         from collector.commands.check_sources import read_all
 
         wrong = 0
@@ -57,9 +63,15 @@ def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
             _print_step(step, as_json=as_json)
 
         loaded = planning.catalogue(config)
+        families = planning.families(config, loaded)
+        say(Step("configuration", str(path), ok=True))
+        for warning in secret_files.warnings(config):
+            say(Step("warning", warning, ok=True))
+        say(Step("catalogue", f"{loaded.hash}, {len(families)} families are read", ok=True))
+        if offline:
+            return
         if accept_lake:
             _accept(config)
-        say(Step("configuration", str(path), ok=True))
         read = read_all(config, loaded, say)
         say(_try("spool", lambda: _spool(config)))
         say(_try("lake", lambda: _lake(config)))
@@ -141,7 +153,8 @@ def _print_step(step: Step, *, as_json: bool) -> None:
     else:
         # What a broker or a store says of itself may be meant for the terminal.
         line = printable(f"{step.name}: {step.found}")
-        click.echo(f"{'ok    ' if step.ok else 'FAILED'}  {line}")
+        state = "FAILED" if not step.ok else "WARN  " if step.name == "warning" else "ok    "
+        click.echo(f"{state}  {line}")
 
 
 def _print_lines(findings: list[tuple[str, str, Finding]], read: list[Read]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import click
 
 from collector.commands.printable import printable
-from collector.errors import JmxlakeError, SettingError, extra, unexpected
+from collector.errors import ConfigError, JmxlakeError, SettingError, extra, unexpected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ class OneLine(click.Group):
 def guarded(
     path: Path, work: Callable[[Config], None], say: Callable[[Exception], None] | None = None
 ) -> None:
-    """Run a command; whatever is wrong is one line and exit code 1.
+    """Run a command; whatever is wrong is one line, and exit code 1, or 78 for the configuration.
 
     Args:
         path: The configuration file.
@@ -72,7 +72,7 @@ def guarded(
     except JmxlakeError as error:
         named = located(error, str(path)) if isinstance(error, SettingError) else error
         (say or _say)(named)
-        code = 1
+        code = _code(named)
     except _OF_OTHERS:
         raise
     except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
@@ -83,9 +83,14 @@ def guarded(
 
 
 def fail(error: Exception) -> NoReturn:
-    """End with one line and exit code 1."""
+    """End with one line, and exit code 1, or 78 for the configuration."""
     _say(error)
-    sys.exit(1)
+    sys.exit(_code(error))
+
+
+def _code(error: Exception) -> int:
+    # systemd starts the agent again after all but this: it waits for a person.
+    return os.EX_CONFIG if isinstance(error, ConfigError) else 1
 
 
 def _say(error: Exception) -> None:
@@ -93,13 +98,10 @@ def _say(error: Exception) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End, and at once where there is a JVM.
+    """End at once: a source that hangs, or a person was quicker than its answer, is not waited for.
 
-    A thread that is still inside Java, since a source hangs or a person was quicker, would meet a
-    Python that is being taken down, and crash.
+    A thread that is still inside Java would meet a Python that is being taken down, and crash.
     """
-    if "jpype" not in sys.modules:
-        sys.exit(code)
     for thread in threading.enumerate():
         if thread.name.startswith(
             "close"

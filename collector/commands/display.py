@@ -39,14 +39,6 @@ def width() -> int:
     return Console().width if sys.stdout.isatty() else _PIPE_WIDTH
 
 
-def fits(what: RenderableType) -> bool:
-    """Whether the terminal is wide enough that nothing is folded; a pipe always is."""
-    if not sys.stdout.isatty():
-        return True
-    boundless = Console(width=10_000)
-    return Measurement.get(boundless, boundless.options, what).maximum <= width()
-
-
 def show(what: RenderableType) -> None:
     """Print to the terminal; to a pipe as plain, whole lines."""
     if sys.stdout.isatty():

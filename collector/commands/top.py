@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from collector.plan import Task
-    from collector.samples import Identity, Scrape
+    from collector.samples import Identity
     from collector.sections import Config
 
 _REFRESH_SECONDS = 1.0
@@ -43,7 +44,8 @@ class _Screen:
         self._board = Board(tasks, time.monotonic())
         self._lock = threading.Lock()
 
-    def take(self, scrape: Scrape) -> None:
+    def read(self, task: Task) -> None:
+        scrape = task.scraper.attempt(task.family, task.interval_us)
         with self._lock:
             self._board.take(scrape, time.monotonic())
             self.tried.add(scrape.family)
@@ -88,8 +90,8 @@ def top(path: Path, times: int | None) -> None:
     from msgspec.structs import replace
 
     from collector import planning
+    from collector.schedule import Schedule
     from collector.symptoms import kinds_of
-    from collector.watch import Watch
 
     def work(config: Config) -> None:
         # Beans say how it is now; the metadata log tells a history, and may be at its beginning.
@@ -102,7 +104,11 @@ def top(path: Path, times: int | None) -> None:
             if kinds_of(task.family)
         ]
         screen = _Screen(config.source.name, tasks)
-        watch = Watch(tasks, screen.take)
+        schedule = Schedule()
+        for task in tasks:
+            read = partial(screen.read, task)
+            schedule.every(task.interval_us, task.family.name, task.source, read)
+        schedule.scheduler.start()
         try:
             if times is None and sys.stdin.isatty() and sys.stdout.isatty():
                 _live(screen)
@@ -113,7 +119,7 @@ def top(path: Path, times: int | None) -> None:
         except KeyboardInterrupt:
             pass
         finally:
-            watch.close()
+            schedule.stop()
 
     guarded(path, work)
 

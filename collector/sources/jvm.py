@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,7 @@ _RETURNED: Final = (
     *("javax.management.remote.NotificationResult", "javax.management.remote.TargetedNotification"),
     *("java.rmi.MarshalledObject", "java.rmi.ConnectException", "java.rmi.UnmarshalException"),
 )
+_FROM_OUTSIDE: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
 _LIBRARIES: Final = (
     "lib/server/libjvm.so",
     "jre/lib/amd64/server/libjvm.so",
@@ -48,6 +50,7 @@ def start(
     *,
     metadata_libs: Path | None = None,
     timeout_seconds: float = 5,
+    options: str = "",
 ) -> None:
     """Start the JVM, if it does not run yet.
 
@@ -55,6 +58,7 @@ def start(
         libs: Folder with the broker's jars, for the Admin client; None if that is not wanted.
         metadata_libs: The same, to read its metadata log.
         timeout_seconds: How long RMI waits for an answer.
+        options: Further options of Java, written as for a shell; they override ours.
 
     Raises:
         ConfigError: There is no Java.
@@ -62,12 +66,15 @@ def start(
     """
     if jpype.isJVMStarted():
         return
+    for name in _FROM_OUTSIDE:  # an operator's javaagent would take memory and ports in here, too
+        os.environ.pop(name, None)
     home = java_home()
     jars = [str(jar) for jar in _jars(libs, metadata_libs)]
     try:
         jpype.startJVM(
             str(_library(home)),
             *_options(home, timeout_seconds),
+            *shlex.split(options),
             classpath=jars,
             convertStrings=False,
         )
@@ -119,6 +126,7 @@ def _options(home: Path, timeout_seconds: float) -> list[str]:
         "-Xss2m",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
+        "-XX:-CreateCoredumpOnCrash",  # it would hold passwords
         "-XX:-UsePerfData",  # it wakes up twenty times a second, for tools that watch JVMs
         "-Xrs",  # SIGTERM and SIGINT are the agent's
         "-Djava.awt.headless=true",

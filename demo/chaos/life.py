@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from collector import logs
 from collector.agent import Agent
 from collector.delivery import Delivery
@@ -105,7 +103,7 @@ def live(plan: LifePlan) -> None:
             else:
                 _live_by_the_clock(plan, things, stop)
     except JmxlakeError as error:
-        structlog.get_logger().error("agent ended", error=str(error))
+        logs.error("agent ended", error=str(error))
         # Threads of the schedule may still run, as after any crash.
         os._exit(3)
 
@@ -150,7 +148,6 @@ class _Paced:
         self._plan = plan
         self._clock = VirtualClock(plan.paced_from_us)
         self._parts = _Parts(plan, things, self._clock, self._clock.steady_us)
-        self._log = structlog.get_logger()
 
     def live(self) -> None:
         plan, clock, parts = self._plan, self._clock, self._parts
@@ -193,4 +190,4 @@ class _Paced:
         try:
             work()
         except JmxlakeError as error:
-            self._log.warning("went wrong", error=str(error))
+            logs.warning("went wrong", error=str(error))

@@ -6,7 +6,7 @@ import inspect
 import re
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -81,13 +81,20 @@ def _section(name: str, section: type[Section]) -> str:
 
 def _section_in(type_: Any) -> type[Section] | None:
     """The section that a key holds, or each value of a key."""
-    for part in (type_, *get_args(type_)):
+    plain = _plain(type_)
+    for part in (plain, *get_args(plain)):
         if isinstance(part, type) and issubclass(part, Section):
             return part
     return None
 
 
+def _plain(type_: Any) -> Any:
+    """The type without what marks it."""
+    return get_args(type_)[0] if get_origin(type_) is Annotated else type_
+
+
 def _type(type_: Any) -> str:
+    type_ = _plain(type_)
     if get_origin(type_) in (Union, types.UnionType):
         return " or ".join(_type(part) for part in get_args(type_) if part is not types.NoneType)
     if get_origin(type_) is Literal:
@@ -115,7 +122,7 @@ def _shown(value: Any) -> str:
         return code(str(value).lower())
     if isinstance(value, Section):
         return "as below"
-    return "none" if value == {} else code(str(value))
+    return "none" if value in ({}, "") else code(str(value))
 
 
 def _amount(value: Duration | Size) -> str:

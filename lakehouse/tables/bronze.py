@@ -162,7 +162,8 @@ EVENTS: Final = Table(
             "string",
             "agent_start, source_restart, version_change, leader_change, quota_change, "
             "config_change, topic_recreated, catalogue_change, clock_step, batch_dropped, "
-            "spool_damaged, spool_tail_lost or spool_restored",
+            "spool_damaged, spool_tail_lost, spool_restored, agent_crashed, family_coarsened or "
+            "family_restored",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import statistics
 import threading
 import time
@@ -15,8 +16,9 @@ import pytest
 from collector import schedule
 from collector.agent import Agent
 from collector.catalogue import Family, Metric
-from collector.errors import CommitError, SourceTimeoutError, SpoolError
-from collector.plan import Task
+from collector.coarsening import Bounds
+from collector.errors import CommitError, ConfigError, SourceTimeoutError, SpoolError
+from collector.plan import Plan, Task
 from collector.recorder import Recorder
 from collector.samples import Answer, Identity, Reading, Series
 from collector.scraper import Scraper
@@ -60,7 +62,7 @@ class FakeSource:
 
     def read(self, _: Family) -> Answer:
         self.asked.append(time.time())
-        self.hangs.wait(30)
+        self.hangs.wait(300)
         if self.fails:
             raise SourceTimeoutError("it hangs")
         return Answer((Reading("m", "gauge", frozenset({Series("m")})),), 1)
@@ -83,20 +85,45 @@ class FakeDelivery:
         return 0
 
 
+class FakeReload:
+    """Has a plan, or something that is wrong with it, when it is told to."""
+
+    def __init__(self) -> None:
+        self.next: Plan | Exception | None = None
+
+    def wanted(self) -> bool:
+        return self.next is not None
+
+    def plan(self) -> Plan:
+        found, self.next = self.next, None
+        if isinstance(found, Exception):
+            raise found
+        assert found is not None
+        return found
+
+
 class Stage:
     """An agent of one or more families, each with a source of its own."""
 
-    def __init__(self, spool: Spool, families: int = 1) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        families: int = 1,
+        window_us: int = 300 * S,
+        bounds: Bounds | None = None,
+    ) -> None:
         self.clock, self.delivery = FakeClock(), FakeDelivery()
-        self.recorder = Recorder(spool, "broker-1", 300 * S, {}, "hash", None)
+        self.recorder = Recorder(spool, "broker-1", window_us, {}, "hash", None)
         self.spool, self.stop = spool, threading.Event()
         self.sources = [FakeSource() for _ in range(families)]
         tasks = [
             Task(_family(number), S, Scraper(source, self.clock), f"source-{number}")
             for number, source in enumerate(self.sources)
         ]
-        self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock)  # type: ignore[arg-type]
-        self._thread = threading.Thread(target=self.agent.run, args=(self.stop,))
+        self.tasks, self.reload = tasks, FakeReload()
+        self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock, bounds=bounds)
+        about = {"version": "1", "config": "2", "catalogue": "3", "lake": "/lake"}
+        self._thread = threading.Thread(target=self.agent.run, args=(self.stop, self.reload, about))
 
     def __enter__(self) -> Stage:
         self._thread.start()
@@ -190,6 +217,8 @@ def test_a_source_that_hangs_delays_no_other(spool: Spool) -> None:
         stage.sources[0].hangs.clear()
         stage.await_asked(1)
         stage.await_asked(4, source=1)
+        stage.sources[0].hangs.set()
+        stage.await_asked(1)
     outcomes = {(row[3], row[6]) for row in stage.rows("scrapes")}
     assert ("family-0", "timeout") in outcomes
     assert ("family-0", "skipped") in outcomes
@@ -197,7 +226,7 @@ def test_a_source_that_hangs_delays_no_other(spool: Spool) -> None:
 
 
 def test_a_full_disk_is_one_line_and_the_agent_goes_on(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused: list[bytes] = []
 
@@ -211,22 +240,18 @@ def test_a_full_disk_is_one_line_and_the_agent_goes_on(
             patch.setattr(spool, "append", full)
             wait_for(lambda: len(refused) >= 3, _SECONDS)
         stage.await_asked(3)
-    said = capsys.readouterr()
-    assert (said.out + said.err).count("database or disk is full") == 1
-    assert "Traceback" not in said.out + said.err
+    assert caplog.text.count("database or disk is full") == 1
+    assert "Traceback" not in caplog.text
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
 
 
 def test_a_lake_that_is_away_is_one_line_until_it_is_back(
-    spool: Spool, capsys: pytest.CaptureFixture[str]
+    spool: Spool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = ""
+    caplog.set_level(logging.INFO)
 
     def says(text: str) -> bool:
-        nonlocal said
-        captured = capsys.readouterr()
-        said += captured.out + captured.err
-        return text in said
+        return text in caplog.text
 
     with Stage(spool) as stage:
         stage.delivery.fails = True
@@ -235,6 +260,68 @@ def test_a_lake_that_is_away_is_one_line_until_it_is_back(
         assert not says("works again")
         stage.delivery.fails = False
         wait_for(lambda: says("works again"), _SECONDS)
-    says("")
-    assert said.count("the lake is away") == 1
+    assert caplog.text.count("the lake is away") == 1
     assert sum(row[7] for row in stage.rows("scrapes")) >= 3
+
+
+def test_its_start_says_version_configuration_and_catalogue(spool: Spool) -> None:
+    with Stage(spool) as stage:
+        stage.await_asked(1)
+    (event,) = stage.rows("events")
+    assert event[4] == "agent_start"
+    assert event[-1] == "version=1 config=2 catalogue=3"
+
+
+def test_at_its_end_it_waits_for_no_source_that_hangs(spool: Spool) -> None:
+    stage = Stage(spool, families=2)
+    stage.sources[0].hangs.clear()
+    ended = threading.Event()
+
+    def run() -> None:
+        stage.agent.run(stage.stop)
+        ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    stage.await_asked(2, source=1)
+    stage.stop.set()
+    try:
+        assert ended.wait(_SECONDS), "it waits for the source"
+        assert stage.sources[1].closed
+        rows = stage.rows("scrapes")
+        assert {row[3] for row in rows} >= {"family-1"}, "sealed all the same"
+        asked = len(stage.sources[1].asked)
+        stage.agent._scrape(stage.tasks[1])
+        assert len(stage.sources[1].asked) == asked, "what was queued behind it is let be"
+    finally:
+        stage.sources[0].hangs.set()
+
+
+def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise SpoolError("spool: database or disk is full")
+
+    with Stage(spool) as stage:
+        stage.await_asked(1)
+        plan = Plan([stage.tasks[0]._replace(interval_us=2 * S)], {}, "hash")
+        with monkeypatch.context() as patch:
+            patch.setattr(stage.recorder, "reconfigure", full)
+            stage.reload.next = plan
+            wait_for(lambda: "reload refused" in caplog.text, _SECONDS)
+        assert stage.agent.vitals.families()["family-0"].interval_seconds == 1
+        stage.reload.next = ConfigError("window: is wrong")
+        wait_for(lambda: "window: is wrong" in caplog.text, _SECONDS)
+        stage.reload.next = plan
+        wait_for(lambda: stage.agent.vitals.families()["family-0"].interval_seconds == 2, _SECONDS)
+    assert stage.agent.vitals.reload_failures == 2
+
+
+def test_a_family_of_too_many_rows_is_read_less_often_and_an_event_says_so(spool: Spool) -> None:
+    bounds = Bounds(window_rows=0, memory_bytes=1 << 40)
+    with Stage(spool, window_us=5 * S, bounds=bounds) as stage:
+        vitals = stage.agent.vitals
+        wait_for(lambda: vitals.factors == {"family-0": 0}, _SECONDS)
+        assert vitals.families() == {}
+    events = [(row[4], row[-2], row[-1]) for row in stage.rows("events")]
+    assert events[1:] == [("family_coarsened", "family-0 every 1 s", "family-0 not read")]

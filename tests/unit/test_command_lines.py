@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from collector.cli import main
 from collector.commands import check, common
 from collector.commands.common import Step
-from collector.errors import JmxlakeError
+from collector.errors import ConfigError, HealthError, JmxlakeError, SourceError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from collector.sections import Config
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
 
 ESCAPES = "c\x1b]0;pwned\x07\x1b[2J"
 
@@ -71,3 +75,78 @@ def test_what_nobody_thought_of_is_one_line_that_says_where(
     assert said.count("\n") == 1
     assert said.startswith("jmxlake-agent: unexpected KeyError: ")
     assert "(test_command_lines.py:" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("window: is wrong"), 78),
+        (HealthError("health: cannot listen"), 1),
+        (SourceError("it does not answer"), 1),
+    ],
+)
+def test_a_broken_configuration_has_an_exit_code_of_its_own(
+    error: JmxlakeError, code: int, path: Path
+) -> None:
+    def work(_: Config) -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        common.guarded(path, work)
+    assert ended.value.code == code
+
+
+def test_a_configuration_that_cannot_be_read_ends_with_78_and_systemd_does_not_try_again(
+    path: Path,
+) -> None:
+    path.write_text("window: [")
+    with pytest.raises(SystemExit) as ended:
+        common.guarded(path, lambda _: None)
+    assert ended.value.code == 78
+    unit = (DEPLOY / "systemd" / "jmxlake-agent.service").read_text("utf-8")
+    assert "\nRestartPreventExitStatus=78\n" in unit
+
+
+def test_elsewhere_than_on_linux_it_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    ran = CliRunner().invoke(main, ["run"])
+    assert ran.exit_code == 1
+    assert ran.stderr == (
+        "jmxlake-agent: run: the agent runs on Linux only; check --offline works here, too\n"
+    )
+
+
+def offline(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "collector.cli", "check", "--offline", "--config", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_check_offline_looks_at_files_alone(path: Path, tmp_path: Path) -> None:
+    ran = offline(path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    first, second = ran.stdout.splitlines()
+    assert first == f"ok      configuration: {path}"
+    assert second.startswith("ok      catalogue: ")
+    assert [one.name for one in tmp_path.iterdir()] == ["agent.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("window: 7s", "window: must divide 5m"),
+        ("families: {quotaz: {cap: 1}}", "families.quotaz: no such family"),
+        ("families: {log: {interval: 3m}}", "families.log.interval"),
+        ("limits: {window_rows: 1}", "limits.window_rows: must be at least 1000"),
+        ("limits: {memory: 1MiB}", "limits.memory: must be at least 256MiB"),
+        ("catalogue: /none", "/none"),
+        ("java: {options: '\"'}", "java.options: is not written as for a shell"),
+    ],
+)
+def test_check_offline_ends_with_78_where_configuration_or_catalogue_is_wrong(
+    path: Path, wrong: str, said: str
+) -> None:
+    path.write_text(f"{path.read_text()}{wrong}\n")
+    ran = offline(path)
+    assert ran.returncode == 78
+    (line,) = ran.stderr.splitlines()
+    assert said in line

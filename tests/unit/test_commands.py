@@ -11,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from collector import footprint
 from collector.backlog import Backlog
 from collector.catalogue import load
 from collector.cli import main
@@ -43,7 +44,8 @@ def test_the_list_of_commands_cuts_none_off_on_a_narrow_terminal(program: click.
     assert [line for line in listed if line.endswith("...")] == []
 
 
-def test_every_metric_of_health_stands_in_the_docs() -> None:
+def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footprint, "java", lambda: footprint.JavaMemory(1, 1.0))
     vitals = Vitals()
     vitals.expect({"min_isr": ("jmx", 1)})
     made = AgentCollector(vitals, lambda: Backlog(0, 0, 0, 0, 0, 0), lambda: "", 0.0)

@@ -145,12 +145,11 @@ def test_the_environment_makes_sections_and_families_that_the_file_has_not() -> 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("SORCE__NODE", "1", "unknown key sorce; did you mean JMXLAKE_AGENT__SOURCE?"),
+        ("SORCE__NODE", "1", "sorce: unknown key; did you mean 'source'?"),
         ("SOURCE__JMX__PROT", "1",
-         "unknown key source.jmx.prot; did you mean JMXLAKE_AGENT__SOURCE__JMX__PORT?"),
+         "source.jmx.prot: unknown key; did you mean 'port'?"),
         ("FAMILIES__MIN_ISR__INTERVALL", "2s",
-         "unknown key families.min_isr.intervall; "
-         "did you mean JMXLAKE_AGENT__FAMILIES__MIN_ISR__INTERVAL?"),
+         "families.min_isr.intervall: unknown key; did you mean 'interval'?"),
         ("SOURCE__JMX__PORT", "abc", "source.jmx.port: Expected `int`, got `str`"),
         ("FAMILIES__MIN_ISR__INTERVAL", "2x",
          "families.min_isr.interval: expected a duration such as 10s or 5m, got '2x'"),
@@ -164,7 +163,7 @@ def test_what_is_wrong_in_the_environment_names_the_variable(
     name = f"JMXLAKE_AGENT__{variable}"
     with pytest.raises(ConfigError) as caught:
         config.parse(MINIMAL, "agent.yaml", {name: value})
-    assert str(caught.value) == f"{name}: {message}"
+    assert str(caught.value).removeprefix("agent.yaml, ") == f"{name}: {message}"
 
 
 @pytest.mark.parametrize(
@@ -268,10 +267,9 @@ def test_a_key_may_override_what_was_merged_in() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(sourc=1), "top level: unknown key 'sourc'; did you mean 'source'?"),
+        (lambda c: c.update(sourc=1), "sourc: unknown key; did you mean 'source'?"),
         (lambda c: c["source"]["jmx"].update(prot=1),
-         "source.jmx: unknown key 'prot'; "
-         "did you mean 'port'?"),
+         "source.jmx.prot: unknown key; did you mean 'port'?"),
         (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "
          "and be longer than 2.5 intervals of every family; 5m suits most"),
         (lambda c: c.update(window=300), "window: expected a duration such as 10s or 5m, got 300"),

@@ -8,10 +8,10 @@ import sys
 
 SPEAKERS = """
 import logging, threading, warnings
-import structlog
-from collector.logs import configure
-configure(as_json={as_json})
-structlog.get_logger().warning("ours\\nof two lines", what="x")
+from collector import logs
+logs.configure(as_json={as_json}, level="{level}")
+logs.debug("not said unless asked for")
+logs.warning("ours\\nof two lines", what="x\\x1b[2J")
 try:
     raise ValueError("of a\\nlibrary")
 except ValueError:
@@ -24,9 +24,9 @@ warnings.warn("for developers")
 """
 
 
-def said(*, as_json: bool) -> list[str]:
+def said(*, as_json: bool, level: str = "info") -> list[str]:
     ran = subprocess.run(
-        [sys.executable, "-c", SPEAKERS.format(as_json=as_json)],
+        [sys.executable, "-c", SPEAKERS.format(as_json=as_json, level=level)],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert ran.stdout == ""
@@ -43,15 +43,37 @@ def test_every_line_is_json_with_event_level_and_time() -> None:
         assert line["time"].endswith("Z")
     assert lines[1]["error"] == "ValueError: of a library"
     assert lines[2]["thread"] == "worker"
+    assert lines[0]["what"] == "x\x1b[2J"
+
+
+def test_what_is_below_the_level_is_not_said() -> None:
+    assert len(said(as_json=True, level="debug")) == 4
+    assert len(said(as_json=True, level="error")) == 2
+
+
+def test_an_unexpected_error_is_traced_call_by_call_for_who_asks() -> None:
+    code = """
+from collector import logs
+logs.configure(as_json=True, level="debug")
+def inner(): raise KeyError("a value")
+def outer(): inner()
+try: outer()
+except KeyError as error: logs.trace(error)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    line = json.loads(ran.stderr)
+    assert line["places"] == "<string>:6 <module> > <string>:5 outer > <string>:4 inner"
+    assert "a value" not in ran.stderr
 
 
 def test_who_speaks_to_a_full_disk_goes_on() -> None:
     code = """
-import logging, structlog
-from collector.logs import configure
-configure(as_json=False)
+from collector import logs
+logs.configure(as_json=False)
 for number in range(3):
-    structlog.get_logger().warning("failed", what="spool")
+    logs.warning("failed", what="spool")
 print("goes on")
 """
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
@@ -65,6 +87,7 @@ print("goes on")
 def test_for_people_it_is_a_line_each_too() -> None:
     lines = said(as_json=False)
     assert len(lines) == 3
+    assert "\x1b" not in "".join(lines)
     assert all(
         level in line for level, line in zip(("warning", "error", "error"), lines, strict=True)
     )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from collector import footprint
 from collector.backlog import Backlog
 from collector.exposition import AgentCollector, registry
 from collector.samples import Answer, Scrape
@@ -34,12 +35,15 @@ def exposed() -> dict[str, set[str]]:
     vitals.expect({"min_isr": ("jmx", 10_000_000)})
     for outcome, answer in (("ok", Answer((), 7)), ("timeout", None)):
         vitals.scraped(Scrape("min_isr", 0, 0, 1, 10_000_000, outcome, None, answer))  # type: ignore[arg-type]
+    vitals.window_rows = vitals.factors = {"min_isr": 1}
     made = AgentCollector(vitals, lambda: Backlog(0, 0, 1, 0, 1, 1), lambda: "abc", 0.0)
-    return {
-        sample.name: set(sample.labels)
-        for metric in registry(made).collect()
-        for sample in metric.samples
-    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(footprint, "java", lambda: footprint.JavaMemory(1, 1.0))
+        return {
+            sample.name: set(sample.labels)
+            for metric in registry(made).collect()
+            for sample in metric.samples
+        }
 
 
 def rules() -> list[dict[str, Any]]:

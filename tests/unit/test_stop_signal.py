@@ -15,7 +15,7 @@ def test_a_signal_while_the_lock_is_held_stops_the_loop_all_the_same() -> None:
         raise TimeoutError
 
     alarm = signal.signal(signal.SIGALRM, too_long)
-    signal.signal(signal.SIGUSR2, run.setting(stop))
+    signal.signal(signal.SIGUSR2, run.deferred(stop.set))
     signal.alarm(10)
     try:
         with stop._cond:  # as Event.wait does, once a second
