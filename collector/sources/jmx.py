@@ -41,7 +41,7 @@ class JmxSource(MBeanSource):
         tls: bool = False,
         timeout_seconds: float = 5,
     ) -> None:
-        super().__init__(f"JMX of {host}:{port}", expected, timeout_seconds)
+        super().__init__(f"JMX of {host}:{port}", expected, timeout_seconds, secret.file)
         self._host = host
         self._port = port
         self._user = user

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-from collector.errors import ConfigError, SourceError, SourceRefusedError
+from collector.errors import ConfigError, CredentialsError, SourceError, SourceRefusedError
 from collector.secret import Secret
 from collector.sources.bounded_http import BoundedTransport, Deadline, body_of
 from collector.sources.bulk_source import BulkSource
@@ -58,7 +58,8 @@ class JolokiaSource(BulkSource):
         timeout_seconds: float = 5,
     ) -> None:
         self._url = _checked(url)
-        super().__init__(f"Jolokia of {self._url.netloc.decode('ascii')}", expected)
+        where = f"Jolokia of {self._url.netloc.decode('ascii')}"
+        super().__init__(where, expected, secret.file)
         self._user = user
         self._secret = secret
         self._context = _context(self._url, ca_file)
@@ -95,7 +96,7 @@ class JolokiaSource(BulkSource):
     def _check_status(self, response: httpx.Response) -> None:
         status = response.status_code
         if status == 401:
-            raise SourceRefusedError(f"{self._where}: {self._refusal()}")
+            raise CredentialsError(f"{self._where}: {self._refusal()}")
         if status == 403:
             raise SourceRefusedError(
                 f"{self._where}: it forbids us to ask; allow this host in the agent's policy"
