@@ -40,7 +40,7 @@ class Scraper:
             error: str | None = None
             try:
                 identity = self._source.identify()
-                answer = _flagged(self._source.read(family), family)
+                answer = as_catalogued(self._source.read(family), family)
             except SourceError as failure:
                 outcome, error = failure.outcome, _line(str(failure))
             except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
@@ -71,20 +71,26 @@ class Scraper:
         self._source.close()
 
 
-def _flagged(answer: Answer, family: Family) -> Answer:
-    """The answer; what the catalogue asks percentiles of says so, for the rollup to know."""
-    wanted = {metric.name for metric in family.metrics if metric.percentiles}
-    if not wanted:
+def as_catalogued(answer: Answer, family: Family) -> Answer:
+    """The answer as the catalogue wants it: without small values, percentiles flagged."""
+    spread = {metric.name for metric in family.metrics if metric.percentiles}
+    least = {metric.name: metric.above for metric in family.metrics if metric.above is not None}
+    if not spread and not least:
         return answer
 
-    def flag(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
-        return tuple(
-            replace(one, flags=(*one.flags, FLAG_DISTRIBUTION)) if one.metric in wanted else one
-            for one in readings
-        )
+    def recorded(one: Reading) -> Reading:
+        flags = (*one.flags, FLAG_DISTRIBUTION) if one.metric in spread else one.flags
+        above = least.get(one.metric)
+        if above is None:
+            return replace(one, flags=flags)
+        values = {series: n for series, n in one.values.items() if n is None or n > above}
+        return replace(one, zeros=frozenset(), values=values, flags=flags)
 
-    moments = tuple(Moment(at_us, known and flag(known)) for at_us, known in answer.moments)
-    return replace(answer, readings=flag(answer.readings), moments=moments)
+    readings = tuple(map(recorded, answer.readings))
+    moments = tuple(
+        Moment(at_us, known and tuple(map(recorded, known))) for at_us, known in answer.moments
+    )
+    return replace(answer, readings=readings, moments=moments)
 
 
 def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
