@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from collector.errors import SettingError
 from collector.sections import WAYS
+from collector.sources.hosts import is_loopback
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
@@ -97,11 +99,36 @@ def _check_source(source: Source) -> None:
             )
         if section is not None and way != "jolokia":
             _check_port(f"source.{way}.port", section.port)
+    if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
+        _check_trust(source.jmx.host)
     url = source.jolokia.url if source.jolokia else "http://"
     if not url.startswith(("http://", "https://")) or "@" in url:
         raise SettingError(
             "source.jolokia.url", "must be http:// or https:// without user and password"
         )
+
+
+def _check_trust(host: str) -> None:
+    """Java before 2026 checks no host name: with its own authorities anybody's certificate does."""
+    if not is_loopback(host):
+        raise SettingError(
+            "source.jmx.tls.trust_store",
+            f"needed, as {host} is another host: else anybody with a certificate of a public"
+            " authority may read the password",
+            ("source.jmx.tls", "source.jmx.host"),
+        )
+
+
+def passwords_in_clear(source: Source) -> str | None:
+    """Where a password is sent over a network as clear text; None: nowhere."""
+    jmx, jmxquery, jolokia = source.jmx, source.jmxquery, source.jolokia
+    url = urlsplit(jolokia.url) if jolokia else None
+    hosts = [
+        jmx.host if jmx and jmx.user and jmx.tls is None else None,
+        jmxquery.host if jmxquery and jmxquery.user else None,
+        url.hostname if url and url.scheme == "http" and jolokia and jolokia.user else None,
+    ]
+    return next((host for host in hosts if host and not is_loopback(host)), None)
 
 
 def _check_port(key: str, port: int, first: int = 1) -> None:

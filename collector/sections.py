@@ -23,7 +23,8 @@ class Tls(Section, frozen=True):
     """TLS of a JMX port: whom to trust, and who we are where it asks for a certificate.
 
     Attributes:
-        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts.
+        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts,
+            on this host alone.
         trust_store_password_file: The password of a PKCS12 or JKS trust store, if it has one.
         key_store: Our own certificate and key, as PKCS12 or JKS.
         key_store_password_file: Its password.

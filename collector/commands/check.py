@@ -48,6 +48,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
     def work(config: Config) -> None:
         from collector import planning
         from collector.commands.check_sources import read_all
+        from collector.limits import passwords_in_clear
 
         wrong = 0
 
@@ -60,6 +61,9 @@ def check(path: Path, *, as_json: bool, accept_lake: bool) -> None:
         if accept_lake:
             _accept(config)
         say(Step("configuration", str(path), ok=True))
+        if host := passwords_in_clear(config.source):
+            warning = f"warning: the password is sent to {host} as clear text; use TLS, or loopback"
+            say(Step("password", warning, ok=True))
         read = read_all(config, loaded, say)
         say(_try("spool", lambda: _spool(config)))
         say(_try("lake", lambda: _lake(config)))

@@ -89,7 +89,7 @@ def _jmx(config: Config, section: Jmx) -> Source:
         section.port,
         user=section.user,
         secret=Secret(section.password_file, section.password_env),
-        tls=section.tls is not None and section.tls.registry,
+        tls=section.tls,
         timeout_seconds=section.timeout.seconds,
     )
 

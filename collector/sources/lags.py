@@ -2,8 +2,8 @@
 
 Offsets themselves change at every scrape and no figure is made of them, so they are not recorded. A
 group that has read all that was there a scrape ago keeps up, and its lag is 0: what it reads within
-an interval of arriving would be another value at every scrape. All other values are rounded up to
-the end of their bucket in gold/distributions.
+an interval of arriving would be another value at every scrape. All other values are rounded up, by
+less than a fifth.
 """
 
 from __future__ import annotations

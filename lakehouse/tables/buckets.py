@@ -1,18 +1,19 @@
-"""The buckets of gold/distributions: OpenTelemetry's exponential histogram of scale 6."""
+"""Ends of buckets of gold/distributions, which is OpenTelemetry's exponential histogram."""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
-_PER_DOUBLING: Final = 64  # as kernel/sql/distributions.sql has it, with its slack
-_SLACK: Final = 1e-6
+# Every 16th end of gold/distributions (scale 6): the ends of scale 2.
+_PER_DOUBLING: Final = 4
+_SLACK: Final = 1e-7  # as kernel/sql/distributions.sql has it: powers of two are ends everywhere
 
 
 def bucket_end(value: int) -> int:
-    """The greatest whole number in the bucket of a whole number above 0; of others it is 0.
+    """A whole number rounded up, by less than a fifth, to the greatest one of a coarse bucket.
 
-    Rounded up so, a value counts in the same bucket, and is at most 1.1 % above what it was.
+    The bucket ends where one of gold/distributions does. What is not above 0 is 0.
     """
     if value <= 0:
         return 0
