@@ -22,6 +22,7 @@ WINDOW_RULES: Final = (
 _SHORTEST_US: Final = 1_000_000
 _SHORTEST_TIMEOUT_US: Final = 100_000
 _SMALLEST_SPOOL: Final = 1 << 20
+_SMALLEST_HEAP: Final = 32 << 20
 _STEP: Final = DEFAULT_WINDOW_SECONDS
 _LAST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(
@@ -42,6 +43,11 @@ def check(config: Config) -> None:
         raise SettingError("lake.path", "must not be empty")
     _check_spans(config)
     _check_spool(config.spool)
+    if config.java.heap.bytes < _SMALLEST_HEAP:
+        raise SettingError("java.heap", "must be at least 32 MiB")
+    rules = (config.names.topics, config.names.groups, config.names.users, config.names.client_ids)
+    if any(rule.hash for rule in rules) and config.names.key_file is None:
+        raise SettingError("names.key_file", "needed where names are hashed")
     _check_port("health.port", config.health.port, first=0)
     if config.admin is not None:
         _check_addresses(config.admin.bootstrap)

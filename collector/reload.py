@@ -21,7 +21,7 @@ _FIXED: Final = (
     "source.node", "source.role", "source.cluster", "source.jmx.tls", "source.jmx.timeout",
     "source.attach.timeout", "lake.path",
     "lake.options_file", "lake.commit_interval", "spool.path", "spool.max_size", "health.host",
-    "health.port", "window", "admin.libs", "metadata_log.libs",
+    "health.port", "java.heap", "window", "admin.libs", "metadata_log.libs",
 )  # fmt: skip
 """What the agent is, what it holds open, and what its one JVM was started with."""
 _ADMIN: Final = ("admin", *SLOW_ADMIN)
@@ -86,7 +86,8 @@ class Reload:
         if source not in self._scrapers:
             return False
         section = _section(source)
-        unchanged: bool = getattr(self._config, section) == getattr(config, section)
+        unchanged: bool = self._config.names == config.names
+        unchanged &= getattr(self._config, section) == getattr(config, section)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.
         before = self._catalogue.metrics
         return unchanged and all(

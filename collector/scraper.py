@@ -13,6 +13,7 @@ from lakehouse.tables import FLAG_DISTRIBUTION
 if TYPE_CHECKING:
     from collector.catalogue import Family
     from collector.clock import Clock
+    from collector.hidden_names import HiddenNames
 
 _ERROR_LENGTH: Final = 500
 
@@ -23,11 +24,13 @@ class Scraper:
     Args:
         source: What is read.
         clock: Gives the instants.
+        hidden: The names that must not leave the host.
     """
 
-    def __init__(self, source: Source, clock: Clock) -> None:
+    def __init__(self, source: Source, clock: Clock, hidden: HiddenNames | None = None) -> None:
         self._source = source
         self._clock = clock
+        self._hidden = hidden
         self._lock = threading.Lock()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
@@ -47,6 +50,9 @@ class Scraper:
                 outcome, error = "error", _line(unexpected(failure))
                 self._source.close()
             answered_us = self._clock.wall_us()
+        if self._hidden is not None:
+            answer = answer and self._hidden.answer(answer)
+            error = error and self._hidden.error(error)
         exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
         if answer is not None and not exact and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None

@@ -234,6 +234,48 @@ class Health(Section, frozen=True):
     port: int = 9464
 
 
+class Java(Section, frozen=True):
+    """The JVM inside the agent.
+
+    Attributes:
+        heap: Its heap at most; 128 MiB do for a cluster of 50,000 partitions.
+    """
+
+    heap: Size = msgspec.field(default_factory=lambda: Size("128MiB"))
+
+
+class NameRule(Section, frozen=True):
+    """What may leave the host of one kind of name; patterns have ``*``, ``?`` and ``[abc]``.
+
+    Attributes:
+        hash: Whether a keyed hash is recorded instead of the name.
+        include: Names of which series are recorded.
+        exclude: Those among them of which none is.
+    """
+
+    hash: bool = False
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+
+class Names(Section, frozen=True):
+    """Names that must not leave the host; all agents of a cluster need the same rules and key.
+
+    Attributes:
+        topics: Of topics.
+        groups: Of consumer groups.
+        users: Of users.
+        client_ids: Of client ids.
+        key_file: Where ``hash`` is used: the key, at least 16 characters on the first line.
+    """
+
+    topics: NameRule = msgspec.field(default_factory=NameRule)
+    groups: NameRule = msgspec.field(default_factory=NameRule)
+    users: NameRule = msgspec.field(default_factory=NameRule)
+    client_ids: NameRule = msgspec.field(default_factory=NameRule)
+    key_file: Path | None = None
+
+
 class FamilySettings(Section, frozen=True):
     """Overrides for one family of the catalogue.
 
@@ -260,6 +302,8 @@ class Config(Section, frozen=True):
         admin: Kafka's Admin API; without it there are no leaders, offsets, quotas and topology.
         metadata_log: The broker's own metadata log; with it min ISR has no edges.
         health: What the agent tells of itself.
+        java: The JVM inside the agent.
+        names: Names that must not leave the host.
         window: Length of the wall-clock windows at which runs are cut; it divides five minutes or
             is a multiple of it.
         families: Overrides by family name.
@@ -272,6 +316,8 @@ class Config(Section, frozen=True):
     admin: Admin | None = None
     metadata_log: MetadataLog | None = None
     health: Health = msgspec.field(default_factory=Health)
+    java: Java = msgspec.field(default_factory=Java)
+    names: Names = msgspec.field(default_factory=Names)
     window: Duration = _span(f"{DEFAULT_WINDOW_SECONDS}s")
     families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
     catalogue: Path | None = None

@@ -178,7 +178,7 @@ class AdminSource:
         return cluster
 
     def _leaders(self, metric: str) -> Answer:
-        topics, cluster = self._guarded(lambda client: (client.topics(), client.cluster()))
+        topics, cluster = self._guarded(self._ask_leaders)
         for_all = readings.reports_for_all(cluster, self._node)
         before, self._topics = self._topics, topics
         notices = (
@@ -186,6 +186,14 @@ class AdminSource:
         )
         values = readings.leaderless(topics, cluster, self._node, metric)
         return self._answer({metric: values}, notices)
+
+    def _ask_leaders(self, client: KafkaAdmin) -> tuple[Topics, Cluster]:
+        cluster = client.cluster()
+        return client.topics(self._held_by(cluster)), cluster
+
+    def _held_by(self, cluster: Cluster) -> int | None:
+        """Whose topics matter: this broker's, unless it reports for all."""
+        return None if readings.reports_for_all(cluster, self._node) else self._node
 
     def _offsets(self) -> Answer:
         found = self._guarded(self._offset_reader.read)
@@ -197,7 +205,7 @@ class AdminSource:
         return self._answer({UNTIERED: self._guarded(self._ask_untiered)}, [])
 
     def _ask_untiered(self, client: KafkaAdmin) -> Values:
-        led = readings.led_by(client.topics(), self._node)
+        led = readings.led_by(client.topics(self._node), self._node)
         configs = client.configs({partition.topic for partition in led})
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
         kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
@@ -229,7 +237,7 @@ class AdminSource:
         for_all = readings.reports_for_all(cluster, self._node)
         topics = {
             topic: states
-            for topic, states in client.topics().items()
+            for topic, states in client.topics(self._held_by(cluster)).items()
             for state in states
             if state.partition == 0
             and (state.leader == self._node or (state.leader is None and for_all))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import jpype
@@ -36,6 +37,9 @@ _NO_METRICS: Final = {
     "auto.include.jmx.reporter": "false",
     "enable.metrics.push": "false",
 }
+# Partitions of a cluster from which on it matters that an answer has 90 bytes for each of them.
+_LARGE_CLUSTER: Final = 10_000
+_LOOK_AT_ALL_SECONDS: Final = 60.0
 _CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap is small
 _NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
 _NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
@@ -76,11 +80,21 @@ class OfGroups(NamedTuple, Generic[_Found]):
 
 
 class _Described(NamedTuple):
-    """A topic as the cluster described it last, and what that was taken apart into."""
+    """A topic as the cluster described it last, and what that was taken apart into.
+
+    ``brokers``: the ids of those that hold replicas of it.
+    """
 
     description: Any
     id: Any
     states: tuple[PartitionState, ...]
+    brokers: frozenset[int]
+
+
+def _taken_apart(description: Any, id_: Any) -> _Described:
+    infos = list(description.partitions())
+    brokers = frozenset(int(node.id()) for info in infos for node in info.replicas())
+    return _Described(description, id_, tuple(map(partition_state, infos)), brokers)
 
 
 class KafkaAdmin:
@@ -90,13 +104,23 @@ class KafkaAdmin:
         admin: The Java Admin client.
         timeout_seconds: How long one call may take.
         controllers: Whether it speaks to controllers.
+        clock: Seconds that never jump.
     """
 
-    def __init__(self, admin: Any, timeout_seconds: float, *, controllers: bool) -> None:
+    def __init__(
+        self,
+        admin: Any,
+        timeout_seconds: float,
+        *,
+        controllers: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.admin = admin
         self._patience_ms = round(timeout_seconds * 500)
         self._controllers = controllers
+        self._clock = clock
         self._described: dict[str, _Described] = {}
+        self._look_at_all_at = 0.0
 
     def cluster(self) -> Cluster:
         """The cluster's id and brokers."""
@@ -109,23 +133,37 @@ class KafkaAdmin:
         result = self.admin.describeCluster()
         return cluster_of(_get(result.clusterId()), _get(result.nodes()))
 
-    def topics(self) -> Topics:
-        """All topics with their partitions, internal ones too."""
-        options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
-        names = _get(self.admin.listTopics(options).names())
-        futures = self.admin.describeTopics(names).topicNameValues()
-        before, self._described = self._described, {}
-        for entry in futures.entrySet():
+    def topics(self, held_by: int | None = None) -> Topics:
+        """All topics with their partitions, internal ones too.
+
+        Args:
+            held_by: A broker that matters alone. In a large cluster only the topics of which it
+                holds replicas are asked for, and all of them once a minute.
+        """
+        now, known = self._clock(), self._described
+        large = sum(len(one.states) for one in known.values()) > _LARGE_CLUSTER
+        if held_by is None or not large or now >= self._look_at_all_at:
+            options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
+            self._described = self._describe(_get(self.admin.listTopics(options).names()))
+            self._look_at_all_at = now + _LOOK_AT_ALL_SECONDS
+        else:
+            others = {topic: one for topic, one in known.items() if held_by not in one.brokers}
+            held = java("java.util.ArrayList")([topic for topic in known if topic not in others])
+            self._described = others | self._describe(held)
+        return {topic: one.states for topic, one in self._described.items()}
+
+    def _describe(self, names: Any) -> dict[str, _Described]:
+        found = {}
+        for entry in self.admin.describeTopics(names).topicNameValues().entrySet():
             description = _get(entry.getValue(), _NO_SUCH_TOPIC)
             if description is not None:
                 topic = str(entry.getKey())
-                id_, known = topic_id(description), before.get(topic)
+                id_, known = topic_id(description), self._described.get(topic)
                 # Descriptions of a topic and of one made again may be equal: ids are not compared.
                 if known is None or known.id != id_ or not known.description.equals(description):
-                    states = (partition_state(info) for info in description.partitions())
-                    known = _Described(description, id_, tuple(states))
-                self._described[topic] = known  # what did not change is not taken apart again
-        return {topic: one.states for topic, one in self._described.items()}
+                    known = _taken_apart(description, id_)
+                found[topic] = known  # what did not change is not taken apart again
+        return found
 
     def topic_ids(self) -> dict[str, str]:
         """The ids of the topics last described, where the cluster is new enough to have some."""

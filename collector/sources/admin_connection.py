@@ -72,7 +72,7 @@ class AdminConnection:
             self._backoff.succeeded()
         except BaseException as error:
             if self._is_of_no_use(error):
-                self._give_up(shared, source_error(self._where, error))
+                self._retire(shared, source_error(self._where, error))
             raise
         finally:
             self._release(shared)
@@ -125,19 +125,15 @@ class AdminConnection:
             shared.users -= 1
         self._close_unused(shared)
 
-    def _give_up(self, shared: _Shared, why: SourceError) -> None:
-        with self._lock:
-            first = self._current is shared
-        # One that several asked at once has failed once; who did not answer made us wait already.
-        if first and not isinstance(why, SourceTimeoutError):
-            self._backoff.failed(why)
-        self._retire(shared)
-
-    def _retire(self, shared: _Shared) -> None:
+    def _retire(self, shared: _Shared, why: SourceError | None = None) -> None:
         with self._lock:
             shared.retired = True
-            if self._current is shared:
+            first = self._current is shared  # one that several asked at once has failed once
+            if first:
                 self._current = None
+        # Who did not answer made us wait already.
+        if first and why is not None and not isinstance(why, SourceTimeoutError):
+            self._backoff.failed(why)
         self._close_unused(shared)
 
     def _close_unused(self, shared: _Shared) -> None:

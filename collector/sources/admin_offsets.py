@@ -51,7 +51,7 @@ class OffsetReader:
 
     def read(self, client: KafkaAdmin) -> Found:
         """Ask for everything; what is remembered changes only if all of it was answered."""
-        topics = client.topics()
+        topics = client.topics(self._node)
         led = set(readings.led_by(topics, self._node))
         ours = self._still_ours(topics, led)
         configs = client.configs({partition.topic for partition in ours})

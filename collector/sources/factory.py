@@ -192,4 +192,9 @@ def _start_jvm(config: Config) -> None:
     timeout = next((one.timeout for one in spans if one is not None), Duration("5s"))
     libs = config.admin.libs if config.admin else None
     metadata_libs = config.metadata_log.libs if config.metadata_log else None
-    jvm.start(libs, metadata_libs=metadata_libs, timeout_seconds=timeout.seconds)
+    jvm.start(
+        libs,
+        metadata_libs=metadata_libs,
+        timeout_seconds=timeout.seconds,
+        heap_bytes=config.java.heap.bytes,
+    )

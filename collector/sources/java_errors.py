@@ -37,11 +37,7 @@ _REFUSED: Final = {
     "com.sun.tools.attach.AttachNotSupportedException": "that process does not let us attach; is"
     " it a JVM, of the same user as we are, and not started with -XX:+DisableAttachMechanism?",
 }
-_KINDS: Final = {
-    "java.lang.SecurityException": CredentialsError,
-    _NO_LOGIN: CredentialsError,
-}
-"""Those of them that are of a kind of their own."""
+_CREDENTIALS: Final = ("java.lang.SecurityException", _NO_LOGIN)
 
 _TLS: Final = "javax.net.ssl.SSLException"
 _NO_RMI: Final = "java.rmi.ConnectIOException"
@@ -74,7 +70,8 @@ def _refused(where: str, causes: list[BaseException]) -> SourceRefusedError | No
     for cause in causes:
         for name, meaning in _REFUSED.items():
             if name in _lineage(cause):
-                return _KINDS.get(name, SourceRefusedError)(f"{where}: {meaning}")
+                kind = CredentialsError if name in _CREDENTIALS else SourceRefusedError
+                return kind(f"{where}: {meaning}")
         if _TLS in _lineage(cause):
             return SourceRefusedError(f"{where}: {tls_fault(causes)}")
     unlike = _unlike(causes)

@@ -13,13 +13,14 @@ from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutErr
 from collector.samples import Commit, Notice, Partition, Series
 from collector.sources import jvm
 from collector.sources.admin import AdminSource
-from collector.sources.admin_client import of_groups
+from collector.sources.admin_client import KafkaAdmin, create, of_groups
 from collector.sources.java_errors import is_answer
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.properties import RACKS
 from demo.topics import configure, create_assigned
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,6 +168,25 @@ def test_a_group_whose_future_fails_is_left_out_and_named() -> None:
     with pytest.raises(jvm.java("java.util.concurrent.ExecutionException")) as refused:
         of_groups({"forbidden": forbidden}, str)
     assert is_answer(refused.value), "so the client is kept"
+
+
+def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
+    single: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.sources.admin_client._LARGE_CLUSTER", 0)
+    now = 0.0
+    java_admin = create(single.bootstrap, None, 10, controllers=False)
+    client = KafkaAdmin(java_admin, 10, controllers=False, clock=lambda: now)
+    before = client.topics(held_by=1)
+    create_assigned(single, "newcomer", [[1]])
+    assert client.topics(held_by=1) == before
+    assert client.topics(held_by=2) == before, "it holds nothing, so nothing is asked"
+    now = 60
+    assert client.topics(held_by=2).keys() - before.keys() == {"newcomer"}
+    single.admin().delete_topics(["newcomer"])["newcomer"].result(20)
+    wait_for(lambda: client.topics(held_by=1) == before, 20)
+    assert client.topics() == before
+    java_admin.close()
 
 
 def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:

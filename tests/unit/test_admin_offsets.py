@@ -30,7 +30,8 @@ class FakeClient:
         self.asked: set[Partition] = set()
         self.probes = 0
 
-    def topics(self) -> dict[str, tuple[PartitionState, ...]]:
+    def topics(self, held_by: int) -> dict[str, tuple[PartitionState, ...]]:
+        assert held_by == 1
         names = {partition.topic for partition in self.leaders}
         return {
             name: tuple(
