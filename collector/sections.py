@@ -238,7 +238,7 @@ class Java(Section, frozen=True):
     """The JVM inside the agent.
 
     Attributes:
-        heap: Its heap at most; 128 MiB do for a cluster of 50,000 partitions.
+        heap: Its heap at most; 128 MiB do for a cluster of 100,000 partitions.
     """
 
     heap: Size = msgspec.field(default_factory=lambda: Size("128MiB"))
