@@ -183,7 +183,8 @@ def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
     assert client.topics(held_by=2) == before, "it holds nothing, so nothing is asked"
     now = 60
     assert client.topics(held_by=2).keys() - before.keys() == {"newcomer"}
-    single.admin().delete_topics(["newcomer"])["newcomer"].result(20)
+    asker = single.admin()  # kept in a name: without it the future fails
+    asker.delete_topics(["newcomer"])["newcomer"].result(20)
     wait_for(lambda: client.topics(held_by=1) == before, 20)
     assert client.topics() == before
     java_admin.close()
