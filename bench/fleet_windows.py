@@ -16,7 +16,7 @@ _METRICS = (
     "kafka.topic.remote_copy_lag.bytes",
     "kafka.topic.remote_copy.bytes",
     "kafka.topic.remote_fetch.requests",
-    "kafka.partition.log_end_offset",
+    "kafka.partition.untiered_records",
 )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _SPOOL_BYTES: Final = 1 << 32
+_HOUR_US: Final = 3_600_000_000
 _SOURCE: Final = "broker-1"
 
 
@@ -41,6 +42,7 @@ class Kept:
         files: Bytes of live data files by table, compacted once.
         log: Bytes of the tables' logs.
         columns: Bytes by column of bronze/runs, compacted.
+        hours: From the first answer to the last.
     """
 
     samples: int = 0
@@ -50,6 +52,7 @@ class Kept:
     files: dict[str, int] = field(default_factory=dict)
     log: int = 0
     columns: dict[str, int] = field(default_factory=dict)
+    hours: float = 0.0
 
     @property
     def per_sample(self) -> float:
@@ -65,7 +68,9 @@ def keep(scrapes: Iterable[Scrape], folder: Path) -> Kept:
         recorder = _recorder(spool)
         delivery = Delivery(str(lake), dict, spool)
         now_us, before = 0, dict[Series, float | None]()
+        began_us: int | None = None
         for scrape in scrapes:
+            began_us = began_us or scrape.asked_us
             for samples in samples_of(scrape):
                 kept.samples += len(samples)
                 kept.changes += _changes(before, samples)
@@ -76,6 +81,7 @@ def keep(scrapes: Iterable[Scrape], folder: Path) -> Kept:
                 _deliver(delivery)
         recorder.flush(now_us)
         _deliver(delivery)
+        kept.hours = (now_us - (began_us or now_us)) / _HOUR_US
     for table in tables.BRONZE:
         _compact(kept, table, Place(str(lake)))
         kept.log += log_bytes(lake / table.path)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.samples import Commit, Offsets, Partition, Series
+from collector.sources.lags import lags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +31,7 @@ DOWN: Final = (48.0, 83.0)
 _FENCED: Final = (49.5, 86.0)
 _EXPIRES: Final = "clicks"
 _STOPS_READING: Final = 40.0
+_SCRAPE_SECONDS: Final = 5.0
 _LEVELS: Final = ("kafka.partition.", "kafka.log.", "kafka.topic.", "kafka.client.")
 _OBJECT_TYPES: Final = ("segment", "indexes", "manifest")
 _QUOTA: Final = "kafka.quota."
@@ -276,19 +278,12 @@ def _controller(world: World, metric: str, _: int, second: float) -> Values:
     return {Series(metric): float(values[metric.rpartition(".")[2]])}
 
 
-def _logs(world: World, metric: str, node: int, second: float) -> Values:
-    number = int("log_end" in metric)
+def _lags(world: World, metric: str, node: int, second: float) -> Values:
+    commits = world.offsets(node, second).commits_after
     led = world.led(node, second)
-    return {Series(metric, *key): float(world.log(key, second)[number]) for key in led}
-
-
-def _commits(world: World, metric: str, node: int, second: float) -> Values:
-    commits = world.offsets(node, second).commits_before
-    return {
-        Series(metric, one.topic, one.partition, group=one.group): float(at)
-        for one, at in commits.items()
-        if at is not None
-    }
+    ends = {key: world.log(key, second)[1] for key in led}
+    before = {key: world.log(key, second - _SCRAPE_SECONDS)[1] for key in led}
+    return dict(lags(commits, ends, before)[metric])
 
 
 def _headroom(world: World, metric: str, node: int, second: float) -> Values:
@@ -306,7 +301,7 @@ def _headroom(world: World, metric: str, node: int, second: float) -> Values:
 
 
 def _derived(_: World, metric: str, __: int, ___: float) -> Values:
-    """What the encoder makes of offsets itself."""
+    """What the encoder makes of offsets itself, and lags: none here is worth a row."""
     del metric
     return {}
 
@@ -332,9 +327,8 @@ _SPECIAL: Final = {
         f"kafka.controller.{one}": _controller
         for one in ("offline_partitions", "active", "fenced_brokers", "active_brokers")
     },
-    "kafka.partition.log_start_offset": _logs,
-    "kafka.partition.log_end_offset": _logs,
-    "kafka.group.committed_offset": _commits,
+    "kafka.group.lag": _lags,
+    "kafka.group.partition_lag": _derived,
     "kafka.group.retention_headroom.low": _headroom,
     "kafka.group.retention_headroom.high": _headroom,
     "kafka.group.non_consumed.low": _derived,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bench import hostile, kept, plain, recording, trace
+from bench.derived import derived
 from bench.storage_findings import CLAIM, Findings, show
 from bench.teller import Teller
 from bench.written import written
@@ -41,7 +42,7 @@ _SEED: Final = 164
 
 def measure(folder: Path, minutes: int | None, teller: Teller) -> Findings:
     """Keep every trace in every way."""
-    traces = {name: _first(trace.read(_path(name)), minutes) for name in TRACES}
+    traces = {name: _first(derived(trace.read(_path(name))), minutes) for name in TRACES}
     quiet = traces["quiet"]
     kinds = hostile.learn(quiet)
     worst = hostile.hostile(_first(quiet, minutes or _HOSTILE_MINUTES), kinds, _SEED)

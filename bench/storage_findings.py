@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.kept import Kept
+from bench.recording import PARTITIONS
 from bench.teller import new_table
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class Findings:
         }
         named["bytes_per_sample_plain_delta"] = self.plain / quiet.samples
         named["bytes_per_sample_plain_delta_sorted"] = self.ordered / quiet.samples
+        default = self.kept["default-cadences"]
+        rows = sum(default.rows.values()) / PARTITIONS / default.hours
+        named["rows_per_partition_hour"] = rows
         counts = {"samples": quiet.samples, "rows": sum(quiet.rows.values())}
         sizes = {"bytes": sum(quiet.files.values()), "log_bytes": quiet.log}
         return {name: round(value, 4) for name, value in named.items()} | counts | sizes

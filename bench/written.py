@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from collector.samples import Reading, Scrape, Series
 
-_MOST: Final = {"kafka.partition.log_end_offset": 30, "kafka.log.size": 30_000}
-"""By how much a log's end and its size rise at most between two scrapes: records, bytes."""
+_MOST: Final = {"kafka.log.size": 30_000}
+"""By how much a log's size rises at most between two scrapes: bytes."""
 
 
 def written(scrapes: Iterable[Scrape], share: float) -> Iterator[Scrape]:
-    """The same scrapes with other ends and sizes of logs.
+    """The same scrapes with other sizes of logs.
 
     Args:
         scrapes: Whose series, instants and all other values are taken.

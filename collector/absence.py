@@ -121,8 +121,10 @@ def _version(metric: Metric, version: str | None) -> str | None:
 
 
 def _need(metric: Metric, known: Facts) -> str | None:
-    if metric.call and metric.call.startswith("derived"):
+    if metric.call and metric.kind == "counter":
         return "derived by the agent from two readings"
+    if metric.above is not None:
+        return f"nothing is above {metric.above:,g}, or it is not known"
     if metric.needs == "quota":
         return _quota(metric, known.quotas)
     if metric.needs == "tiering":

@@ -6,7 +6,8 @@ JmxlakeError
 ├── SourceError             a source could not be read
 │   ├── SourceDataError         it answered with what cannot be used
 │   ├── SourceTimeoutError      it did not answer in time
-│   ├── SourceRefusedError      it refused the connection or the credentials
+│   ├── SourceRefusedError      it refused the connection or what we asked
+│   │   └── CredentialsError        it refused the credentials; asked on, it may lock the account
 │   └── IdentityError           it is another broker than the one we were sent to
 ├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written
@@ -84,9 +85,13 @@ class SourceTimeoutError(SourceError):
 
 
 class SourceRefusedError(SourceError):
-    """The source refused the connection or the credentials."""
+    """The source refused the connection or what we asked."""
 
     outcome: ClassVar[Failure] = "refused"
+
+
+class CredentialsError(SourceRefusedError):
+    """The source refused the credentials."""
 
 
 class IdentityError(SourceError):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from collector.errors import SettingError
 from collector.sections import WAYS
+from collector.sources.hosts import is_loopback
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
-    from collector.sections import Config, Source, Spool
+    from collector.sections import Config, Java, Limits, Source, Spool
 
 WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
@@ -23,6 +25,7 @@ _SHORTEST_TIMEOUT_US: Final = 100_000
 _SMALLEST_SPOOL: Final = 1 << 20
 _SMALLEST_WINDOW_ROWS: Final = 1_000
 _SMALLEST_MEMORY: Final = 256 << 20  # the agent itself takes some 150 MiB
+_SMALLEST_HEAP: Final = 32 << 20
 _STEP: Final = DEFAULT_WINDOW_SECONDS
 _LAST_PORT: Final = 65_535
 _ADDRESS: Final = re.compile(
@@ -43,15 +46,12 @@ def check(config: Config) -> None:
         raise SettingError("lake.path", "must not be empty")
     _check_spans(config)
     _check_spool(config.spool)
+    _check_java(config.java)
+    _check_limits(config.limits)
+    rules = (config.names.topics, config.names.groups, config.names.users, config.names.client_ids)
+    if any(rule.hash for rule in rules) and config.names.key_file is None:
+        raise SettingError("names.key_file", "needed where names are hashed")
     _check_port("health.port", config.health.port, first=0)
-    try:
-        shlex.split(config.java.options)
-    except ValueError as error:
-        raise SettingError("java.options", f"is not written as for a shell: {error}") from None
-    if config.limits.window_rows < _SMALLEST_WINDOW_ROWS:
-        raise SettingError("limits.window_rows", f"must be at least {_SMALLEST_WINDOW_ROWS}")
-    if config.limits.memory.bytes < _SMALLEST_MEMORY:
-        raise SettingError("limits.memory", f"must be at least {_SMALLEST_MEMORY >> 20}MiB")
     if config.admin is not None:
         _check_addresses(config.admin.bootstrap)
     for name, family in config.families.items():
@@ -60,6 +60,22 @@ def check(config: Config) -> None:
     window, step = config.window.us, _STEP * 1_000_000
     if window <= 0 or (step % window and window % step):
         raise SettingError("window", f"{WINDOW_RULES}; 5m suits most")
+
+
+def _check_java(java: Java) -> None:
+    if java.heap.bytes < _SMALLEST_HEAP:
+        raise SettingError("java.heap", "must be at least 32 MiB")
+    try:
+        shlex.split(java.options)
+    except ValueError as error:
+        raise SettingError("java.options", f"is not written as for a shell: {error}") from None
+
+
+def _check_limits(limits: Limits) -> None:
+    if limits.window_rows < _SMALLEST_WINDOW_ROWS:
+        raise SettingError("limits.window_rows", f"must be at least {_SMALLEST_WINDOW_ROWS}")
+    if limits.memory.bytes < _SMALLEST_MEMORY:
+        raise SettingError("limits.memory", f"must be at least {_SMALLEST_MEMORY >> 20}MiB")
 
 
 def shortest_window(longer_than_us: int) -> str:
@@ -108,11 +124,36 @@ def _check_source(source: Source) -> None:
             )
         if section is not None and way != "jolokia":
             _check_port(f"source.{way}.port", section.port)
+    if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
+        _check_trust(source.jmx.host)
     url = source.jolokia.url if source.jolokia else "http://"
     if not url.startswith(("http://", "https://")) or "@" in url:
         raise SettingError(
             "source.jolokia.url", "must be http:// or https:// without user and password"
         )
+
+
+def _check_trust(host: str) -> None:
+    """Java before 2026 checks no host name: with its own authorities anybody's certificate does."""
+    if not is_loopback(host):
+        raise SettingError(
+            "source.jmx.tls.trust_store",
+            f"needed, as {host} is another host: else anybody with a certificate of a public"
+            " authority may read the password",
+            ("source.jmx.tls", "source.jmx.host"),
+        )
+
+
+def passwords_in_clear(source: Source) -> str | None:
+    """Where a password is sent over a network as clear text; None: nowhere."""
+    jmx, jmxquery, jolokia = source.jmx, source.jmxquery, source.jolokia
+    url = urlsplit(jolokia.url) if jolokia else None
+    hosts = [
+        jmx.host if jmx and jmx.user and jmx.tls is None else None,
+        jmxquery.host if jmxquery and jmxquery.user else None,
+        url.hostname if url and url.scheme == "http" and jolokia and jolokia.user else None,
+    ]
+    return next((host for host in hosts if host and not is_loopback(host)), None)
 
 
 def _check_port(key: str, port: int, first: int = 1) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from collector import catalogue as catalogues, limits
 from collector.clock import SystemClock
 from collector.errors import SettingError
+from collector.hidden_names import HiddenNames
 from collector.plan import Plan, Task
 from collector.scraper import Scraper
-from collector.sections import FamilySettings
+from collector.sections import FamilySettings, Names
 from collector.sources import factory
 from lakehouse.tables import MAX_GAP_INTERVALS
 
@@ -53,10 +54,11 @@ def scrapers(config: Config, told: Callable[[str], int] = lambda _: 0) -> dict[s
         told: Up to when a family was recorded.
 
     Raises:
-        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+        ConfigError: There is no Java, no Kafka client in ``admin.libs``, or no key for names.
     """
     found = factory.sources(config, told)
-    return {via: Scraper(one, SystemClock()) for via, one in found.items()}
+    hidden = None if config.names == Names() else HiddenNames(config.names)
+    return {via: Scraper(one, SystemClock(), hidden) for via, one in found.items()}
 
 
 def tasks(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> list[Task]:

@@ -80,7 +80,8 @@ class Reload:
         if source not in self._scrapers:
             return False
         section = _section(source)
-        unchanged: bool = getattr(self._config, section) == getattr(config, section)
+        unchanged: bool = self._config.names == config.names
+        unchanged &= getattr(self._config, section) == getattr(config, section)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.
         before = self._catalogue.metrics
         return unchanged and all(

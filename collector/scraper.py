@@ -14,6 +14,7 @@ from lakehouse.tables import FLAG_DISTRIBUTION
 if TYPE_CHECKING:
     from collector.catalogue import Family
     from collector.clock import Clock
+    from collector.hidden_names import HiddenNames
 
 _ERROR_LENGTH: Final = 500
 
@@ -24,11 +25,13 @@ class Scraper:
     Args:
         source: What is read.
         clock: Gives the instants.
+        hidden: The names that must not leave the host.
     """
 
-    def __init__(self, source: Source, clock: Clock) -> None:
+    def __init__(self, source: Source, clock: Clock, hidden: HiddenNames | None = None) -> None:
         self._source = source
         self._clock = clock
+        self._hidden = hidden
         self._lock = threading.Lock()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
@@ -41,7 +44,7 @@ class Scraper:
             error: str | None = None
             try:
                 identity = self._source.identify()
-                answer = _flagged(self._source.read(family), family)
+                answer = as_catalogued(self._source.read(family), family)
             except SourceError as failure:
                 outcome, error = failure.outcome, _line(str(failure))
             except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
@@ -49,6 +52,9 @@ class Scraper:
                 logs.trace(failure)
                 self._source.close()
             answered_us = self._clock.wall_us()
+        if self._hidden is not None:
+            answer = answer and self._hidden.answer(answer)
+            error = error and self._hidden.error(error)
         exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
         if answer is not None and not exact and answered_us - asked_us > interval_us:
             outcome, answer = "timeout", None
@@ -73,20 +79,26 @@ class Scraper:
         self._source.close()
 
 
-def _flagged(answer: Answer, family: Family) -> Answer:
-    """The answer; what the catalogue asks percentiles of says so, for the rollup to know."""
-    wanted = {metric.name for metric in family.metrics if metric.percentiles}
-    if not wanted:
+def as_catalogued(answer: Answer, family: Family) -> Answer:
+    """The answer as the catalogue wants it: without small values, percentiles flagged."""
+    spread = {metric.name for metric in family.metrics if metric.percentiles}
+    least = {metric.name: metric.above for metric in family.metrics if metric.above is not None}
+    if not spread and not least:
         return answer
 
-    def flag(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
-        return tuple(
-            replace(one, flags=(*one.flags, FLAG_DISTRIBUTION)) if one.metric in wanted else one
-            for one in readings
-        )
+    def recorded(one: Reading) -> Reading:
+        flags = (*one.flags, FLAG_DISTRIBUTION) if one.metric in spread else one.flags
+        above = least.get(one.metric)
+        if above is None:
+            return replace(one, flags=flags)
+        values = {series: n for series, n in one.values.items() if n is None or n > above}
+        return replace(one, zeros=frozenset(), values=values, flags=flags)
 
-    moments = tuple(Moment(at_us, known and flag(known)) for at_us, known in answer.moments)
-    return replace(answer, readings=flag(answer.readings), moments=moments)
+    readings = tuple(map(recorded, answer.readings))
+    moments = tuple(
+        Moment(at_us, known and tuple(map(recorded, known))) for at_us, known in answer.moments
+    )
+    return replace(answer, readings=readings, moments=moments)
 
 
 def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:

@@ -36,7 +36,8 @@ class Tls(Section, frozen=True):
     """TLS of a JMX port: whom to trust, and who we are where it asks for a certificate.
 
     Attributes:
-        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts.
+        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts,
+            on this host alone.
         trust_store_password_file: The password of a PKCS12 or JKS trust store, if it has one.
         key_store: Our own certificate and key, as PKCS12 or JKS.
         key_store_password_file: Its password.
@@ -250,9 +251,11 @@ class Java(Section, frozen=True):
     """The Java in the agent's own process.
 
     Attributes:
+        heap: Its heap at most; 128 MiB do for a cluster of 100,000 partitions.
         options: Further options, written as for a shell; JAVA_TOOL_OPTIONS is not looked at.
     """
 
+    heap: Annotated[Size, _RESTART] = _size("128MiB")
     options: Annotated[str, _RESTART] = ""
 
 
@@ -266,6 +269,38 @@ class Limits(Section, frozen=True):
 
     window_rows: int = 200_000
     memory: Size = _size("400MiB")
+
+
+class NameRule(Section, frozen=True):
+    """What may leave the host of one kind of name; patterns have ``*``, ``?`` and ``[abc]``.
+
+    Attributes:
+        hash: Whether a keyed hash is recorded instead of the name.
+        include: Names of which series are recorded.
+        exclude: Those among them of which none is.
+    """
+
+    hash: bool = False
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+
+class Names(Section, frozen=True):
+    """Names that must not leave the host; all agents of a cluster need the same rules and key.
+
+    Attributes:
+        topics: Of topics.
+        groups: Of consumer groups.
+        users: Of users.
+        client_ids: Of client ids.
+        key_file: Where ``hash`` is used: the key, at least 16 characters on the first line.
+    """
+
+    topics: NameRule = msgspec.field(default_factory=NameRule)
+    groups: NameRule = msgspec.field(default_factory=NameRule)
+    users: NameRule = msgspec.field(default_factory=NameRule)
+    client_ids: NameRule = msgspec.field(default_factory=NameRule)
+    key_file: Path | None = None
 
 
 class FamilySettings(Section, frozen=True):
@@ -296,6 +331,7 @@ class Config(Section, frozen=True):
         health: What the agent tells of itself.
         java: The Java in its own process.
         limits: From where on it reads less often.
+        names: Names that must not leave the host.
         window: Length of the wall-clock windows at which runs are cut; it divides five minutes or
             is a multiple of it.
         families: Overrides by family name.
@@ -310,6 +346,7 @@ class Config(Section, frozen=True):
     health: Health = msgspec.field(default_factory=Health)
     java: Java = msgspec.field(default_factory=Java)
     limits: Limits = msgspec.field(default_factory=Limits)
+    names: Names = msgspec.field(default_factory=Names)
     window: Annotated[Duration, _RESTART] = _span(f"{DEFAULT_WINDOW_SECONDS}s")
     families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
     catalogue: Path | None = None

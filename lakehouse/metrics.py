@@ -24,6 +24,7 @@ CONTROLLERS_TELL: Final = "kafka.client.controller_mutation."
 _FAMILIES: Final = (
     (r"kafka\.topic\.remote_(?!storage_enabled).*", "tiered"),
     (r"kafka\.partition\.(upload|delete)_tier_lag", "tiered"),
+    (r"kafka\.partition\.untiered_records", "tiered_offsets"),
     (r"kafka\.client\..*\.throttle_time", "quotas"),
     (r"kafka\.client\..*", "client_rates"),
 )

@@ -70,9 +70,10 @@ class Metric:
         labels: Key of the object name to column of bronze/runs, or to a label of that name.
         url_encoded: Keys whose values Kafka URL-encodes.
         filter: ``positive``: what is above zero is asked of the server; ``binary``: the same, and
-            above zero means 1.
+            above zero means 1. None: every bean is read, which costs less where most are above.
         led: Only partitions that this broker leads count.
         counted_by: Metric of the same family in which the broker itself counts what is above zero.
+        above: Only values above it are recorded; None: all are.
         absent: What a bean that is not there means.
         needs: What must be there first, so that a bean may be absent and all is well; see
             collector.absence.
@@ -99,6 +100,7 @@ class Metric:
     filter: Filter | None = None
     led: bool = False
     counted_by: str | None = None
+    above: float | None = None
     absent: Absent = "not_applicable"
     needs: Needs | None = None
     percentiles: bool = False

@@ -148,6 +148,8 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
     _check_versions(where, metric)
     if metric.percentiles and metric.kind == "counter":
         raise ConfigError(f"{where}: a counter's increases have no percentiles: leave them out")
+    if metric.above is not None and (metric.above < 0 or metric.kind == "counter"):
+        raise ConfigError(f"{where}: 'above' is 0 or more, and no counter has it")
     if metric.counted_by is not None:
         family.metric(metric.counted_by)
     if family.via != "jmx":

@@ -54,6 +54,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
     def work(config: Config) -> None:
         from collector import planning, secret_files
         from collector.commands.check_sources import read_all
+        from collector.limits import passwords_in_clear
 
         wrong = 0
 
@@ -66,6 +67,9 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
         families = planning.families(config, loaded)
         say(Step("configuration", str(path), ok=True))
         for warning in secret_files.warnings(config):
+            say(Step("warning", warning, ok=True))
+        if host := passwords_in_clear(config.source):
+            warning = f"the password is sent to {host} as clear text; use TLS, or loopback"
             say(Step("warning", warning, ok=True))
         say(Step("catalogue", f"{loaded.hash}, {len(families)} families are read", ok=True))
         if offline:

@@ -13,6 +13,7 @@ from collector.sources.admin_connection import AdminConnection
 from collector.sources.admin_offsets import OffsetReader
 from collector.sources.cap import within_cap
 from collector.sources.java_errors import source_error
+from collector.sources.lags import UNTIERED, untiered
 from collector.sources.unchanged import Unchanged
 from collector.sources.worker import Worker
 
@@ -21,18 +22,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.catalogue import Family
-    from collector.samples import Notice, Offsets, Series
+    from collector.samples import Notice, Offsets
     from collector.sources.admin_records import Cluster, Topics
     from collector.sources.values import Values
 
 _Result = TypeVar("_Result")
 
 _ONE_TRY: Final = 0.4  # of the whole time: there is time for a second
-_TIERED: Final = {
-    "kafka.partition.latest_tiered_offset": "latestTiered",
-    "kafka.partition.earliest_local_offset": "earliestLocal",
-    "kafka.partition.earliest_pending_upload_offset": "earliestPendingUpload",
-}
 
 
 def connect(
@@ -41,7 +37,9 @@ def connect(
     """A connection that several sources may share; see AdminSource for its arguments."""
     one_try = timeout_seconds * _ONE_TRY
     return AdminConnection(
-        lambda: create(bootstrap, properties_file, one_try, controllers=controllers)
+        lambda: create(bootstrap, properties_file, one_try, controllers=controllers),
+        _where(bootstrap),
+        properties_file,
     )
 
 
@@ -75,7 +73,7 @@ class AdminSource:
         self._expected_cluster = cluster
         self._controllers = controllers
         self._timeout_seconds = timeout_seconds
-        self._where = f"Admin of {bootstrap}"
+        self._where = _where(bootstrap)
         self._connection = connection or connect(
             bootstrap, properties_file, timeout_seconds, controllers=controllers
         )
@@ -87,6 +85,7 @@ class AdminSource:
         self._limits: readings.Limits | None = None
         self._configs: readings.Configs = {}
         self._topic_ids: dict[str, str] = {}
+        self._failed_groups: Mapping[str, str] = {}
         self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000)
 
     def identify(self) -> Identity:
@@ -189,24 +188,28 @@ class AdminSource:
         return self._answer({metric: values}, notices)
 
     def _ask_leaders(self, client: KafkaAdmin) -> tuple[Topics, Cluster]:
-        client.forget()  # the bounds of an incident rest on answers younger than the question
-        return client.topics(), client.cluster()
+        cluster = client.cluster()
+        return client.topics(self._held_by(cluster)), cluster
+
+    def _held_by(self, cluster: Cluster) -> int | None:
+        """Whose topics matter: this broker's, unless it reports for all."""
+        return None if readings.reports_for_all(cluster, self._node) else self._node
 
     def _offsets(self) -> Answer:
-        values, offsets = self._guarded(self._offset_reader.read)
-        return self._answer(values, [], offsets)
+        found = self._guarded(self._offset_reader.read)
+        notices = readings.group_failures(self._failed_groups, found.failed)
+        self._failed_groups = found.failed
+        return self._answer(found.values, notices, found.offsets)
 
     def _tiered_offsets(self) -> Answer:
-        return self._answer(self._guarded(self._ask_tiered_offsets), [])
+        return self._answer({UNTIERED: self._guarded(self._ask_untiered)}, [])
 
-    def _ask_tiered_offsets(self, client: KafkaAdmin) -> dict[str, dict[Series, float | None]]:
-        led = readings.led_by(client.topics(), self._node)
+    def _ask_untiered(self, client: KafkaAdmin) -> Values:
+        led = readings.led_by(client.topics(self._node), self._node)
         configs = client.configs({partition.topic for partition in led})
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
-        return {
-            metric: readings.per_partition(metric, client.offsets(tiered, kind))
-            for metric, kind in _TIERED.items()
-        }
+        kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
+        return untiered(*(client.offsets(tiered, kind) for kind in kinds))
 
     def _quota_limits(self) -> Answer:
         cluster, limits = self._guarded(lambda client: (client.cluster(), client.quotas()))
@@ -234,7 +237,7 @@ class AdminSource:
         for_all = readings.reports_for_all(cluster, self._node)
         topics = {
             topic: states
-            for topic, states in client.topics().items()
+            for topic, states in client.topics(self._held_by(cluster)).items()
             for state in states
             if state.partition == 0
             and (state.leader == self._node or (state.leader is None and for_all))
@@ -252,3 +255,7 @@ class AdminSource:
         )
         beans = sum(len(found) for found in values.values())
         return Answer(made, beans, offsets=offsets, notices=tuple(notices))
+
+
+def _where(bootstrap: str) -> str:
+    return f"Admin of {bootstrap}"

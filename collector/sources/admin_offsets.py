@@ -1,16 +1,19 @@
-"""Where logs begin and end, what groups have committed there, and what retention leaves them."""
+"""Where logs begin and end and groups have committed: what they lost, lag, and have left."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.samples import Offsets, Partition, Series
+from collector.samples import Offsets, Partition
 from collector.sources import admin_readings as readings
-from collector.sources.headroom import HIGH, LOW, SAFE, Headroom, headrooms
+from collector.sources.headroom import HIGH, LOW, SAFE, headrooms
+from collector.sources.lags import keeps_up, lags
+from collector.sources.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from collector.samples import Commit
     from collector.sources.admin_client import KafkaAdmin
@@ -22,10 +25,14 @@ _SCRAPES_AFTER_MOVE: Final = 2
 
 
 class Found(NamedTuple):
-    """Values by metric, and what counting lost offsets rests on."""
+    """Values by metric, and what counting lost offsets rests on.
 
-    values: dict[str, dict[Series, float | None]]
+    ``failed``: groups that did not answer while others did, and why.
+    """
+
+    values: dict[str, Values]
     offsets: Offsets
+    failed: Mapping[str, str]
 
 
 class OffsetReader:
@@ -44,34 +51,32 @@ class OffsetReader:
 
     def read(self, client: KafkaAdmin) -> Found:
         """Ask for everything; what is remembered changes only if all of it was answered."""
-        topics = client.topics()
+        topics = client.topics(self._node)
         led = set(readings.led_by(topics, self._node))
         ours = self._still_ours(topics, led)
         configs = client.configs({partition.topic for partition in ours})
         expiring = [p for p in ours if not readings.is_compacted(configs.get(p.topic, {}))]
-        groups = client.groups()
-        assigned = client.assigned_topics(groups)
-        before = client.commits(groups)
+        assigned = client.assigned_topics(client.groups())
+        before = client.commits(assigned.found)
         starts = client.offsets((p for p in ours if readings.has_leader(topics, p)), "earliest")
         ends = client.offsets(led, "latest")
-        after = client.commits(groups)
+        after = client.commits(before.found)
         ids, names = client.topic_ids(), {partition.topic for partition in expiring}
+        interests = {group: assigned.found[group] for group in after.found}
         offsets = Offsets(
-            readings.commits_of_led(before, assigned, groups, expiring),
+            readings.commits_in(expiring, before.found, interests),
             {partition: starts[partition] for partition in expiring if partition in starts},
-            readings.commits_of_led(after, assigned, groups, expiring),
+            readings.commits_in(expiring, after.found, interests),
             frozenset(partition for partition in expiring if partition not in led),
             {name: ids[name] for name in sorted(names) if name in ids},
         )
-        starts = {partition: at for partition, at in starts.items() if partition in led}
-        commits = {
-            commit: at
-            for commit, at in offsets.commits_after.items()
-            if at is not None and _of(commit) in led
+        positions = _positions(readings.commits_in(led, after.found, {}), starts)
+        values = {
+            **lags(positions, ends, self._ends),
+            **self._headrooms(client, positions, ends, configs),
         }
-        left = self._headrooms(client, commits, starts, ends, configs)
         self._ours, self._ends = ours, ends
-        return Found(_values(starts, ends, commits, left), offsets)
+        return Found(values, offsets, assigned.failed | before.failed | after.failed)
 
     def _still_ours(self, topics: Topics, led: set[Partition]) -> dict[Partition, int]:
         """What we led a moment ago, with for how many scrapes more, and what we lead now."""
@@ -87,48 +92,39 @@ class OffsetReader:
     def _headrooms(
         self,
         client: KafkaAdmin,
-        commits: Mapping[Commit, int],
-        starts: Mapping[Partition, int],
+        positions: Mapping[Commit, int | None],
         ends: Mapping[Partition, int],
         configs: readings.Configs,
-    ) -> dict[Commit, Headroom]:
-        """The headroom of every group in every partition, as far as it can be known.
-
-        Who has read all that was there a scrape ago is safe without asking.
-        """
+    ) -> dict[str, Values]:
+        """The headroom of every group in every partition, by metric, as far as it can be known."""
         safe, behind, kept_ms = {}, {}, {}
-        for commit, committed in commits.items():
-            partition = _of(commit)
-            if partition not in starts or partition not in ends:
+        for commit, position in positions.items():
+            end, config = ends.get(_of(commit)), configs.get(commit.topic, {})
+            if position is None or end is None or readings.is_compacted(config):
                 continue
-            at, end = max(committed, starts[partition]), ends[partition]
-            kept = readings.kept_for_ms(configs.get(commit.topic, {}))
-            if at >= min(end, self._ends.get(partition, end)) or kept == math.inf:
+            kept = readings.kept_for_ms(config)
+            if keeps_up(position, end, self._ends.get(_of(commit))) or kept == math.inf:
                 safe[commit] = SAFE
             elif kept is not None:
-                behind[commit], kept_ms[commit.topic] = at, kept
-        return safe | headrooms(behind, kept_ms, self._now_ms(), client.offsets_since)
+                behind[commit], kept_ms[commit.topic] = position, kept
+        left = safe | headrooms(behind, kept_ms, self._now_ms(), client.offsets_since)
+        known = {commit: one.high for commit, one in left.items() if one.high is not None}
+        return {
+            HIGH: readings.per_group(HIGH, known),
+            LOW: readings.per_group(LOW, {commit: one.low for commit, one in left.items()}),
+        }
 
 
 def _of(commit: Commit) -> Partition:
     return Partition(commit.topic, commit.partition)
 
 
-def _values(
-    starts: Mapping[Partition, int],
-    ends: Mapping[Partition, int],
-    commits: Mapping[Commit, int],
-    left: Mapping[Commit, Headroom],
-) -> dict[str, dict[Series, float | None]]:
-    known = {commit: one.high for commit, one in left.items() if one.high is not None}
+def _positions(
+    commits: Mapping[Commit, int | None], starts: Mapping[Partition, int]
+) -> dict[Commit, int | None]:
+    """Where groups go on reading; None: their partition did not answer."""
     return {
-        "kafka.partition.log_start_offset": readings.per_partition(
-            "kafka.partition.log_start_offset", starts
-        ),
-        "kafka.partition.log_end_offset": readings.per_partition(
-            "kafka.partition.log_end_offset", ends
-        ),
-        readings.COMMITTED: readings.per_group(readings.COMMITTED, commits),
-        HIGH: readings.per_group(HIGH, known),
-        LOW: readings.per_group(LOW, {commit: one.low for commit, one in left.items()}),
+        commit: max(at, starts[_of(commit)]) if _of(commit) in starts else None
+        for commit, at in commits.items()
+        if at is not None
     }

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 FENCED: Final = "kafka.cluster.node.fenced"
-COMMITTED: Final = "kafka.group.committed_offset"
 QUOTAS: Final = {
     "producer_byte_rate": "kafka.quota.produce.byte_rate",
     "consumer_byte_rate": "kafka.quota.fetch.byte_rate",
@@ -88,11 +87,6 @@ def leaderless(
     }
 
 
-def per_partition(metric: str, offsets: Mapping[Partition, int]) -> dict[Series, float | None]:
-    """Offsets as values."""
-    return {Series(metric, *partition): float(offset) for partition, offset in offsets.items()}
-
-
 def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series, float | None]:
     """What was found of groups in partitions, as values."""
     return {
@@ -103,11 +97,10 @@ def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series,
     }
 
 
-def commits_of_led(
-    commits: Mapping[Commit, int],
-    assigned: Mapping[str, set[str]],
-    groups: Iterable[str],
+def commits_in(
     partitions: Iterable[Partition],
+    commits: Mapping[str, Mapping[Partition, int]],
+    assigned: Mapping[str, set[str]],
 ) -> dict[Commit, int | None]:
     """The commits of every group in these partitions, None where it has not committed.
 
@@ -118,13 +111,11 @@ def commits_of_led(
     by_topic: dict[str, list[Partition]] = {}
     for partition in partitions:
         by_topic.setdefault(partition.topic, []).append(partition)
-    interests = {group: set(assigned.get(group, ())) for group in groups}
-    for commit in commits:
-        interests.setdefault(commit.group, set()).add(commit.topic)
     return {
-        Commit(name, *partition): commits.get(Commit(group, *partition))
-        for group, name in {group: told(group) for group in interests}.items()
-        for topic in interests[group]
+        Commit(name, *partition): committed.get(partition)
+        for group, committed in commits.items()
+        for name in [told(group)]
+        for topic in assigned.get(group, set()) | {one.topic for one in committed}
         for partition in by_topic.get(topic, ())
     }
 
@@ -217,6 +208,17 @@ def config_changes(before: Configs, after: Configs) -> list[Notice]:
         for topic, new in sorted(after.items())
         for key in sorted({*new, *before.get(topic, new)})
         if topic in before and before[topic].get(key) != new.get(key)
+    ]
+
+
+def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Groups that did not answer while others did, and those that do again; by group the reason."""
+    return [
+        Notice(
+            "group_unreadable", Series("", group=told(group)), before.get(group), after.get(group)
+        )
+        for group in sorted({*before, *after})
+        if before.get(group) != after.get(group)
     ]
 
 

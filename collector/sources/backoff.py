@@ -6,32 +6,42 @@ import random
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from collector.errors import SourceError
+from collector.errors import CredentialsError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 _Result = TypeVar("_Result")
 
-_FIRST_SECONDS: Final = 0.5
-_LONGEST_SECONDS: Final = 5.0
+# Longer would cost more unknown time after a restart than it spares anybody.
+_FIRST_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
+# Each login costs others a token or a handshake, and too many that fail lock the account.
+_FIRST_OF_REFUSED: Final = 5.0
+_LONGEST_OF_REFUSED: Final = 600.0
+_MOST_DOUBLINGS: Final = 10  # a number that doubles for a day is none any longer
 
 
 class Backoff:
-    """Waits after failed attempts to connect: longer after each, with jitter, at most five seconds.
+    """Waits after failed attempts to connect: longer after each, with jitter.
 
-    Longer would cost more unknown time after a restart than it spares anybody; slower cadences are
-    a backoff by themselves.
+    At most five seconds, and at most ten minutes after the credentials were refused. When the file
+    that holds them has changed, it is time at once.
 
     Args:
+        credentials: That file; None: there is none.
         clock: Seconds that never jump.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, credentials: Path | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._credentials = credentials
         self._clock = clock
         self._failures = 0
         self._until = 0.0
         self._error: SourceError | None = None
+        self._tried: object = None
 
     def attempt(self, connect: Callable[[], _Result]) -> _Result:
         """Try to connect, if it is time to.
@@ -39,18 +49,46 @@ class Backoff:
         Raises:
             SourceError: The attempt failed; if it is not time, the error of the last one.
         """
-        if self._error is not None and self._clock() < self._until:
-            raise type(self._error)(str(self._error))
+        self.check()
         try:
             connected = connect()
         except SourceError as error:
-            self._failed(error)
+            self.failed(error)
             raise
-        self._failures, self._error = 0, None
+        self.succeeded()
         return connected
 
-    def _failed(self, error: SourceError) -> None:
-        self._failures += 1
-        wait = min(_FIRST_SECONDS * 2 ** (self._failures - 1), _LONGEST_SECONDS)
+    def check(self) -> None:
+        """Make sure that it is time to try.
+
+        Raises:
+            SourceError: It is not: the error of the last attempt.
+        """
+        error, found = self._error, self._version()
+        if error is not None and self._clock() < self._until and found == self._tried:
+            raise type(error)(str(error))
+        self._tried = found
+
+    def succeeded(self) -> None:
+        """It answers."""
+        self._error = None
+
+    def failed(self, error: SourceError) -> None:
+        """What was tried has failed."""
+        self._failures = self._failures + 1 if type(error) is type(self._error) else 1
+        refused = isinstance(error, CredentialsError)
+        first = _FIRST_OF_REFUSED if refused else _FIRST_SECONDS
+        longest = _LONGEST_OF_REFUSED if refused else _LONGEST_SECONDS
+        wait = min(first * 2 ** min(self._failures - 1, _MOST_DOUBLINGS), longest)
         self._until = self._clock() + wait * random.uniform(0.5, 1)  # noqa: S311 - to spread agents
         self._error = error
+
+    def _version(self) -> object:
+        """What tells the file from how it was."""
+        if self._credentials is None:
+            return None
+        try:
+            found = self._credentials.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino, found.st_size

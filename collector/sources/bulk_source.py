@@ -19,6 +19,7 @@ from collector.sources.names import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from collector.catalogue import Family
     from collector.samples import Answer
@@ -43,14 +44,15 @@ class BulkSource(ABC):
     Args:
         where: What is read, for messages; never holds a credential.
         expected: Who should answer.
+        credentials: The file that holds them, if any does.
     """
 
-    def __init__(self, where: str, expected: Expected) -> None:
+    def __init__(self, where: str, expected: Expected, credentials: Path | None = None) -> None:
         self._where = where
         self._expected = expected
         info = CLIENT_INFO if expected.role == "client" else BROKER_INFO
         self._info = Asked(info, "Version")
-        self._backoff = Backoff()
+        self._backoff = Backoff(credentials)
         self._session: _Session | None = None
 
     @abstractmethod

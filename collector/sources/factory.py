@@ -89,7 +89,7 @@ def _jmx(config: Config, section: Jmx) -> Source:
         section.port,
         user=section.user,
         secret=Secret(section.password_file, section.password_env),
-        tls=section.tls is not None and section.tls.registry,
+        tls=section.tls,
         timeout_seconds=section.timeout.seconds,
     )
 
@@ -197,4 +197,5 @@ def _start_jvm(config: Config) -> None:
         metadata_libs=metadata_libs,
         timeout_seconds=timeout.seconds,
         options=config.java.options,
+        heap_bytes=config.java.heap.bytes,
     )

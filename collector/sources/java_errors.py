@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
+from collector.errors import (
+    CredentialsError,
+    SourceError,
+    SourceRefusedError,
+    SourceTimeoutError,
+)
 from collector.sources.tls_errors import tls_fault
 
 if TYPE_CHECKING:
@@ -15,6 +20,8 @@ _TIMEOUT: Final = (
     "org.apache.kafka.common.errors.DisconnectException",
 )
 _ADMIN_TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
+_NO_LOGIN: Final = "org.apache.kafka.common.errors.AuthenticationException"
+_KAFKA_SAYS: Final = "org.apache.kafka.common.errors.ApiException"
 _REFUSED: Final = {
     "java.net.ConnectException": "nobody listens there; is it up, and is its port right?",
     "java.net.NoRouteToHostException": "there is no way to that host; is the address right?",
@@ -24,13 +31,14 @@ _REFUSED: Final = {
     " password_file",
     "org.apache.kafka.common.errors.SslAuthenticationException": "the TLS handshake failed; mend"
     " the ssl. lines of the client properties file",
-    "org.apache.kafka.common.errors.AuthenticationException": "it refused the credentials of the"
-    " client properties file",
+    _NO_LOGIN: "it refused the credentials of the client properties file",
     "org.apache.kafka.common.errors.AuthorizationException": "our principal may not do this; grant"
     " it Describe on cluster, topics and groups and DescribeConfigs",
     "com.sun.tools.attach.AttachNotSupportedException": "that process does not let us attach; is"
     " it a JVM, of the same user as we are, and not started with -XX:+DisableAttachMechanism?",
 }
+_CREDENTIALS: Final = ("java.lang.SecurityException", _NO_LOGIN)
+
 _TLS: Final = "javax.net.ssl.SSLException"
 _NO_RMI: Final = "java.rmi.ConnectIOException"
 _HUNG_UP: Final = "java.net.SocketException"
@@ -49,19 +57,29 @@ def source_error(where: str, error: BaseException) -> SourceError:
             )
         if not _lineage(cause).isdisjoint(_TIMEOUT):
             return SourceTimeoutError(f"{where}: no answer in time ({_short(cause)})")
-    refused = _refused(causes)
-    if refused is not None:
-        return SourceRefusedError(f"{where}: {refused}")
-    return SourceError(f"{where}: {_short(causes[-1])}")
+    return _refused(where, causes) or SourceError(f"{where}: {_short(causes[-1])}")
 
 
-def _refused(causes: list[BaseException]) -> str | None:
+def is_answer(error: BaseException) -> bool:
+    """Whether a Kafka broker answered with this error, so that the connection to it works."""
+    lineages = map(_lineage, _causes(error))
+    return any(_KAFKA_SAYS in found and _NO_LOGIN not in found for found in lineages)
+
+
+def _refused(where: str, causes: list[BaseException]) -> SourceRefusedError | None:
     for cause in causes:
         for name, meaning in _REFUSED.items():
             if name in _lineage(cause):
-                return meaning
+                kind = CredentialsError if name in _CREDENTIALS else SourceRefusedError
+                return kind(f"{where}: {meaning}")
         if _TLS in _lineage(cause):
-            return tls_fault(causes)
+            return SourceRefusedError(f"{where}: {tls_fault(causes)}")
+    unlike = _unlike(causes)
+    return SourceRefusedError(f"{where}: {unlike}") if unlike else None
+
+
+def _unlike(causes: list[BaseException]) -> str | None:
+    """What it means that Java's words name no cause of their own."""
     if any(_NO_RMI in _lineage(cause) for cause in causes):
         if _HUNG_UP in _lineage(causes[-1]):  # since TLS 1.3 maybe before we could read why
             return "it hung up; with TLS, does it want a client's certificate (tls.key_store)?"

@@ -89,7 +89,7 @@ class JmxquerySource(BulkSource):
         allow_password_in_argv: bool = False,
         timeout_seconds: float = 30,
     ) -> None:
-        super().__init__(f"jmxquery of {host}:{port}", expected)
+        super().__init__(f"jmxquery of {host}:{port}", expected, secret.file)
         if user is not None and not allow_password_in_argv:
             raise ConfigError(
                 "source.jmxquery: jmxquery shows the password to everybody who runs ps on this"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
+from collector.errors import CredentialsError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.sources.bulk import Asked, Failed
 from collector.sources.bulk_source import STARTED
 
@@ -29,7 +29,6 @@ _BROKEN: Final = frozenset({"Double", "Float"})
 
 _REFUSED: Final = (
     ("Connection refused", "nobody listens there; is it up, and is its port right?"),
-    ("SecurityException", "it refused the user or the password; mend user and password_file"),
     ("UnknownHostException", "the host name cannot be resolved; is it spelt right?"),
     ("NameNotFoundException", "that RMI registry holds no JMX; is it the JMX port?"),
     ("ConnectIOException", "it does not speak RMI as we do; jmxquery knows no TLS"),
@@ -107,6 +106,10 @@ def _failure(ended: Ended, where: str, password: str) -> SourceError:
         text = text.replace(password, "***")
     if any(sign in text for sign in _TIMEOUTS):
         return SourceTimeoutError(f"{where}: no answer in time")
+    if "SecurityException" in text:
+        return CredentialsError(
+            f"{where}: it refused the user or the password; mend user and password_file"
+        )
     for sign, meaning in _REFUSED:
         if sign in text:
             return SourceRefusedError(f"{where}: {meaning}")

@@ -51,6 +51,7 @@ def start(
     metadata_libs: Path | None = None,
     timeout_seconds: float = 5,
     options: str = "",
+    heap_bytes: int = 128 << 20,
 ) -> None:
     """Start the JVM, if it does not run yet.
 
@@ -59,6 +60,7 @@ def start(
         metadata_libs: The same, to read its metadata log.
         timeout_seconds: How long RMI waits for an answer.
         options: Further options of Java, written as for a shell; they override ours.
+        heap_bytes: How large its heap may grow.
 
     Raises:
         ConfigError: There is no Java.
@@ -73,7 +75,7 @@ def start(
     try:
         jpype.startJVM(
             str(_library(home)),
-            *_options(home, timeout_seconds),
+            *_options(home, timeout_seconds, heap_bytes),
             *shlex.split(options),
             classpath=jars,
             convertStrings=False,
@@ -116,12 +118,18 @@ def _library(home: Path) -> Path:
     raise ConfigError(f"no JVM below {home}: set JAVA_HOME to Java 17 or later")
 
 
-def _options(home: Path, timeout_seconds: float) -> list[str]:
+def _options(home: Path, timeout_seconds: float, heap_bytes: int) -> list[str]:
     options = [
         # A small young generation: else the whole heap would be filled before anything is
         # collected, and stay resident. What outlives a scrape is a few megabytes; the names of the
         # beans of 10,000 partitions take more, so the most is far above that.
-        *("-Xmx128m", "-Xms6m", "-Xmn4m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"),
+        *(
+            f"-Xmx{heap_bytes >> 20}m",
+            "-Xms6m",
+            "-Xmn4m",
+            "-XX:MinHeapFreeRatio=20",
+            "-XX:MaxHeapFreeRatio=40",
+        ),
         # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
         "-Xss2m",
         "-XX:+UseSerialGC",

@@ -7,7 +7,7 @@ one short call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import jpype
 
@@ -17,18 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Comparison(NamedTuple):
-    """A condition on an attribute; of one that is not there none is true.
+Comparison = Literal["gt", "eq"]
+"""Of an attribute with zero; both are false of NaN, and of an attribute that is not there."""
 
-    ``gt`` and ``eq`` are false of NaN, ``ne`` is true of it: that is why there is no ``leq``.
-    """
-
-    operator: Literal["gt", "eq", "ne"]
-    value: float
-
-
-ABOVE_ZERO: Final = Comparison("gt", 0)
-ZERO: Final = Comparison("eq", 0)
+ABOVE_ZERO: Final = "gt"
+ZERO: Final = "eq"
 _DELEGATE: Final = "JMImplementation:type=MBeanServerDelegate"
 _MOST_CHANGES: Final = 500
 Kind = tuple[str, str]
@@ -101,12 +94,8 @@ class MBeanServer:
         known = self._queries.get((attribute, comparison))
         if known is None:
             query = java("javax.management.Query")
-            compare = query.gt if comparison.operator == "gt" else query.eq
-            whole = comparison.value == int(comparison.value)
-            value = jpype.JLong(int(comparison.value)) if whole else jpype.JDouble(comparison.value)
-            expression = compare(query.attr(attribute), query.value(value))
-            if comparison.operator == "ne":
-                expression = query.not_(expression)
+            compare = query.gt if comparison == ABOVE_ZERO else query.eq
+            expression = compare(query.attr(attribute), query.value(jpype.JLong(0)))
             known = java("java.rmi.MarshalledObject")(expression)
             self._queries[attribute, comparison] = known
         return known

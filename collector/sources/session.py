@@ -21,6 +21,7 @@ from collector.sources.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from collector.catalogue import Family
     from collector.samples import Answer
@@ -46,14 +47,21 @@ class MBeanSource(ABC):
         where: What is read, for messages; never holds a credential.
         expected: Who should answer.
         timeout_seconds: How long connecting, and how long one read, may take.
+        credentials: The file that holds them, if any does.
     """
 
-    def __init__(self, where: str, expected: Expected, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        where: str,
+        expected: Expected,
+        timeout_seconds: float,
+        credentials: Path | None = None,
+    ) -> None:
         self._where = where
         self._expected = expected
         self._timeout_seconds = timeout_seconds
         self._worker = Worker()
-        self._backoff = Backoff()
+        self._backoff = Backoff(credentials)
         self._session: _Session | None = None
         self._used_at = time.monotonic()
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from typing import TYPE_CHECKING, Final, TypeVar
-
-import jpype
 
 from collector.errors import SourceTimeoutError
 from collector.sources.timeouts import no_answer
@@ -23,10 +22,10 @@ _MOST_LEFT_BEHIND: Final = 8
 
 
 class Worker:
-    """Makes calls into Java one after another.
+    """Makes calls one after another.
 
-    RMI's own timeouts hold for one read of a socket, and its clients try again by themselves; only
-    a thread that can be left behind bounds the whole. It ends when its call does. As long as calls
+    Timeouts of RMI and HTTP hold for one read of a socket, and RMI tries again by itself; only a
+    thread that can be left behind bounds the whole. It ends when its call does. As long as calls
     end in time the thread stays: making one and attaching it to the JVM costs more than a call.
     While too many of those left behind still hang (on an answer that drips), no more is asked.
     """
@@ -83,5 +82,6 @@ def _work(inbox: _Inbox, answers: queue.SimpleQueue[_Answer]) -> None:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
             answers.put((None, error))
         del call  # or the last answer's objects would live until the next call
-    if jpype.isJVMStarted():
+    jpype = sys.modules.get("jpype")  # who asks over HTTP has no JVM
+    if jpype is not None and jpype.isJVMStarted():
         jpype.JClass("java.lang.Thread").detach()

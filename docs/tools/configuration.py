@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import types
 from pathlib import Path
@@ -99,6 +100,8 @@ def _type(type_: Any) -> str:
         return " or ".join(_type(part) for part in get_args(type_) if part is not types.NoneType)
     if get_origin(type_) is Literal:
         return ", ".join(map(code, get_args(type_)))
+    if get_origin(type_) is tuple:
+        return "list of text"
     if get_origin(type_) is dict:
         return "a section for each name"
     return "a section" if _section_in(type_) else _NAMES[type_]
@@ -120,6 +123,8 @@ def _shown(value: Any) -> str:
         return code(_amount(value))
     if isinstance(value, bool):
         return code(str(value).lower())
+    if isinstance(value, tuple):
+        return code(json.dumps(value))
     if isinstance(value, Section):
         return "as below"
     return "none" if value in ({}, "") else code(str(value))

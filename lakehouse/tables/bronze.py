@@ -161,9 +161,9 @@ EVENTS: Final = Table(
             "kind",
             "string",
             "agent_start, source_restart, version_change, leader_change, quota_change, "
-            "config_change, topic_recreated, catalogue_change, clock_step, batch_dropped, "
-            "spool_damaged, spool_tail_lost, spool_restored, agent_crashed, family_coarsened or "
-            "family_restored",
+            "config_change, topic_recreated, group_unreadable, catalogue_change, clock_step, "
+            "batch_dropped, spool_damaged, spool_tail_lost, spool_restored, agent_crashed, "
+            "family_coarsened or family_restored",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

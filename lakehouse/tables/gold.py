@@ -191,7 +191,7 @@ DISTRIBUTIONS: Final = _gold(
         _METRIC,
         Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
         *_CLIENT,
-        Column("group", "string", "consumer group, each partition's value"),
+        Column("group", "string", "consumer group, each series' value"),
         Column("source", "string", "source; null: the value is of a topic, client or group"),
         required("sign", "int", "1 or -1: which side of zero; 0: no further from it than 1e-12"),
         required("bucket", "int", "amounts above 2^(bucket/64), up to 2^((bucket+1)/64)"),

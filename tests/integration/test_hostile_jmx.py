@@ -176,7 +176,9 @@ def test_a_slow_attribute_is_a_timeout_and_leaves_nobody_behind(hostile: Ports, 
     with pytest.raises(SourceTimeoutError, match=_TOO_LATE):
         source.read(_family("Good", "Slow"))
     assert time.monotonic() - started < TIMEOUT * 2 + 5  # who answers was asked first
-    assert not set(threading.enumerate()) - before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(TIMEOUT)  # it ends with the read of a socket that it is at
+        assert not thread.is_alive()
     assert not _children()
     source.close()
 

@@ -137,7 +137,8 @@ def probe_all(*calls: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def assert_refused(told: dict[str, Any], node: Node, text: str) -> None:
-    assert told.get("error") == "SourceRefusedError", told
+    kind = "CredentialsError" if "password" in text else "SourceRefusedError"
+    assert told.get("error") == kind, told
     assert told["text"].startswith(f"JMX of 127.0.0.1:{node.jmx_port}: ")
     assert text in told["text"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
 from collector import catalogue
-from collector.errors import SourceError, SourceRefusedError
+from collector.errors import IdentityError, SourceError, SourceRefusedError
 from collector.samples import Series
 from collector.secret import Secret
 from collector.sources import jvm
@@ -18,14 +19,16 @@ from collector.sources.expected import Expected
 from collector.sources.java_processes import find_pid
 from collector.sources.jmx import JmxSource
 from demo.cluster import Cluster
+from demo.java import java_command
 from demo.java_admin import Quota, set_quotas
+from demo.launcher import Launcher, kill, last_lines
+from demo.ports import free_ports
 from demo.topics import create_assigned
 from lakehouse.tables import FLAG_KNOWN_WRONG
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from collector.samples import Answer, Reading
     from demo.node import Node
@@ -139,6 +142,30 @@ def test_a_port_that_is_no_jmx_is_refused(pair: Cluster) -> None:
         JmxSource(
             Expected("broker"), "127.0.0.1", pair.nodes[1].plan.port, timeout_seconds=TIMEOUT
         ).identify()
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_registry_that_sends_us_to_another_host_gets_no_password(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    option, password = "-Dcom.sun.management.jmxremote", tmp_path / "password"
+    password.write_text("secret\n")
+    command = java_command(
+        *(f"{option}.port={port}", f"{option}.rmi.port={port}", f"{option}.ssl=false"),
+        *(f"{option}.authenticate=false", "-Djava.rmi.server.hostname=192.0.2.1"),
+        *("-XX:TieredStopAtLevel=1", str(Path(__file__).with_name("java") / "HostileJmx.java")),
+    )
+    launcher, log = Launcher(), tmp_path / "log"
+    process = launcher.start(command, log)
+    secret = Secret(password)
+    source = JmxSource(Expected("broker"), "127.0.0.1", port, user="monitor", secret=secret)
+    try:
+        wait_for(lambda: "ready" in last_lines(log), 60)
+        with pytest.raises(IdentityError, match=r"our password, to 192\.0\.2\.1: set"):
+            source.identify()
+    finally:
+        source.close()
+        kill(process)
+        launcher.close()
 
 
 def test_a_process_that_is_not_there_cannot_be_attached_to(pair: Cluster, tmp_path: Path) -> None:

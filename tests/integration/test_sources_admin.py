@@ -13,11 +13,14 @@ from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutErr
 from collector.samples import Commit, Notice, Partition, Series
 from collector.sources import jvm
 from collector.sources.admin import AdminSource
+from collector.sources.admin_client import KafkaAdmin, create, of_groups
+from collector.sources.java_errors import is_answer
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.properties import RACKS
 from demo.topics import configure, create_assigned
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,20 +119,24 @@ def test_offsets_and_commits_stand_side_by_side(admin: AdminSource, single: Clus
     commits = {c: at for c, at in answer.offsets.commits_after.items() if c.group == "readers"}
     assert commits == {Commit("readers", "plain", 0): 4, Commit("readers", "plain", 1): None}
     assert answer.offsets.commits_before == answer.offsets.commits_after
-    told = values_of(answer, "kafka.group.committed_offset")
-    assert told[Series("kafka.group.committed_offset", "plain", 0, group="readers")] == 4
-    ends = values_of(answer, "kafka.partition.log_end_offset")
-    assert ends[Series("kafka.partition.log_end_offset", "plain", 0)] == 10
-    assert ends[Series("kafka.partition.log_end_offset", "tiered", 0)] == 0
+    lag = {one.topic: value for one, value in values_of(answer, "kafka.group.lag").items()}
+    assert lag == {"plain": 3, "compacted": 8}, "from the log's start, or from the commit"
+    (single,) = (
+        value
+        for one, value in values_of(answer, "kafka.group.partition_lag").items()
+        if (one.topic, one.partition, one.group) == ("plain", 0, "readers")
+    )
+    assert single == 3
 
 
-def test_only_tiered_topics_have_tiered_offsets(admin: AdminSource) -> None:
-    answer = admin.read(CATALOGUE.family("tiered_offsets"))
-    for metric in ("latest_tiered_offset", "earliest_local_offset"):
-        told = values_of(answer, f"kafka.partition.{metric}")
-        assert {series.topic for series in told} == {"tiered"}
-    latest = values_of(answer, "kafka.partition.latest_tiered_offset")
-    assert latest == {Series("kafka.partition.latest_tiered_offset", "tiered", 0): -1.0}
+def test_of_tiered_topics_alone_it_is_told_what_is_not_tiered(
+    admin: AdminSource, single: Cluster
+) -> None:
+    family = CATALOGUE.family("tiered_offsets")
+    (metric,) = (one.name for one in family.metrics)
+    assert values_of(admin.read(family), metric) == {Series(metric, "tiered", 0): 0}
+    _fill(single, "tiered")
+    assert values_of(admin.read(family), metric) == {Series(metric, "tiered", 0): 11}, "10, rounded"
 
 
 def test_an_assigned_group_counts_before_its_first_commit(
@@ -144,6 +151,43 @@ def test_an_assigned_group_counts_before_its_first_commit(
     assert answer.offsets is not None
     commits = {c: at for c, at in answer.offsets.commits_before.items() if c.group == "newcomers"}
     assert commits == {Commit("newcomers", "plain", number): None for number in (0, 1)}
+
+
+@pytest.mark.usefixtures("single")
+def test_a_group_whose_future_fails_is_left_out_and_named() -> None:
+    future, errors = (
+        jvm.java("org.apache.kafka.common.internals.KafkaFutureImpl"),
+        "org.apache.kafka.common.errors",
+    )
+    well, gone, forbidden = future(), future(), future()
+    well.complete("told")
+    gone.completeExceptionally(jvm.java(f"{errors}.GroupIdNotFoundException")("gone"))
+    forbidden.completeExceptionally(jvm.java(f"{errors}.GroupAuthorizationException")("secret"))
+    found = of_groups({"well": well, "gone": gone, "forbidden": forbidden}, str)
+    assert found == ({"well": "told", "gone": "None"}, {"forbidden": "GroupAuthorizationException"})
+    with pytest.raises(jvm.java("java.util.concurrent.ExecutionException")) as refused:
+        of_groups({"forbidden": forbidden}, str)
+    assert is_answer(refused.value), "so the client is kept"
+
+
+def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
+    single: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.sources.admin_client._LARGE_CLUSTER", 0)
+    now = 0.0
+    java_admin = create(single.bootstrap, None, 10, controllers=False)
+    client = KafkaAdmin(java_admin, 10, controllers=False, clock=lambda: now)
+    before = client.topics(held_by=1)
+    create_assigned(single, "newcomer", [[1]])
+    assert client.topics(held_by=1) == before
+    assert client.topics(held_by=2) == before, "it holds nothing, so nothing is asked"
+    now = 60
+    assert client.topics(held_by=2).keys() - before.keys() == {"newcomer"}
+    asker = single.admin()  # kept in a name: without it the future fails
+    asker.delete_topics(["newcomer"])["newcomer"].result(20)
+    wait_for(lambda: client.topics(held_by=1) == before, 20)
+    assert client.topics() == before
+    java_admin.close()
 
 
 def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:

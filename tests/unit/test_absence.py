@@ -66,8 +66,12 @@ def test_what_has_no_excuse_is_missing() -> None:
         ({"needs": "traffic"}, LATEST, "nothing of the kind has happened since the broker started"),
         ({"needs": "partition"}, LATEST._replace(leads=0),
          "the broker holds or leads no partition of which it could be told"),
-        ({"object": None, "call": "derived from two", "needs": "group"}, LATEST,
+        ({"object": None, "call": "derived from two", "needs": "group", "kind": "counter"}, LATEST,
          "derived by the agent from two readings"),
+        ({"object": None, "call": "derived from one", "needs": "group"}, LATEST,
+         "no consumer group has committed to a partition that is led here"),
+        ({"object": None, "call": "derived from one", "needs": "group", "above": 10_000.0}, LATEST,
+         "nothing is above 10,000, or it is not known"),
     ],
 )  # fmt: skip
 def test_what_is_absent_for_a_reason_says_it(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
 
-from collector.errors import SourceRefusedError, SourceTimeoutError
+from collector.errors import CredentialsError, SourceRefusedError, SourceTimeoutError
 from collector.sources.admin_connection import AdminConnection
 
 
@@ -16,9 +17,14 @@ class Stage:
     def __init__(self) -> None:
         self.made = 0
         self.now = 100.0
-        self.connection = AdminConnection(self._make, lambda: self.now)
+        self.hangs: threading.Event | None = None
+        self.making = threading.Event()
+        self.connection = AdminConnection(self._make, clock=lambda: self.now)
 
     def _make(self) -> str:
+        if self.hangs is not None:
+            self.making.set()
+            self.hangs.wait()
         self.made += 1
         return f"fake client {self.made}"
 
@@ -62,14 +68,51 @@ def test_a_client_that_nobody_has_an_answer_of_is_replaced(stage: Stage) -> None
     assert stage.ask() == "fake client 2"
 
 
-def test_a_client_that_was_refused_is_replaced(stage: Stage) -> None:
-    stage.fail(SourceRefusedError("wrong password"))
+def test_a_client_that_was_refused_is_replaced_after_a_while(stage: Stage) -> None:
+    stage.fail(SourceRefusedError("nobody listens there"))
+    stage.now += 0.5
     assert stage.ask() == "fake client 2"
+
+
+def test_refused_credentials_are_not_tried_at_every_question(stage: Stage) -> None:
+    """Whoever guesses so often locks the account, for the whole fleet at once."""
+    for _ in range(24 * 3600 // 10):
+        with pytest.raises(CredentialsError, match="wrong password"):
+            stage.ask(CredentialsError("wrong password"))
+        stage.now += 10
+    assert stage.made < 300
+    stage.now += 600
+    assert stage.ask().startswith("fake client")
+
+
+@pytest.mark.parametrize(
+    "name", ["TopicAuthorizationException", "UnsupportedVersionException", "UnknownServerException"]
+)
+def test_an_error_that_kafka_answers_with_costs_nobody_the_client(stage: Stage, name: str) -> None:
+    answered = type("org.apache.kafka.common.errors.ApiException", (Exception,), {})
+    stage.fail(type(f"org.apache.kafka.common.errors.{name}", (answered,), {})("as Java's"))
+    assert stage.ask() == "fake client 1"
+
+
+def test_while_a_client_is_being_made_others_are_told_so_and_nobody_hangs(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.sources.admin_connection._MAKING_SECONDS", 0.01)
+    stage.hangs = threading.Event()
+    maker = threading.Thread(target=stage.ask)
+    maker.start()
+    stage.making.wait()
+    stage.fail(SourceTimeoutError("never asked"))
+    stage.connection.close()
+    stage.hangs.set()
+    maker.join()
+    assert stage.ask() == "fake client 1"
 
 
 def test_a_client_is_closed_when_its_last_question_has_ended_and_once(stage: Stage) -> None:
     with stage.connection.lease() as old:
-        stage.fail(SourceRefusedError("wrong password"))
+        stage.fail(SourceRefusedError("nobody listens there"))
+        stage.now += 0.5
         assert stage.ask() == "fake client 2"
         assert closed == []
     stage.connection.close()

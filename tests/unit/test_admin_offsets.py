@@ -1,10 +1,16 @@
-"""Which partitions an agent goes on reading, and of which groups the headroom is known."""
+"""Which partitions an agent goes on reading, and of which groups lag and headroom are known."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from collector.samples import Commit, Partition
+from collector.sources.admin_client import OfGroups
 from collector.sources.admin_offsets import OffsetReader
 from collector.sources.admin_records import PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NOW_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000
@@ -19,11 +25,13 @@ class FakeClient:
         self.leaders: dict[Partition, int | None] = {}
         self.config: dict[str, str] = PLAIN
         self.committed: dict[Commit, int] = {}
+        self.silent: set[str] = set()
         self.start, self.end, self.first_kept = 0, 100, 0
         self.asked: set[Partition] = set()
         self.probes = 0
 
-    def topics(self) -> dict[str, tuple[PartitionState, ...]]:
+    def topics(self, held_by: int) -> dict[str, tuple[PartitionState, ...]]:
+        assert held_by == 1
         names = {partition.topic for partition in self.leaders}
         return {
             name: tuple(
@@ -43,11 +51,17 @@ class FakeClient:
     def groups(self) -> tuple[str, ...]:
         return tuple({commit.group for commit in self.committed})
 
-    def assigned_topics(self, groups: tuple[str, ...]) -> dict[str, set[str]]:
-        return {group: set() for group in groups}
+    def assigned_topics(self, groups: tuple[str, ...]) -> OfGroups[set[str]]:
+        found = {group: set[str]() for group in groups if group not in self.silent}
+        return OfGroups(found, dict.fromkeys(self.silent, "TimeoutException"))
 
-    def commits(self, groups: tuple[str, ...]) -> dict[Commit, int]:
-        return {commit: at for commit, at in self.committed.items() if commit.group in groups}
+    def commits(self, groups: Iterable[str]) -> OfGroups[dict[Partition, int]]:
+        assert self.silent.isdisjoint(groups), "who has not answered once is not waited for again"
+        found: dict[str, dict[Partition, int]] = {group: {} for group in groups}
+        for commit, at in self.committed.items():
+            if commit.group in found:
+                found[commit.group][Partition(commit.topic, commit.partition)] = at
+        return OfGroups(found, {})
 
     def offsets(self, partitions: object, kind: str) -> dict[Partition, int]:
         self.asked = set(partitions)  # type: ignore[call-overload]
@@ -95,6 +109,43 @@ def test_a_partition_without_a_leader_is_kept_in_mind_and_not_asked() -> None:
     assert reader.read(client).offsets.moved == frozenset()  # type: ignore[arg-type]
     client.leaders = {}
     assert reader.read(client).offsets.commits_after == {}  # type: ignore[arg-type]
+
+
+def lag_of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], float | None]:
+    values = reader.read(client).values["kafka.group.lag"]  # type: ignore[arg-type]
+    return {(one.group or "", one.topic or ""): value for one, value in values.items()}
+
+
+def test_one_group_that_does_not_answer_costs_one_group() -> None:
+    client, reader = made()
+    client.committed[Commit("other", "t", 0)] = 20
+    reader.read(client)  # type: ignore[arg-type]
+    client.silent = {"g"}
+    found = reader.read(client)  # type: ignore[arg-type]
+    assert found.failed == {"g": "TimeoutException"}
+    assert found.offsets.commits_after == {Commit("other", "t", 0): 20}
+    assert {one.group for values in found.values.values() for one in values} == {"other"}
+
+
+def test_a_group_that_reads_what_arrives_within_an_interval_has_no_lag() -> None:
+    client, reader = made(committed=36)
+    assert lag_of(client, reader) == {("g", "t"): 64.0}, "of before nothing is known"
+    client.end, client.committed = 200, {G: 100}
+    assert lag_of(client, reader) == {("g", "t"): 0.0}
+    client.end = 300
+    assert lag_of(client, reader) == {("g", "t"): 215.0}, "200, rounded up to a bucket's end"
+
+
+def test_what_retention_has_deleted_is_no_lag() -> None:
+    client, reader = made(committed=10)
+    client.start = 36
+    assert lag_of(client, reader) == {("g", "t"): 64.0}
+
+
+def test_the_lag_of_a_compacted_topic_is_told_too() -> None:
+    client, reader = made()
+    client.config = {**PLAIN, "cleanup.policy": "compact"}
+    assert lag_of(client, reader) == {("g", "t"): 90.0}
 
 
 def test_who_keeps_up_is_safe_without_asking_and_whoever_is_behind_is_asked_for() -> None:

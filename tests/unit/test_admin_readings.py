@@ -39,8 +39,8 @@ def test_a_dead_broker_passes_its_duty_on() -> None:
 def test_a_group_counts_where_it_committed_or_is_assigned() -> None:
     partitions = [Partition("read", 0), Partition("read", 1), Partition("assigned", 0)]
     partitions += [Partition("never", 0)]
-    commits = {Commit("g", "read", 0): 7, Commit("g", "elsewhere", 9): 1}
-    found = readings.commits_of_led(commits, {"g": {"assigned"}}, ["g", "idle"], partitions)
+    commits = {"g": {Partition("read", 0): 7, Partition("elsewhere", 9): 1}, "idle": {}}
+    found = readings.commits_in(partitions, commits, {"g": {"assigned"}, "idle": set()})
     assert found == {
         Commit("g", "read", 0): 7,
         Commit("g", "read", 1): None,
@@ -53,6 +53,20 @@ def test_a_topic_is_another_if_its_id_is() -> None:
     after = {"same": "a", "again": "d", "new": "e"}
     again = Notice("topic_recreated", Series("", "again"), "b", "d")
     assert readings.recreated(before, after) == [again]
+
+
+def test_a_group_that_does_not_answer_is_told_when_it_begins_and_when_it_ends() -> None:
+    def told(group: str, old: str | None, new: str | None) -> Notice:
+        return Notice("group_unreadable", Series("", group=group), old, new)
+
+    failed = {"a": "TimeoutException", "b": "GroupAuthorizationException"}
+    assert readings.group_failures({}, failed) == [
+        told("a", None, "TimeoutException"),
+        told("b", None, "GroupAuthorizationException"),
+    ]
+    assert readings.group_failures(failed, failed) == []
+    (again,) = readings.group_failures(failed, {"b": failed["b"]})
+    assert again == told("a", "TimeoutException", None)
 
 
 def test_an_election_is_told_once() -> None:

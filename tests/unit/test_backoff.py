@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.errors import SourceRefusedError
+from collector.errors import CredentialsError, SourceRefusedError
 from collector.sources.backoff import Backoff
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class FakeClock:
@@ -18,40 +22,77 @@ class FakeClock:
 
 
 class FakeHost:
-    """Nobody listens there until somebody does; notes when it was tried."""
+    """Refuses us until it is up; notes when it was tried."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, error: type[SourceRefusedError]) -> None:
         self.clock = clock
+        self.error = error
         self.up = False
         self.tried: list[float] = []
 
     def __call__(self) -> str:
         self.tried.append(self.clock.now)
         if not self.up:
-            raise SourceRefusedError("nobody listens there")
+            raise self.error("nobody listens there")
         return "connected"
 
 
-def try_in_vain(clock: FakeClock, backoff: Backoff, host: FakeHost, times: int) -> None:
+def try_in_vain(
+    clock: FakeClock, backoff: Backoff, host: FakeHost, times: int, step: float = 0.01
+) -> None:
     while len(host.tried) < times:
         with pytest.raises(SourceRefusedError, match="nobody listens there"):
             backoff.attempt(host)
-        clock.now += 0.01
+        clock.now += step
 
 
-def test_it_waits_longer_after_each_failure_and_never_longer_than_five_seconds() -> None:
+@pytest.mark.parametrize(
+    ("error", "first", "most"), [(SourceRefusedError, 0.5, 5), (CredentialsError, 5, 600)]
+)
+def test_it_waits_longer_after_each_failure_and_never_longer_than_it_may(
+    error: type[SourceRefusedError], first: float, most: float
+) -> None:
     clock = FakeClock()
-    host = FakeHost(clock)
-    try_in_vain(clock, Backoff(clock), host, 9)
+    host = FakeHost(clock, error)
+    step = first / 50
+    try_in_vain(clock, Backoff(clock=clock), host, 10, step)
     assert host.tried[0] == 0
     for number, (before, after) in enumerate(pairwise(host.tried)):
-        longest = min(0.5 * 2**number, 5.0)
-        assert longest / 2 - 0.01 <= after - before <= longest + 0.011
+        longest = min(first * 2**number, most)
+        assert longest / 2 - step <= after - before <= longest + 1.1 * step
+
+
+def test_it_goes_on_trying_however_often_it_has_failed() -> None:
+    clock = FakeClock()
+    backoff, host = Backoff(clock=clock), FakeHost(clock, SourceRefusedError)
+    for _ in range(2_000):
+        clock.now += 6
+        with pytest.raises(SourceRefusedError):
+            backoff.attempt(host)
+    assert len(host.tried) == 2_000
+
+
+def test_credentials_that_have_changed_are_tried_at_once(tmp_path: Path) -> None:
+    clock, file = FakeClock(), tmp_path / "password"
+    backoff, host = Backoff(file, clock), FakeHost(clock, CredentialsError)
+    file.write_text("wrong")
+    try_in_vain(clock, backoff, host, 5)
+    for text in ("as wrong as before", "right"):
+        file.write_text(text)
+        with pytest.raises(CredentialsError):
+            backoff.attempt(host)
+    assert len(host.tried) == 7
+    with pytest.raises(CredentialsError):
+        backoff.attempt(host)
+    assert len(host.tried) == 7, "it did not change again"
+    file.unlink()
+    host.up = True
+    assert backoff.attempt(host) == "connected"
 
 
 def test_after_a_success_it_begins_anew() -> None:
     clock = FakeClock()
-    backoff, host = Backoff(clock), FakeHost(clock)
+    backoff, host = Backoff(clock=clock), FakeHost(clock, SourceRefusedError)
     try_in_vain(clock, backoff, host, 5)
     clock.now += 5
     host.up = True

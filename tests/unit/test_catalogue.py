@@ -191,6 +191,7 @@ def test_a_folder_changes_a_cadence_and_one_metric_of_a_family(folder: Path) -> 
             "kind: counter\n    percentiles: true\n    unit:",
             "own.threads: a counter's increases have no percentiles",
         ),
+        ("unit:", "above: -1\n    unit:", "own.threads: 'above' is 0 or more"),
         ("own.threads", "kafka.log.size", "metric kafka.log.size stands in family"),
         ("family: own", "family: [own]", "own.yaml: the key 'family' must name the family"),
         ("metrics:", "metrics: {", "own.yaml: not valid YAML"),

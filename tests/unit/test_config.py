@@ -88,8 +88,8 @@ def test_what_the_reference_file_shows_in_comments_are_the_defaults() -> None:
             default = field.default
             if field.default_factory is not msgspec.NODEFAULT:
                 default = field.default_factory()
-            if default in (None, msgspec.NODEFAULT) or isinstance(default, dict):
-                continue
+            if default in (None, msgspec.NODEFAULT) or isinstance(default, (dict, Section)):
+                continue  # what is in a section is compared by itself
             assert getattr(section, field.name) == default, f"{path}.{field.name}"
             shown += 1
     assert shown > 15
@@ -189,6 +189,40 @@ def test_a_variable_that_does_not_go_with_the_file_is_named(
     with pytest.raises(ConfigError) as caught:
         config.parse(MINIMAL, "agent.yaml", environ)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_tls_to_this_host_may_trust_whom_java_trusts(host: str) -> None:
+    source = {"node": 1, "jmx": {"port": 9999, "host": host, "tls": {}}}
+    assert config.parse({**MINIMAL, "source": source}, "agent.yaml").source.jmx is not None
+
+
+def test_tls_to_another_host_needs_a_trust_store() -> None:
+    jmx = {"port": 9999, "host": "kafka-1.example", "tls": {}}
+    with pytest.raises(ConfigError, match=r"source\.jmx\.tls\.trust_store: needed, as kafka-1"):
+        config.parse({**MINIMAL, "source": {"node": 1, "jmx": jmx}}, "agent.yaml")
+    jmx["tls"] = {"trust_store": "/ca.pem"}
+    assert config.parse({**MINIMAL, "source": {"node": 1, "jmx": jmx}}, "agent.yaml").source.jmx
+
+
+@pytest.mark.parametrize(
+    ("source", "host"),
+    [
+        ({"jmx": {"port": 1, "host": "k.example", "user": "m"}}, "k.example"),
+        ({"jmx": {"port": 1, "host": "k.example"}}, None),
+        ({"jmx": {"port": 1, "user": "m"}}, None),
+        ({"jmx": {"port": 1, "host": "k", "user": "m", "tls": {"trust_store": "/t"}}}, None),
+        ({"jmxquery": {"port": 1, "host": "10.0.0.7", "user": "m"}}, "10.0.0.7"),
+        ({"jolokia": {"url": "http://k.example:8778/jolokia/", "user": "m"}}, "k.example"),
+        ({"jolokia": {"url": "https://k.example:8778/jolokia/", "user": "m"}}, None),
+        ({"jolokia": {"url": "http://[::1]:8778/jolokia/", "user": "m"}}, None),
+    ],
+)
+def test_a_password_that_crosses_a_network_in_clear_is_known(
+    source: dict[str, Any], host: str | None
+) -> None:
+    parsed = config.parse({**MINIMAL, "source": {"node": 1, **source}}, "agent.yaml")
+    assert limits.passwords_in_clear(parsed.source) == host
 
 
 @pytest.mark.parametrize(
@@ -291,6 +325,7 @@ def test_a_key_may_override_what_was_merged_in() -> None:
          "source.jmx.timeout: must be at least 100ms"),
         (lambda c: c.update(admin={"bootstrap": "a:1", "libs": "/libs", "timeout": "99ms"}),
          "admin.timeout: must be at least 100ms"),
+        (lambda c: c.update(java={"heap": "31MiB"}), "java.heap: must be at least 32 MiB"),
         (lambda c: c.update(spool={"path": "/s", "max_size": "0B"}),
          "spool.max_size: must be at least 1 MiB; a day takes some"),
         (lambda c: c.update(catalogue=1), "catalogue: expected a path, got 1"),

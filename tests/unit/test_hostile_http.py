@@ -20,6 +20,7 @@ from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
 from collector.secret import Secret
 from collector.sources.expected import Expected
 from collector.sources.jolokia import JolokiaSource
+from collector.sources.worker import _MOST_LEFT_BEHIND
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
 
@@ -121,6 +122,18 @@ def test_who_is_slow_costs_no_more_than_the_timeout(how: str) -> None:
         assert time.monotonic() - started < TIMEOUT + 5
 
 
+def test_who_drips_without_end_leaves_no_thread_behind() -> None:
+    with HostileHttp(SLOW["drips its body"]) as fake:
+        source = JolokiaSource(BROKER, fake.url, timeout_seconds=0.05)
+        for _ in range(3 * _MOST_LEFT_BEHIND):
+            with closing(source), pytest.raises(SourceTimeoutError, match="no answer within"):
+                source._fetch([])
+        named = [one for one in threading.enumerate() if one.name.startswith("read Jolokia")]
+        for thread in named:
+            thread.join(30)
+        assert not any(thread.is_alive() for thread in named)
+
+
 @pytest.mark.parametrize("how", ODD)
 def test_what_no_agent_says_is_refused_in_one_line(how: str) -> None:
     misbehaviour, told = ODD[how]
@@ -204,6 +217,7 @@ from pathlib import Path
 from collector.errors import SourceError
 from collector.sources.expected import Expected
 from collector.sources.jolokia import JolokiaSource
+from collector.sources.worker import _MOST_LEFT_BEHIND
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 source = JolokiaSource(Expected("broker"), sys.argv[1], timeout_seconds=20)

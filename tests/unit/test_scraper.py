@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collector import catalogue
 from collector.clock import SystemClock
-from collector.samples import Answer, Identity, Moment, Reading
+from collector.samples import Answer, Identity, Moment, Reading, Series
 from collector.scraper import Scraper
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
@@ -56,3 +57,17 @@ def test_what_the_catalogue_asks_percentiles_of_says_so_whoever_was_read() -> No
     ((_, readings),) = told.moments
     assert readings is not None
     assert [one.flags for one in readings] == [(FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)]
+
+
+def test_of_what_the_catalogue_wants_only_above_a_bound_the_rest_is_left_out() -> None:
+    family = catalogue.load().family("offsets")
+    lag = "kafka.group.partition_lag"
+    small, large, idle = (Series(lag, "t", number, group="g") for number in range(3))
+    reading = Reading(lag, "gauge", frozenset({small}), {large: 10_001.0, idle: None})
+    answer = Answer((reading, replace(reading, values={large: 10_000.0})), 3)
+    told = Scraper(FakeSource(answer=answer), SystemClock()).attempt(family, 10_000_000).answer
+    assert told is not None
+    assert [(one.zeros, one.values) for one in told.readings] == [
+        (frozenset(), {large: 10_001.0, idle: None}),
+        (frozenset(), {}),
+    ]
