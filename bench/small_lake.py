@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.small_world import BROKERS, CONTROLLER, DOWN, KILLED, World
 from collector import catalogue as catalogues
-from collector.batches import Batch, Origin, batch_of
+from collector.batches import Batch, Origin, batches_of
 from collector.bronze_table import BronzeTable
 from collector.runs import Encoder
 from collector.samples import Answer, Identity, Notice, Reading, Scrape, Series
@@ -109,8 +109,10 @@ class _Agent:
 
     @staticmethod
     def _batch(sealed: object, origin: Origin, sets: set[str]) -> Batch:
-        batch = batch_of(sealed, origin, sets)  # type: ignore[arg-type]
-        sets |= {row[0] for row in batch.rows[tables.MEMBERS.name]}
+        (batch,) = batches_of(sealed, origin)  # type: ignore[arg-type]
+        members = batch.rows[tables.MEMBERS.name]
+        batch.rows[tables.MEMBERS.name] = [row for row in members if row[0] not in sets]
+        sets |= {row[0] for row in members}
         return batch
 
     def _scrapes(self) -> Iterator[Scrape]:

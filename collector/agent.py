@@ -102,7 +102,7 @@ class Agent:
             self._log.warning(found.kind, old=found.old, new=found.new)
         self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
         self._guard("start", partial(self._note, "agent_start"))
-        self._catch_up()
+        self._catch_up(stop)
         schedule = self._schedule(stop)
         self._steps.check()
         schedule.scheduler.start()
@@ -143,23 +143,23 @@ class Agent:
         thread = f"source-{task.source}"
         schedule.every(task.interval_us, f"scrape {task.family.name}", thread, work)
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, stop: threading.Event) -> None:
         """Before anything is sealed: record what a log tells of the time without an agent."""
         for name, task in self._tasks.items():
             if task.family.via == "metadata_log":
-                self._guard(name, partial(self._scrape, task))
+                self._guard(name, partial(self._scrape, task, stop))
 
-    def _scrape(self, task: Task) -> None:
-        """Read one family and keep what came."""
+    def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
+        """Read one family and keep what came; ``stop`` ends it after an answer."""
         more = True
         while more:
             scrape = task.scraper.attempt(task.family, task.interval_us)
             self._check_clock()
             self.vitals.scraped(scrape)
-            for moment in expand(scrape):
-                self._recorder.record(moment)
-                self._complaints.say("spool", None)
+            self._recorder.record(*expand(scrape))
+            self._complaints.say("spool", None)
             more = scrape.answer is not None and scrape.answer.more
+            more = more and not (stop and stop.is_set())
         self.vitals.spool_writable = True
         self._complaints.say(task.family.name, scrape.error)
 

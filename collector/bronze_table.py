@@ -7,7 +7,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from deltalake import (
     CommitProperties,
@@ -28,7 +28,9 @@ from lakehouse import tables
 from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
+
+    from arro3.core import Table
 
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -127,7 +129,7 @@ class BronzeTable:
         with self._explained():
             return int(delta.transaction_version(self._application(agent)) or 0)
 
-    def append(self, rows: Sequence[Sequence[Any]], agent: str, number: int) -> None:
+    def append(self, rows: Table, agent: str, number: int) -> None:
         """Append rows in one commit, which bears the agent's number.
 
         It goes through the very table that ``load`` saw: a commit of the same agent that came since
@@ -145,7 +147,7 @@ class BronzeTable:
         with self._explained():
             write_deltalake(
                 delta,
-                arrow.to_arrow(self.table, rows),
+                rows,
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
                 commit_properties=CommitProperties(

@@ -13,7 +13,7 @@ from collector.recorder import Recorder
 from collector.schedule import phase_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from collector.catalogue import Catalogue
     from collector.scraper import Scraper
@@ -33,16 +33,16 @@ def recorder(config: Config, loaded: Catalogue, spool: Spool) -> Recorder:
     )
 
 
-def delivery(config: Config, spool: Spool, restored: Callable[[], None] | None = None) -> Delivery:
+def delivery(config: Config, spool: Spool, recorder: Recorder | None = None) -> Delivery:
     """The delivery of an open spool.
 
     Args:
         config: Where to.
         spool: Where from.
-        restored: Called where the spool turns out to be an old copy.
+        recorder: What fills the spool, if anything does.
     """
     storage_options(config.lake)  # what is wrong with the file is said at the start
-    return Delivery(config.lake.path, lambda: storage_options(config.lake), spool, restored)
+    return Delivery(config.lake.path, lambda: storage_options(config.lake), spool, recorder)
 
 
 def agent(
@@ -57,7 +57,7 @@ def agent(
     return Agent(
         planning.tasks(config, loaded, found),
         recorder,
-        delivery(config, spool, recorder.forsake),
+        delivery(config, spool, recorder),
         interval_us,
         SystemClock(),
         commit_phase_us=phase_us(spool.agent, interval_us),

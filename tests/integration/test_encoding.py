@@ -105,7 +105,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
         deliveries = [Delivery(str(fresh), dict, spool)]
         for number in range(1, 4):
             batch = Batch({table.name: _rows(table, number * 7) for table in tables.BRONZE})
-            spool.seal(batch, b"")
+            spool.seal([batch], b"")
             while deliveries[0].deliver_next():
                 pass
             for table in tables.BRONZE:

@@ -70,7 +70,7 @@ class Host:
     def seal(self, count: int = 1) -> None:
         for _ in range(count):
             self.windows += 1
-            self.spool.seal(window(self.windows), b"")
+            self.spool.seal([window(self.windows)], b"")
 
     def drain(self, attempts: int = 1) -> list[LakeError]:
         """Deliver all that waits; the errors on the way, fewer than ``attempts``."""
@@ -151,7 +151,7 @@ def check_once(server: S3Server, lake: str, *hosts: Host, moved: bool = False) -
     """Every row once; but where the lake is another than before, a set may come again."""
     expected: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in IDENTITY}
     for one in hosts:
-        assert one.spool.depth() == (0, 0)
+        assert one.spool.is_empty()
         for name, rows in one.rows.items():
             expected[name] += rows
     found = told(lake, server)
@@ -302,7 +302,7 @@ def test_a_day_without_the_store_is_brought_in_few_commits(
         one.seal(day // 2)
         with pytest.raises(LakeError):
             one.drain()
-        assert one.spool.depth()[0] == day
+        assert one.spool.depth().batches == day
         up_again()
         one.drain()
         check_once(server, lake, one)
@@ -366,4 +366,4 @@ def check_refused(one: Host, options: dict[str, str], said: str) -> None:
     assert "\n" not in text
     assert options["aws_secret_access_key"] not in text
     assert options["aws_access_key_id"] not in text
-    assert one.spool.depth()[0] == 2
+    assert one.spool.depth().batches == 2
