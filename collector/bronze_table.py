@@ -19,7 +19,7 @@ from deltalake import (
 )
 from deltalake.exceptions import TableNotFoundError
 
-from collector import arrow, bronze_disk
+from collector import arrow, bronze_disk, bronze_probe
 from collector.bronze_faults import explain, scrubbed
 from collector.bronze_options import secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
@@ -184,6 +184,22 @@ class BronzeTable:
             with self._explained():
                 bronze_disk.bring_to_disk(self._folder, self._on_disk, until)
             self._on_disk = until
+
+    def check_store(self) -> None:
+        """See whether its store lets just one of several writers commit a version.
+
+        Raises:
+            LakeError: It does not, or it cannot be tried.
+        """
+        if self._folder is not None:
+            return
+        with self._explained():
+            lost = bronze_probe.lost_commits(self._open, self.table)
+        if lost:
+            raise LakeError(
+                f"{self._where}: the store takes two commits of one version and keeps one, so"
+                " agents would lose rows; use one that has conditional puts (If-None-Match)"
+            )
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta

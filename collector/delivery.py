@@ -118,6 +118,14 @@ class Delivery:
         self._checked = True
         return sum(bronze.made for bronze in self._tables)
 
+    def check_store(self) -> None:
+        """See whether the store is one that Delta can be written to; a commit or three stay.
+
+        Raises:
+            LakeError: It is not.
+        """
+        self._tables[-1].check_store()
+
     def _next(self) -> Group | None:
         """The next batches that Delta can take; the others are put aside."""
         while True:
@@ -139,7 +147,7 @@ class Delivery:
     def _refuse(self, number: int, why: str) -> None:
         """Put a batch aside; that is said first, so that it is said whatever happens."""
         if self._recorder is not None:
-            self._recorder.report("batch_refused", str(number), why)
+            self._recorder.refused(self._spool.rest_of_seal(number), why)
         self._spool.refuse(number, why)
 
     def _commit(self, bronze: BronzeTable, group: Group, number: int) -> None:

@@ -181,6 +181,11 @@ class Recorder:
             self._keep(_NOTHING)
         self.reported[kind] += 1
 
+    def refused(self, batches: Dropped, why: str) -> None:
+        """Keep that batches cannot be delivered, as ``report`` does."""
+        event = _event("batch_refused", batches)
+        self.report(event.kind, event.old or "", f"{event.new}: {why}")
+
     def seal(self, now_us: int) -> bool:
         """Move the windows that are final into batches; True where there were any."""
         with self._writing(now_us):
@@ -311,17 +316,19 @@ class Recorder:
         origin = Origin(cluster, self._source, self._catalogue)
         state = msgspec.msgpack.encode(self._encoder)
         self.dropped_batches += self._spool.seal(
-            batches_of(sealed, origin), state, lambda dropped: event_row(_event(dropped), origin)
+            batches_of(sealed, origin),
+            state,
+            lambda dropped: event_row(_event("batch_dropped", dropped), origin),
         )
         if sealed:
             self.sealed_rows = len(sealed.runs) + len(sealed.accounts) + len(sealed.events)
 
 
-def _event(dropped: Dropped) -> Event:
-    """What is said of batches that were dropped, at the end of the time of which they were."""
-    numbers = f"{dropped.first}..{dropped.last}"
-    span = f"{_instant(dropped.from_us)}..{_instant(dropped.to_us)}"
-    return Event(dropped.to_us, "batch_dropped", Series(""), numbers, span)
+def _event(kind: str, batches: Dropped) -> Event:
+    """What is said of batches that are not told, at the end of the time of which they were."""
+    numbers = f"{batches.first}..{batches.last}"
+    span = f"{_instant(batches.from_us)}..{_instant(batches.to_us)}"
+    return Event(batches.to_us, kind, Series(""), numbers, span)
 
 
 def _instant(at_us: int) -> str:

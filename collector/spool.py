@@ -18,6 +18,7 @@ from collector.batches import Batch, Row
 from collector.clock import SystemClock
 from collector.errors import SpoolError
 from collector.spool_file import VERSION, SpoolFile, advise, checksum, create_tables, meta, put_meta
+from collector.spool_rows import Dropped
 from lakehouse import tables
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.clock import Clock
-    from collector.spool_rows import Dropped, SetKey
+    from collector.spool_rows import SetKey
 
 _KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
 _FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
@@ -248,17 +249,25 @@ class Spool:
             query = "SELECT COUNT(*) FROM batches WHERE number <= ? AND refused IS NULL"
             return int(db.execute(query, (number,)).fetchone()[0])
 
+    def rest_of_seal(self, number: int) -> Dropped:
+        """A batch, and what was sealed with it and comes later."""
+        with self._file.reading() as db:
+            row = db.execute(
+                "SELECT MIN(number), MAX(number), MIN(start_us), MAX(end_us), COUNT(*) FROM batches"
+                " WHERE number >= ? AND seal = (SELECT seal FROM batches WHERE number = ?)",
+                (number, number),
+            ).fetchone()
+        return Dropped(*row)
+
     def refuse(self, number: int, why: str) -> None:
-        """Put a batch aside that no lake can take, and what was sealed with it and comes later.
+        """Put a batch aside that no lake can take, and the rest of its seal.
 
         It stays until there is no room for it.
         """
+        last = self.rest_of_seal(number).last
         with self._file.writing() as db:
-            db.execute(
-                "UPDATE batches SET refused = ? WHERE number >= ? AND refused IS NULL"
-                " AND seal = (SELECT seal FROM batches WHERE number = ?)",
-                (why, number, number),
-            )
+            query = "UPDATE batches SET refused = ? WHERE number BETWEEN ? AND ?"
+            db.execute(query, (why, number, last))
 
     def acknowledge(
         self, number: int, landed: Mapping[str, str] | None = None, sets: Iterable[SetKey] = ()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from collector import planning
 from collector.agent import Agent
+from collector.bronze_options import bounded
 from collector.clock import SystemClock
 from collector.config import storage_options
 from collector.delivery import Delivery
@@ -41,7 +42,8 @@ def delivery(config: Config, spool: Spool, recorder: Recorder | None = None) -> 
         spool: Where from.
         recorder: What fills the spool, if anything does.
     """
-    storage_options(config.lake)  # what is wrong with the file is said at the start
+    # What is wrong with the file or the environment is said at the start.
+    bounded(config.lake.path, storage_options(config.lake))
     return Delivery(config.lake.path, lambda: storage_options(config.lake), spool, recorder)
 
 

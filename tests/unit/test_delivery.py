@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.bronze_table import BronzeTable
+    from collector.spool_rows import Dropped
 
 MIB = 1 << 20
 
@@ -608,6 +609,9 @@ class FakeRecorder:
     def report(self, *what: str) -> None:
         self.reported.append(what)  # type: ignore[arg-type]
 
+    def refused(self, batches: Dropped, why: str) -> None:
+        self.reported.append(("batch_refused", f"{batches.first}..{batches.last}", why))
+
 
 @pytest.mark.parametrize("fault", ["overflow", "null", "damage"])
 def test_a_batch_that_cannot_be_converted_is_put_aside_and_blocks_nobody(
@@ -627,7 +631,7 @@ def test_a_batch_that_cannot_be_converted_is_put_aside_and_blocks_nobody(
         recorder = FakeRecorder()
         drain(Delivery(str(lake), dict, spool, recorder))  # type: ignore[arg-type]
         ((kind, number, why),) = recorder.reported
-        assert (kind, number) == ("batch_refused", "2")
+        assert (kind, number) == ("batch_refused", "2..2")
         assert why
         assert (spool.depth().batches, spool.depth().refused) == (1, 1)
         assert spool.is_empty()
