@@ -91,9 +91,9 @@ class TimedDelivery(Delivery):
         super()._load(bronze)
         self.seconds[bronze.table.name] += time.monotonic() - began
 
-    def _compare(self, bronze: BronzeTable, agent: str) -> int:
+    def _compare(self, bronze: BronzeTable) -> int:
         began = time.monotonic()
-        number = super()._compare(bronze, agent)
+        number = super()._compare(bronze)
         self.seconds[bronze.table.name] += time.monotonic() - began
         return number
 
@@ -133,7 +133,7 @@ class SimulatedAgent:
             self._deliver(courier, stop, account)
             ended = time.time()
             account.ticks += [ended - tick for tick in ready]
-        account.delivered = self._sealed - self._spool.depth()[0]
+        account.delivered = self._sealed - self._spool.depth().batches
         return account
 
     def _ticks(self, order: Order) -> list[float]:
@@ -145,7 +145,7 @@ class SimulatedAgent:
         end_us = round(tick * 1e6)
         first = self._sealed == 0
         self._spool.seal(
-            window(self._source, end_us - round(interval * 1e6), end_us, first=first), b""
+            [window(self._source, end_us - round(interval * 1e6), end_us, first=first)], b""
         )
         self._sealed += 1
 

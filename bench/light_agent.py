@@ -35,7 +35,7 @@ def main(lake: str, batches: int) -> None:
         for number in range(batches):
             made = {one.name: [row[:-2] for row in rows_of(one, 20_900, number)]
                     for one in tables.BRONZE if one is not tables.MEMBERS}  # fmt: skip
-            spool.seal(Batch({**made, "members": []}), b"")
+            spool.seal([Batch({**made, "members": []})], b"")
             delivery.deliver_next()
         appended = process.memory_info().rss
         footprint.hand_back()

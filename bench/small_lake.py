@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.small_world import BROKERS, CONTROLLER, DOWN, KILLED, World
 from collector import catalogue as catalogues
-from collector.batches import Batch, Origin, batch_of
+from collector.arrow import to_arrow
+from collector.batches import Batch, Origin, batches_of
 from collector.bronze_table import BronzeTable
 from collector.runs import Encoder
 from collector.samples import Answer, Identity, Notice, Reading, Scrape, Series
@@ -75,7 +76,7 @@ def write(lake: Path, world: World | None = None, start: dt.datetime = START) ->
                 count[table.name] += len(rows)
                 if rows:
                     bronze[table.name].load()
-                    bronze[table.name].append(rows, agent.name, number)
+                    bronze[table.name].append(to_arrow(table, rows), agent.name, number)
     return Written(**count)
 
 
@@ -101,17 +102,19 @@ class _Agent:
         sealed_us = 0
         for scrape in self._scrapes():
             if encoder.sealable_us(scrape.asked_us) > sealed_us:
-                yield self._batch(encoder.seal(scrape.asked_us), origin, sets)
+                yield from self._batches(encoder.seal(scrape.asked_us), origin, sets)
                 sealed_us = encoder.sealed_us
             if encoder.accepts(scrape):
                 encoder.record(scrape)
-        yield self._batch(encoder.flush(self._us(SECONDS)), origin, sets)
+        yield from self._batches(encoder.flush(self._us(SECONDS)), origin, sets)
 
     @staticmethod
-    def _batch(sealed: object, origin: Origin, sets: set[str]) -> Batch:
-        batch = batch_of(sealed, origin, sets)  # type: ignore[arg-type]
-        sets |= {row[0] for row in batch.rows[tables.MEMBERS.name]}
-        return batch
+    def _batches(sealed: object, origin: Origin, sets: set[str]) -> Iterator[Batch]:
+        for batch in batches_of(sealed, origin):  # type: ignore[arg-type]
+            members = batch.rows[tables.MEMBERS.name]
+            batch.rows[tables.MEMBERS.name] = [row for row in members if row[0] not in sets]
+            sets |= {row[0] for row in members}
+            yield batch
 
     def _scrapes(self) -> Iterator[Scrape]:
         """All attempts, in the order in which they are made."""

@@ -113,7 +113,7 @@ class _Agent:
         recorder = Recorder(
             spool, f"broker-{self._broker}", WINDOW_US, self._memory_us, self._catalogue.hash, None
         )
-        delivery = Delivery(str(self._lake), dict, spool, recorder.forsake)
+        delivery = Delivery(str(self._lake), dict, spool, recorder)
         recorder.begin(span[0])
         recorder.note(Event(span[0], "agent_start", Series("")))
         sealed_us = span[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from collector.samples import Outcome, Repeats, Scrape
+from collector.samples import Outcome, Scrape
 
 
 class Account(msgspec.Struct):
@@ -48,14 +48,6 @@ class AccountTrack(msgspec.Struct):
         self.open.dropped_series += scrape.answer.dropped_series if scrape.answer else 0
         self.open.seconds_total += seconds
         self.open.seconds_max = max(self.open.seconds_max, seconds)
-
-    def repeat(self, repeats: Repeats, nth: int) -> None:
-        """Enter the nth of those that ended like the one before; what they took, evenly."""
-        if self.open is not None:
-            self.open.scrapes += 1
-            self.open.seconds_total += repeats.seconds_total / repeats.attempts
-            if nth == repeats.attempts:
-                self.open.seconds_max = max(self.open.seconds_max, repeats.seconds_max)
 
     def skip(self, scrape: Scrape, window_us: int, max_gap_us: int) -> None:
         """Enter a tick at which nothing was asked; it is no attempt and ends no run."""

@@ -114,7 +114,7 @@ class Agent:
             self._guard("start", partial(self._note_crash, crash))
         named = [f"{key}={value}" for key, value in (about or {}).items() if key in _IN_EVENT]
         self._guard("start", partial(self._note, "agent_start", new=" ".join(named) or None))
-        self._catch_up()
+        self._catch_up(stop)
         schedule = self._schedule(stop)
         self._steps.check()
         schedule.scheduler.start()
@@ -161,14 +161,14 @@ class Agent:
         work = partial(self._guard, task.family.name, partial(self._scrape, task))
         schedule.every(task.interval_us, f"scrape {task.family.name}", _thread(task), work)
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, stop: threading.Event) -> None:
         """Before anything is sealed: record what a log tells of the time without an agent."""
         for name, task in self._tasks.items():
             if task.family.via == "metadata_log":
-                self._guard(name, partial(self._scrape, task))
+                self._guard(name, partial(self._scrape, task, stop))
 
-    def _scrape(self, task: Task) -> None:
-        """Read one family and keep what came."""
+    def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
+        """Read one family and keep what came; ``stop`` ends it after an answer."""
         more = True
         while more:
             if self._sealed.is_set():
@@ -180,10 +180,10 @@ class Agent:
             self.vitals.scraped(scrape)
             if scrape.error is not None and scrape.error.startswith(UNEXPECTED):
                 self.vitals.met_unexpected()
-            for moment in expand(scrape):
-                self._recorder.record(moment)
-                self._complaints.say("spool", None)
+            self._recorder.record(*expand(scrape))
+            self._complaints.say("spool", None)
             more = scrape.answer is not None and scrape.answer.more
+            more = more and not (stop and stop.is_set())
         self.vitals.spool_writable = True
         self._complaints.say(task.family.name, scrape.error)
 

@@ -38,11 +38,17 @@ def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
     """Rows in the order of the table's columns; instants in microseconds, dates in days.
 
     Maps are given as pairs, structs as tuples in the order of their fields.
+
+    Raises:
+        ValueError: A value is missing that the table requires; other values raise what arro3 does.
     """
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
     arrays = [
         _array(column.type, values) for column, values in zip(table.columns, columns, strict=True)
     ]
+    for column, array in zip(table.columns, arrays, strict=True):
+        if array.null_count and not column.nullable:
+            raise ValueError(f"{table.name}.{column.name} must not be null")
     return Table.from_arrays(arrays, schema=schema(table))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -9,72 +10,36 @@ import msgspec
 from lakehouse import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable, Iterator, Mapping
 
     from collector.accounts import Account
     from collector.folding import MemberSet, Run
     from collector.samples import Series
     from collector.sealed import Event, Sealed
 
-DAY_US: Final = 86_400_000_000
-"""A day; ``date`` is the number of days since the epoch."""
+Row = tuple[Any, ...]
 
-
-class Since(msgspec.Struct, frozen=True):
-    """From when on an agent has seen for itself what it tells; instants in microseconds.
-
-    What it tells of the time before it took over from the agent before it, out of the spool. That
-    is right, unless the spool was restored from an old copy.
-
-    Attributes:
-        began_us: When it started.
-        metrics: When the first answer since then came, by metric, where that is later.
-        families: The same, by family.
-    """
-
-    began_us: int
-    metrics: dict[str, int] = msgspec.field(default_factory=dict)
-    families: dict[str, int] = msgspec.field(default_factory=dict)
+MAX_ROWS: Final = 20_000
+"""Rows of one batch: it is unpacked, sorted and written as one, at 1.3 KB a row."""
+_SET: Final = tables.RUNS.positions["members"]
+_DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
+_NEVER_US: Final = 1 << 62
 
 
 class Batch(msgspec.Struct):
     """Rows by table name, in the order of the table's columns, without agent and batch number.
 
+    Rows of ``members`` are the sets to which the runs refer, whether the lake has them or not.
+
     Attributes:
         rows: The rows.
-        since: What of them the agent that sealed them has seen for itself; None: not known.
-        bequest: What batches left to this one when they were dropped, oldest first; each part
-            with the ``since`` of its own.
-        known_sets: Rows of member sets to which the runs refer, and which are known already. They
-            are kept in case that the lake is changed, and go nowhere with this batch.
+        start_us: The first instant of which they are, in microseconds since the epoch.
+        end_us: The last.
     """
 
-    rows: dict[str, list[tuple[Any, ...]]]
-    since: Since | None = None
-    bequest: list[Batch] = msgspec.field(default_factory=list)
-    known_sets: list[tuple[Any, ...]] = msgspec.field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        """Whether there is any row."""
-        return any(self.rows.values())
-
-    def with_sets(self, rows: list[tuple[Any, ...]]) -> Batch:
-        """The same with more member sets."""
-        if not rows:
-            return self
-        name = tables.MEMBERS.name
-        more = {**self.rows, name: [*self.rows.get(name, []), *rows]}
-        return Batch(more, self.since, self.bequest, self.known_sets)
-
-    def whole(self) -> Batch:
-        """The same with the rows of the bequest among its own, as they go to the lake."""
-        if not self.bequest:
-            return self
-        rows: dict[str, list[tuple[Any, ...]]] = {}
-        for part in (*self.bequest, self):
-            for name, own in part.rows.items():
-                rows.setdefault(name, []).extend(own)
-        return Batch(rows, self.since)
+    rows: dict[str, list[Row]]
+    start_us: int = 0
+    end_us: int = 0
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -85,52 +50,80 @@ class Origin(msgspec.Struct, frozen=True):
     catalogue: str
 
 
-def batch_of(
-    sealed: Sealed, origin: Origin, known_sets: Collection[str], since: Since | None = None
-) -> Batch:
-    """The rows for what was sealed; a member set is written only where it is not known yet."""
-    sets = {run.members.hash: run.members for run in sealed.runs if run.members is not None}
-    rows_of_sets = [_members(key, members, origin) for key, members in sets.items()]
-    return Batch(
-        {
-            tables.RUNS.name: [_run(run, origin) for run in sealed.runs],
-            tables.MEMBERS.name: [row for row in rows_of_sets if row[0] not in known_sets],
-            tables.SCRAPES.name: [_scrape(account, origin) for account in sealed.accounts],
-            tables.EVENTS.name: [_event(event, origin) for event in sealed.events],
-        },
-        since,
-        known_sets=[row for row in rows_of_sets if row[0] in known_sets],
+def batches_of(sealed: Sealed, origin: Origin, max_rows: int = MAX_ROWS) -> Iterator[Batch]:
+    """The rows for what was sealed, in batches of so many; none where nothing was.
+
+    Accounts come last: the lake must not say that a time is known before it has all its runs.
+    """
+    start_us, end_us = _united(
+        chain(
+            ((run.start, run.end) for run in sealed.runs),
+            ((account.start, account.end) for account in sealed.accounts),
+            ((event.at, event.at) for event in sealed.events),
+        )
+    )
+    rows = chain(
+        ((tables.RUNS.name, _run(run, origin), run.members) for run in sealed.runs),
+        ((tables.EVENTS.name, event_row(event, origin), None) for event in sealed.events),
+        ((tables.SCRAPES.name, _scrape(one, origin), None) for one in sealed.accounts),
+    )
+    while part := list(islice(rows, max_rows)):
+        found: dict[str, list[Row]] = {table.name: [] for table in tables.BRONZE}
+        sets: dict[str, MemberSet] = {}
+        for table, row, members in part:
+            found[table].append(row)
+            if members is not None:
+                sets[row[_SET]] = members
+        found[tables.MEMBERS.name] = [_members(key, one, origin) for key, one in sets.items()]
+        yield Batch(found, start_us, end_us)
+
+
+def span_of(rows: Mapping[str, Iterable[Row]]) -> tuple[int, int]:
+    """The first and the last instant of which rows by table name are."""
+    return _united(
+        (row[table.positions["start"]], row[table.positions["end"]])
+        for table in (tables.RUNS, tables.SCRAPES)
+        for row in rows.get(table.name, ())
     )
 
 
-def _run(run: Run, origin: Origin) -> tuple[Any, ...]:
+def event_row(event: Event, origin: Origin) -> Row:
+    """A row of bronze/events."""
     return (
-        run.start // DAY_US, origin.cluster, origin.source, run.series.metric,
+        event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
+        *_subject(event.subject), event.old, event.new,
+    )  # fmt: skip
+
+
+def _united(spans: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The least start and the greatest end, 0 and 0 where there are no spans."""
+    start_us, end_us = _NEVER_US, 0
+    for start, end in spans:
+        start_us, end_us = min(start_us, start), max(end_us, end)
+    return min(start_us, end_us), end_us
+
+
+def _run(run: Run, origin: Origin) -> Row:
+    return (
+        run.start // _DAY_US, origin.cluster, origin.source, run.series.metric,
         *_subject(run.series), run.series.labels or None,
         run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
         run.members.hash if run.members else None, run.flags or None,
     )  # fmt: skip
 
 
-def _members(key: str, members: MemberSet, origin: Origin) -> tuple[Any, ...]:
+def _members(key: str, members: MemberSet, origin: Origin) -> Row:
     return (key, origin.cluster, members.kind, members.topic, members.partitions, members.clients)
 
 
-def _scrape(account: Account, origin: Origin) -> tuple[Any, ...]:
+def _scrape(account: Account, origin: Origin) -> Row:
     return (
-        account.start // DAY_US, origin.cluster, origin.source, account.family, account.start,
+        account.start // _DAY_US, origin.cluster, origin.source, account.family, account.start,
         account.end, account.outcome, account.scrapes, account.beans, account.dropped_series,
         account.seconds_total, account.seconds_max, account.interval_us, account.max_gap_us,
         origin.catalogue, account.kafka_version, account.error,
     )  # fmt: skip
 
 
-def _event(event: Event, origin: Origin) -> tuple[Any, ...]:
-    return (
-        event.at // DAY_US, origin.cluster, origin.source, event.at, event.kind,
-        *_subject(event.subject), event.old, event.new,
-    )  # fmt: skip
-
-
-def _subject(series: Series) -> tuple[Any, ...]:
+def _subject(series: Series) -> Row:
     return (series.topic, series.partition, series.user, series.client_id, series.group)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
+
+from collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,18 +28,34 @@ _SECRET: Final = re.compile(
     r"(key|secret|token|password|credentials?|sas)(?!.*_(file|path|uri|url|endpoint|enabled)$)",
     re.IGNORECASE,
 )
+# What delta-rs takes, and with which values commits remain conditional puts.
+_SAFE: Final = {
+    "s3_locking_provider": (),
+    "s3_allow_unsafe_rename": ("false",),
+    "copy_if_not_exists": (),
+    "conditional_put": ("etag",),
+}
 _PATH: Final = "google_application_credentials"
 
 
-def bounded(lake: str, options: Mapping[str, str]) -> dict[str, str]:
+def bounded(
+    lake: str, options: Mapping[str, str], environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """The user's options, with bounds to what they leave open; a folder needs none.
 
     Args:
         lake: Root of the lake: a folder or a URL.
         options: Storage options of delta-rs.
+        environ: The environment, where it looks for options too.
+
+    Raises:
+        ConfigError: One of them makes commits overwrite one another.
     """
     if "://" not in lake or lake.startswith("file://"):
         return dict(options)
+    if lake.startswith("s3"):
+        _refuse_unsafe("lake.options_file", options)
+        _refuse_unsafe("the environment", environ)
     given = {_plain(name) for name in options}
     return {**{key: value for key, value in _BOUNDS.items() if key not in given}, **options}
 
@@ -57,6 +76,15 @@ def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]
         if len(value) >= _SHORTEST_SECRET and _SECRET.search(name) and name.lower() != _PATH
     }
     return sorted(found | {quote(value, safe="") for value in found}, key=len, reverse=True)
+
+
+def _refuse_unsafe(where: str, options: Mapping[str, str]) -> None:
+    for name, value in options.items():
+        if value.lower() not in _SAFE.get(_plain(name), (value.lower(),)):
+            raise ConfigError(
+                f"{where}: {name} lets agents overwrite one another's commits; remove it, and use"
+                " a store that has conditional puts"
+            )
 
 
 def _plain(name: str) -> str:

@@ -7,7 +7,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from deltalake import (
     CommitProperties,
@@ -19,7 +19,7 @@ from deltalake import (
 )
 from deltalake.exceptions import TableNotFoundError
 
-from collector import arrow, bronze_disk
+from collector import arrow, bronze_disk, bronze_probe
 from collector.bronze_faults import explain, scrubbed
 from collector.bronze_options import secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
@@ -28,7 +28,9 @@ from lakehouse import tables
 from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
+
+    from arro3.core import Table
 
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -127,7 +129,7 @@ class BronzeTable:
         with self._explained():
             return int(delta.transaction_version(self._application(agent)) or 0)
 
-    def append(self, rows: Sequence[Sequence[Any]], agent: str, number: int) -> None:
+    def append(self, rows: Table, agent: str, number: int) -> None:
         """Append rows in one commit, which bears the agent's number.
 
         It goes through the very table that ``load`` saw: a commit of the same agent that came since
@@ -145,7 +147,7 @@ class BronzeTable:
         with self._explained():
             write_deltalake(
                 delta,
-                arrow.to_arrow(self.table, rows),
+                rows,
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
                 commit_properties=CommitProperties(
@@ -182,6 +184,22 @@ class BronzeTable:
             with self._explained():
                 bronze_disk.bring_to_disk(self._folder, self._on_disk, until)
             self._on_disk = until
+
+    def check_store(self) -> None:
+        """See whether its store lets just one of several writers commit a version.
+
+        Raises:
+            LakeError: It does not, or it cannot be tried.
+        """
+        if self._folder is not None:
+            return
+        with self._explained():
+            lost = bronze_probe.lost_commits(self._open, self.table)
+        if lost:
+            raise LakeError(
+                f"{self._where}: the store takes two commits of one version and keeps one, so"
+                " agents would lose rows; use one that has conditional puts (If-None-Match)"
+            )
 
     def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta

@@ -6,32 +6,38 @@ steps, or meets an error there, goes on rightly with the first:
 
 1. *load* the tables as they are now;
 2. *compare*: a table's number tells which of the batches it has already;
-3. *write* the rows of the others through that very table, so that a commit of ours that came since
-   makes it fail (deltalake does not skip duplicates by itself);
-4. *read back* where that failed: an error does not say whether the commit landed;
-5. *acknowledge*: when all tables have theirs, the spool forgets the batches.
+3. *convert* the others to what Delta takes; a batch that cannot be converted is put aside;
+4. *write* their rows through that very table, so that a commit of ours that came since makes it
+   fail (deltalake does not skip duplicates by itself);
+5. *read back* where that failed: an error does not say whether the commit landed;
+6. *acknowledge*: when all tables have theirs, the spool forgets the batches.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collector import known_lake
-from collector.bronze_group import next_group
+from collector.arrow import to_arrow
+from collector.bronze_group import group_of, next_group, sets_of
 from collector.bronze_options import bounded
 from collector.bronze_table import BronzeTable
-from collector.errors import CommitError, LakeError
+from collector.errors import CommitError, LakeError, unexpected
+from collector.spool_rows import UnreadableBatchError
 from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from arro3.core import Table
+
     from collector.bronze_group import Group
+    from collector.recorder import Recorder
     from collector.spool import Spool
 
-# Sets go before the runs that refer to them.
+# Sets go before the runs that refer to them, and accounts after the runs that they say were seen.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)
 
 
@@ -43,8 +49,7 @@ class Delivery:
         options: Gives the storage options of delta-rs, whenever a table is opened: after each
             failure, and once an hour. So new credentials are taken.
         spool: Where the batches wait.
-        restored: Called when the lake knows more of this agent than its spool does: the spool was
-            restored from an old copy, or copied, and its numbers are taken. It takes a new id.
+        recorder: What fills the spool, and keeps what is found here as events. None: nothing does.
         monotonic: A steady clock, in seconds.
     """
 
@@ -53,7 +58,7 @@ class Delivery:
         lake: str,
         options: Callable[[], Mapping[str, str]],
         spool: Spool,
-        restored: Callable[[], None] | None = None,
+        recorder: Recorder | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         root = lake.rstrip("/")
@@ -61,11 +66,9 @@ class Delivery:
             BronzeTable(root, table, lambda: bounded(root, options()), monotonic)
             for table in _ORDER
         ]
-        self._spool = spool
-        self._restored = restored or spool.renew_agent
+        self._spool, self._recorder = spool, recorder
         self._checked = False
         self._root = root
-        spool.bind("lake", root)
         for bronze in self._tables:
             bronze.expected = known_lake.recall(spool, root).get(bronze.table.name)
 
@@ -81,20 +84,21 @@ class Delivery:
         """
         if not self._checked:
             self.check()
-        if self._spool.oldest_number() is None:
+        if self._spool.is_empty():
             return 0
         with self._assuming_nothing_after():
             self._load_all()  # where one was made anew, the others were as well
-            group = next_group(self._spool)  # only now: another lake needs the sets again
-            if group is None:
+            numbers = [self._compare(bronze) for bronze in self._tables]
+            if self._begin_anew_if_outrun(numbers) or (group := self._next()) is None:
                 return 0
-            wanted = [bronze for bronze in self._tables if group.touches(bronze.table)]
-            numbers = [self._compare(bronze, group.agent) for bronze in wanted]
-            if self._renew_if_outrun(group.agent, numbers):
-                return self.deliver_next()
-            for place, (bronze, number) in enumerate(zip(wanted, numbers, strict=True)):
+            wanted = [
+                (bronze, number)
+                for bronze, number in zip(self._tables, numbers, strict=True)
+                if group.touches(bronze.table)
+            ]
+            for place, (bronze, number) in enumerate(wanted):
                 # Others went on meanwhile: read at once, and not one by one as it tries to commit.
-                newest = self._look_again(bronze, group, number) if place else number
+                newest = self._look_again(bronze, number) if place else number
                 self._commit(bronze, group, newest)
             self._acknowledge(group)
         return len(group.batches)
@@ -108,16 +112,47 @@ class Delivery:
         Raises:
             LakeError: A table cannot be loaded, made or written by this version.
         """
-        agent = self._spool.agent
         with self._assuming_nothing_after():
             self._load_all()
-            self._renew_if_outrun(agent, [self._compare(bronze, agent) for bronze in self._tables])
+            self._begin_anew_if_outrun([self._compare(bronze) for bronze in self._tables])
         self._checked = True
         return sum(bronze.made for bronze in self._tables)
 
+    def check_store(self) -> None:
+        """See whether the store is one that Delta can be written to; a commit or three stay.
+
+        Raises:
+            LakeError: It is not.
+        """
+        self._tables[-1].check_store()
+
+    def _next(self) -> Group | None:
+        """The next batches that Delta can take; the others are put aside."""
+        while True:
+            try:
+                group = next_group(self._spool)
+            except UnreadableBatchError as error:
+                self._refuse(error.number, str(error))
+                continue
+            if group is None or _fault(group) is None:
+                return group
+            for one in group.batches:
+                why = _fault(group_of(self._spool, [one]))
+                if why is not None:
+                    self._refuse(one.number, why)
+                    break
+            else:
+                return group_of(self._spool, group.batches[:1])
+
+    def _refuse(self, number: int, why: str) -> None:
+        """Put a batch aside; that is said first, so that it is said whatever happens."""
+        if self._recorder is not None:
+            self._recorder.refused(self._spool.rest_of_seal(number), why)
+        self._spool.refuse(number, why)
+
     def _commit(self, bronze: BronzeTable, group: Group, number: int) -> None:
-        rows, seen = group.rows(bronze.table, number), bronze.version
-        if rows:
+        rows, seen = to_arrow(bronze.table, group.rows(bronze.table, number)), bronze.version
+        if rows.num_rows:
             try:
                 self._write(bronze, group, rows)
             except LakeError as failure:
@@ -133,54 +168,75 @@ class Delivery:
 
     def _load(self, bronze: BronzeTable) -> None:
         bronze.load()
+
+    def _compare(self, bronze: BronzeTable) -> int:
+        number = bronze.last_number(self._spool.agent)
+        table, landed = _landed(bronze)
+        known, _, last = (self._spool.recall(table) or "").partition(" ")
+        if known == bronze.id and number < int(last):
+            self._say_lost(bronze, int(last), number)
+            self._spool.remember(table, f"{landed}{number}")
+        return number
+
+    def _say_lost(self, bronze: BronzeTable, last: int, number: int) -> None:
+        """What was acknowledged is gone: say so, once; nothing of it can be sent again."""
         if bronze.table is tables.MEMBERS:
-            self._spool.bind("members", bronze.id)
+            self._spool.forget_sets()
+        if self._recorder is not None:
+            name = bronze.table.name
+            self._recorder.report("lake_lost_commits", f"{name} {last}", f"{name} {number}")
 
-    def _compare(self, bronze: BronzeTable, agent: str) -> int:
-        return bronze.last_number(agent)
-
-    def _write(self, bronze: BronzeTable, group: Group, rows: list[tuple[Any, ...]]) -> None:
+    def _write(self, bronze: BronzeTable, group: Group, rows: Table) -> None:
         self._spool.reach(group.last)
         if self._spool.held(group.last) != len(group.batches):
             raise CommitError("the spool was full and dropped a batch just then; it is read again")
         bronze.append(rows, group.agent, group.last)
 
-    def _look_again(self, bronze: BronzeTable, group: Group, number: int) -> int:
+    def _look_again(self, bronze: BronzeTable, number: int) -> int:
         seen = bronze.version
         self._load(bronze)
-        newest = self._compare(bronze, group.agent)
+        newest = self._compare(bronze)
         if newest > number:
-            self._renew_if_anothers(bronze, group.agent, seen)
+            self._begin_anew_if_anothers(bronze, seen)
         return newest
 
     def _read_back(self, bronze: BronzeTable, group: Group, seen: int, failure: LakeError) -> None:
         bronze.forget()
         self._load(bronze)
-        if self._compare(bronze, group.agent) < group.last:
+        if self._compare(bronze) < group.last:
             raise CommitError(f"{failure} (the spool keeps batch {group.first} and what follows)")
-        self._renew_if_anothers(bronze, group.agent, seen)
+        self._begin_anew_if_anothers(bronze, seen)
 
     def _acknowledge(self, group: Group) -> None:
+        landed: dict[str, str] = {}
         for bronze in self._tables:
             if group.touches(bronze.table):
                 bronze.bring_to_disk()
-        self._spool.acknowledge(group.last)
+                table, value = _landed(bronze)
+                landed[table] = f"{value}{group.last}"
+        self._spool.acknowledge(group.last, landed, sets_of(group.batches))
 
-    def _renew_if_outrun(self, agent: str, numbers: list[int]) -> bool:
+    def _begin_anew_if_outrun(self, numbers: list[int]) -> bool:
         """Whether the lake has what another wrote in our name; we have a new one then."""
-        outrun = agent == self._spool.agent and max(numbers, default=0) > self._spool.reached
+        outrun = max(numbers) > self._spool.reached
         if outrun:
-            self._restored()
+            self._begin_anew()
         return outrun
 
-    def _renew_if_anothers(self, bronze: BronzeTable, agent: str, seen: int) -> None:
+    def _begin_anew_if_anothers(self, bronze: BronzeTable, seen: int) -> None:
         """See who wrote what came in our name since a version; take a new one if we did not."""
-        if agent == self._spool.agent and not bronze.wrote_since(seen):
-            self._restored()
+        if not bronze.wrote_since(seen):
+            self._begin_anew()
             raise CommitError(
                 "another agent delivers from a copy of this spool; this one has a new id now, and"
-                " tries again"
+                " begins anew"
             )
+
+    def _begin_anew(self) -> None:
+        if self._recorder is None:
+            self._spool.begin_anew(b"")
+        else:
+            self._recorder.begin_anew()
 
     @contextmanager
     def _assuming_nothing_after(self) -> Iterator[None]:
@@ -191,3 +247,22 @@ class Delivery:
             for bronze in self._tables:
                 bronze.forget()
             raise
+
+
+def _landed(bronze: BronzeTable) -> tuple[str, str]:
+    """Under which name the spool remembers what landed in a table, and how that begins."""
+    return f"landed {bronze.table.name}", f"{bronze.id} "
+
+
+def _fault(group: Group) -> str | None:
+    """Why the rows of a group cannot become what Delta takes; None: they can."""
+    try:
+        for table in _ORDER:
+            to_arrow(table, group.rows(table, 0))
+    except MemoryError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise  # a panic of Rust is no Exception
+        return unexpected(error)
+    return None

@@ -32,7 +32,7 @@ def extra(name: str) -> str:
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
 
 
-def unexpected(error: Exception) -> str:
+def unexpected(error: BaseException) -> str:
     """An error that nobody thought of, and where it was raised, in one line."""
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""

@@ -86,6 +86,10 @@ class AgentCollector(Collector):
                 lag,
             )
         yield _counter("dropped_batches", "Batches dropped from a full spool.", backlog.dropped)
+        yield _gauge("refused_batches", "Batches that no lake can take, kept.", backlog.refused)
+        yield _counter(
+            "lake_lost_commits", "Times the lake had lost what it had taken.", backlog.lost_commits
+        )
 
     def _counts(self) -> Iterator[Metric]:
         vitals = self._vitals

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from collector.accounts import Account
     from collector.ledger import Piece
-    from collector.samples import Repeats, Series
+    from collector.samples import Series
 
 HOLD_US: Final = 3_600_000_000
 """How long an exact family that is silent keeps its windows open, for what may still be told."""
@@ -38,7 +38,6 @@ class FamilyTrack(msgspec.Struct):
         sealed_us: Of an exact family: what starts before this instant is final.
         heard_us: When an exact family told something last, by our own clock.
         failure: The last attempt at an exact family, if it failed.
-        resumed_us: When the first answer since the agent's start came; None before.
     """
 
     max_gap_us: int
@@ -53,7 +52,6 @@ class FamilyTrack(msgspec.Struct):
     sealed_us: int = 0
     heard_us: int = 0
     failure: Scrape | None = None
-    resumed_us: int | None = None
 
     @property
     def last_us(self) -> int:
@@ -144,35 +142,11 @@ class FamilyTrack(msgspec.Struct):
                 self.account.stop(limit_us)
         self.cut(now_us, window_us, ledger)
 
-    def part(self, at_us: int, window_us: int, ledger: Ledger, bar_us: int) -> None:
-        """Cut at the start of an agent: what is told before was seen by the one before it."""
-        self.elapse(at_us, window_us, ledger, bar_us)
-        self.resumed_us = None
-        if self.account.open:
-            for track in self.tracks():
-                track.cut(at_us, ledger)
-            self.account.cut(at_us)
-
-    def go_on_failing(
-        self, first_us: int, repeats: Repeats, window_us: int, ledger: Ledger, bar_us: int
-    ) -> None:
-        """Enter the attempts that followed a failed one and failed like it.
-
-        Those from ``bar_us`` on are left out: what they are of was told already.
-        """
-        for nth in range(1, repeats.attempts + 1):
-            at_us = first_us + (repeats.last_us - first_us) * nth // repeats.attempts
-            if at_us >= bar_us:
-                break
-            self.cut(at_us, window_us, ledger)
-            self.account.repeat(repeats, nth)
-            self.attempted_us = at_us
-
     def break_off(self, ledger: Ledger) -> None:
-        """Nothing is known of the time after the last attempt."""
-        last_us = self.last_us
-        self.stop(last_us, ledger)
-        self.account.stop(last_us)
+        """Nothing is known of the time after the last attempt; what it saw held at its instant."""
+        end_us = self.last_us + 1
+        self.stop(end_us, ledger)
+        self.account.stop(end_us)
 
     def begin_exact(self, moment: Scrape, window_us: int) -> None:
         """A moment is told: from now on it is an exact family, if it was none yet."""

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from collector.errors import unexpected
 from collector.gauges import GaugeTrack
 from collector.samples import Reading, Scrape, Series
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.counters import CounterTrack
     from collector.runs import Encoder
 
@@ -65,6 +68,30 @@ def decode(entry: bytes, encoder: Encoder) -> Scrape:
         readings.append(dataclasses.replace(reading, zeros=zeros, values=values))
     answer = dataclasses.replace(decoded.scrape.answer, readings=tuple(readings))
     return dataclasses.replace(decoded.scrape, answer=answer)
+
+
+def replay(state: bytes, entries: Sequence[bytes], fresh: Encoder) -> tuple[Encoder, str | None]:
+    """The encoder after a journal, as far as that can be read.
+
+    Args:
+        state: The encoder before it.
+        entries: The journal, oldest first.
+        fresh: An encoder that knows nothing, for where the state cannot be read.
+
+    Returns:
+        The encoder, and why it has not all of the journal; None: it has.
+    """
+    try:
+        encoder = msgspec.msgpack.decode(state, type=type(fresh))
+    except msgspec.MsgspecError as error:
+        return fresh, f"the state before {len(entries)} entries: {unexpected(error)}"
+    for number, entry in enumerate(entries):
+        try:
+            encoder.record(decode(entry, encoder))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it would be so at every start
+            sound, _ = replay(state, entries[:number], fresh)
+            return sound, f"entry {number + 1} of {len(entries)}: {unexpected(error)}"
+    return encoder, None
 
 
 def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:

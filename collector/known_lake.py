@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector import spool_rows
-from collector.spool_file import read_only
+from collector.spool_file import meta, read_only
+from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,20 +39,23 @@ def recall(spool: Spool, root: str) -> dict[str, str]:
     Raises:
         SpoolError: The spool cannot be read.
     """
-    known = spool.bound(_KEY)
-    if not known:
-        return {}
-    found = msgspec.json.decode(known, type=_Known)
-    return found.ids if found.root == root else {}
+    known = _known(spool)
+    return known.ids if known is not None and known.root == root else {}
 
 
 def remember(spool: Spool, root: str, ids: Mapping[str, str]) -> None:
-    """From now on the lake has these tables.
+    """From now on the lake has these tables; other ones know no member set.
 
     Raises:
         SpoolError: The spool cannot be written.
     """
-    spool.bind(_KEY, msgspec.json.encode(_Known(root, dict(ids)), order="sorted").decode())
+    before, now = _known(spool), _Known(root, dict(ids))
+    if before == now:
+        return
+    members = tables.MEMBERS.name
+    if before is None or before.ids.get(members) != now.ids[members]:
+        spool.forget_sets()
+    spool.remember(_KEY, msgspec.json.encode(now, order="sorted").decode())
 
 
 def forget(spool: Spool) -> None:
@@ -61,12 +64,17 @@ def forget(spool: Spool) -> None:
     Raises:
         SpoolError: The spool cannot be written.
     """
-    spool.bind(_KEY, _NONE)
+    spool.remember(_KEY, _NONE)
 
 
 def copy(path: Path, spool: Spool) -> None:
     """Let a spool know what another knows, which an agent may hold; nothing where there is none."""
     known = None
     with suppress(sqlite3.Error), closing(read_only(path)) as db:
-        known = spool_rows.meta(db, _KEY)
-    spool.bind(_KEY, known or _NONE)
+        known = meta(db, _KEY)
+    spool.remember(_KEY, known or _NONE)
+
+
+def _known(spool: Spool) -> _Known | None:
+    known = spool.recall(_KEY)
+    return msgspec.json.decode(known, type=_Known) if known else None

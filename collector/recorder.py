@@ -1,37 +1,44 @@
-"""The recorder: a scrape is in the journal before the next begins, a sealed window in a batch."""
+"""The recorder: a scrape is in the journal before the next begins, a sealed window in batches."""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections import Counter
+from collections import Counter, deque
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector import journal, takeover
-from collector.batches import Origin, batch_of
-from collector.errors import SpoolError
-from collector.missed import Missed
+from collector import journal
+from collector.batches import Origin, batches_of, event_row
+from collector.errors import SpoolError, unexpected
 from collector.runs import Encoder
-from collector.samples import Scrape, Series
+from collector.samples import Series
 from collector.sealed import Event, Sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collector.missed import Change
+    from collector.samples import Scrape
     from collector.spool import Spool
+    from collector.spool_rows import Dropped
 
 _NOTHING: Final = Sealed([], [], [])
+_EVENTS: Final = 1_000  # that wait while the spool cannot be written
+_STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 UNKNOWN_CLUSTER = "unknown"
 """Stands for the cluster of a source that never answered and whose cluster is not configured."""
 
 
 class Recorder:
     """The one writer of the encoder and the spool; safe to call from several threads.
+
+    Of the time between the last attempt that is on disk and the first after a start nothing is
+    known: what was lost there, if anything, does not matter.
 
     Args:
         spool: Where everything is kept; what it holds is replayed at once.
@@ -43,12 +50,13 @@ class Recorder:
 
     Attributes:
         found: What was wrong with the spool when it was opened.
-        dropped_batches: How many lost their runs to a full spool since then.
+        dropped_batches: How many were dropped from a full spool since then.
         last_window: Start of the window that was sealed last, 0 before the first, and its rows of
             bronze/runs by metric.
+        reported: What the delivery has reported since then, by kind.
 
     Raises:
-        SpoolError: The spool cannot be read or written, or holds what this version cannot read.
+        SpoolError: The spool cannot be read or written.
     """
 
     def __init__(
@@ -66,35 +74,55 @@ class Recorder:
         self._window_us, self._memory_us = window_us, memory_us
         self.dropped_batches = 0
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
-        self._broken = False
-        self._missed = Missed()
-        self._encoder = self._recover()
-        self._admit()
-        self._configure()
+        self.reported: Counter[str] = Counter()
+        self._broken = False  # whether the encoder may be another than the one on disk
+        self._failed: tuple[int, int] | None = None  # when writing failed first and last
+        self._unwritten: deque[Event] = deque(maxlen=_EVENTS)
+        self.found = [
+            Event(one.at_us, one.kind, Series(""), one.old, one.new) for one in spool.found
+        ]
+        self._encoder, unreadable = self._load()
+        self.found += unreadable
+        self._encoder.break_off()
+        self._encoder.events += self.found
+        self._keep(self._cut_windows())
 
-    def record(self, scrape: Scrape) -> None:
-        """Keep one attempt; it is on disk when this returns.
+    def record(self, *scrapes: Scrape) -> None:
+        """Keep attempts, in one transaction; they are on disk when this returns.
 
         Raises:
-            SpoolError: It could not be kept, and is not in the encoder either.
+            SpoolError: They could not be kept, and are not in the encoder either.
+            Exception: What nobody expected of one; it is kept as an attempt that failed.
         """
-        with self._lock:
-            try:
-                self._mend()
-                self._own_up()
-                if self._encoder.leaves_cluster(scrape):
-                    self._keep(self._encoder.leave_cluster())
-                self._append(scrape)
-            except SpoolError as error:
-                self._missed.attempt(scrape, error)
-                raise
-            if scrape.exact and self._encoder.holds_much():
-                self._keep(self._encoder.seal_told())
+        fault: Exception | None = None
+        clocked = [one for one in scrapes if not one.exact and one.outcome != "skipped"]
+        with self._writing(max((one.answered_us for one in clocked), default=0)):
+            entries: list[bytes] = []
+            for scrape in scrapes:
+                leaves = self._encoder.leaves_cluster(scrape)
+                if leaves or self._encoder.holds_much():
+                    encoder = self._encoder
+                    self._keep(encoder.leave_cluster() if leaves else encoder.seal_told())
+                    entries = []  # what they led to is in the encoder's state now
+                if not self._encoder.accepts(scrape):
+                    continue
+                try:
+                    entries.append(self._taken(scrape))
+                except Exception as error:  # noqa: BLE001 - one answer must not stop the others
+                    fault = error
+                    self._spool.append(entries)
+                    self._encoder, _ = self._load()  # it was half changed
+                    why = f"it could not be recorded: {unexpected(error)}"
+                    failed = replace(scrape, outcome="error", identity=None, answer=None, error=why)
+                    entries = [self._taken(failed)]
+            self._spool.append(entries)
+        if fault is not None:
+            raise fault
 
     def told_us(self, family: str) -> int:
         """Up to when a family was told, in microseconds; 0: nothing was told yet."""
-        with self._sound():
-            return self._encoder.told_us(family)
+        with self._lock:
+            return self._on_disk().told_us(family)
 
     @property
     def window_us(self) -> int:
@@ -104,8 +132,8 @@ class Recorder:
     @property
     def sealed_us(self) -> int:
         """The end of what was sealed into batches; 0 before the first."""
-        with self._sound():
-            return self._encoder.sealed_us
+        with self._lock:
+            return self._on_disk().sealed_us
 
     @property
     def catalogue(self) -> str:
@@ -114,9 +142,9 @@ class Recorder:
 
     def reconfigure(self, memory_us: Mapping[str, int], catalogue: str) -> None:
         """Take a new catalogue while scrapes go on."""
-        with self._sound():
+        with self._writing():
             self._catalogue, self._memory_us = catalogue, memory_us
-            self._configure()
+            self._set_memory(self._encoder)
 
     def begin(self, now_us: int) -> None:
         """An agent starts.
@@ -124,9 +152,10 @@ class Recorder:
         Raises:
             SpoolError: It could not be kept now, and is kept when the spool can be written.
         """
-        with self._owning_up():
-            self._catch_up(now_us)
-            self._change(partial(_begin, now_us))
+        with self._writing(now_us):
+            sealed = self._caught_up(now_us)
+            self._encoder.begin(now_us)
+            self._keep(sealed)
 
     def note(self, event: Event) -> None:
         """Keep something that happened to the agent itself.
@@ -134,12 +163,34 @@ class Recorder:
         Raises:
             SpoolError: It could not be kept now, and is kept when the spool can be written.
         """
-        with self._lock:
-            self._change(partial(_note, event))
+        try:
+            with self._writing(event.at):
+                self._encoder.events.append(event)
+                self._keep(_NOTHING)
+        except SpoolError:
+            self._unwritten.append(event)
+            raise
+
+    def report(self, kind: str, old: str, new: str) -> None:
+        """Keep what the delivery found, as an event of now.
+
+        Raises:
+            SpoolError: It could not be kept.
+        """
+        with self._writing():
+            event = Event(self._encoder.ended_us(), kind, Series(""), old, new)
+            self._encoder.events.append(event)
+            self._keep(_NOTHING)
+        self.reported[kind] += 1
+
+    def refused(self, batches: Dropped, why: str) -> None:
+        """Keep that batches cannot be delivered, as ``report`` does."""
+        event = _event("batch_refused", batches)
+        self.report(event.kind, event.old or "", f"{event.new}: {why}")
 
     def seal(self, now_us: int) -> bool:
-        """Move the windows that are final into a batch; True where there were any."""
-        with self._owning_up():
+        """Move the windows that are final into batches; True where there were any."""
+        with self._writing(now_us):
             if not self._encoder.has_sealable(now_us):
                 return False
             sealed = self._encoder.seal(now_us)
@@ -150,161 +201,139 @@ class Recorder:
             return True
 
     def flush(self, now_us: int) -> None:
-        """Move everything into a batch at an orderly stop."""
-        with self._owning_up():
-            self._catch_up(now_us)
+        """Move everything into batches at an orderly stop."""
+        with self._writing(now_us):
+            if stepped := self._caught_up(now_us):
+                self._keep(stepped)
             self._keep(self._encoder.flush(now_us))
 
     def step_clock(self, from_us: int, to_us: int) -> None:
         """The wall clock jumped.
 
         Raises:
-            SpoolError: It could not be kept now, and is kept when the spool can be written.
+            SpoolError: It could not be kept now; where it was set back, that is found later.
         """
-        with self._lock:
-            self._change(partial(_step_clock, from_us, to_us))
+        with self._writing(from_us):
+            self._keep(self._encoder.step_clock(from_us, to_us))
 
-    def forsake(self) -> None:
+    def begin_anew(self) -> None:
         """The lake knows more of this agent than its spool: go on as another, from here on.
 
-        The spool was restored from an old copy. What it holds of the time before this start may
-        have been told, and what the first answers since then count on from was told.
+        The spool is an old copy. What waits in it may have been told, and goes.
 
         Raises:
             SpoolError: It could not be kept; nothing has changed.
         """
-        with self._owning_up():
-            old, new = self._spool.agent, uuid.uuid4().hex
-            now_us = self._encoder.ended_us()
-            self._keep(self._encoder.flush(now_us))
-            takeover.forsake(self._encoder)
-            event = Event(now_us, "spool_restored", Series(""), old, new)
-            self._encoder.events.append(event)
-            with self._restoring():
-                self._spool.renew_agent(msgspec.msgpack.encode(self._encoder), new)
+        with self._writing():
+            old, new, waiting = self._spool.agent, uuid.uuid4().hex, self._spool.depth().batches
+            at_us, self._encoder = self._encoder.ended_us(), self._encoder.successor()
+            gone = f"{new}, {waiting} batches deleted" if waiting else new
+            self._encoder.events.append(Event(at_us, "spool_restored", Series(""), old, gone))
+            self._spool.begin_anew(msgspec.msgpack.encode(self._encoder), new)
 
     @contextmanager
-    def _sound(self) -> Iterator[None]:
-        """Alone, and with the encoder as it is on disk, should it have got lost."""
+    def _writing(self, at_us: int = 0) -> Iterator[None]:
+        """Alone, and with the encoder as it is on disk.
+
+        Whatever goes wrong, the next call reads it from there.
+
+        Args:
+            at_us: The instant of what is written; 0: not known.
+        """
         with self._lock:
-            self._mend()
-            yield
+            try:
+                if self._broken:
+                    self._resume(at_us)
+                self._broken = True
+                yield
+                self._broken = False
+            except SpoolError:
+                if at_us:
+                    first_us, last_us = self._failed or (at_us, at_us)
+                    self._failed = min(first_us, at_us), max(last_us, at_us)
+                raise
 
-    @contextmanager
-    def _owning_up(self) -> Iterator[None]:
-        """Sound, and with all that had happened."""
-        with self._sound():
-            self._own_up()
-            yield
+    def _resume(self, now_us: int) -> None:
+        """Go on where the disk stands, with what became of the time since."""
+        self._spool.check_writable()  # what follows reads all anew, so not while the disk is full
+        self._encoder, events = self._load()
+        self._encoder.break_off()
+        if self._failed is not None:
+            first_us, last_us = self._failed
+            old, new = _instant(first_us), _instant(last_us)
+            events.append(Event(last_us, "spool_unwritable", Series(""), old, new))
+        self._encoder.events += [*events, *self._unwritten]
+        sealed = _NOTHING
+        if now_us:
+            sealed = self._caught_up(now_us, _STEP_US)
+            self._encoder.begin(now_us)
+        self._keep(sealed)
+        self._failed = None
+        self._unwritten.clear()
 
-    def _own_up(self) -> None:
-        """Keep what could not be kept when it happened."""
-        while (oldest := self._missed.oldest()) is not None:
-            if isinstance(oldest, Scrape):
-                self._append(oldest)
-            else:
-                self._keep(oldest(self._encoder))
-            self._missed.kept()
+    def _on_disk(self) -> Encoder:
+        return self._load()[0] if self._broken else self._encoder
 
-    def _change(self, change: Change) -> None:
-        """Keep a change, now or as soon as the spool can be written."""
-        self._missed.change(change)
-        self._mend()
-        self._own_up()
-
-    def _catch_up(self, now_us: int) -> None:
-        """If the clock stands before what was recorded, it was set back."""
-        if now_us < self._encoder.last_attempt_us():
-            told_us = max(self._encoder.last_attempt_us(), self._encoder.sealed_us)
-            self._change(partial(_step_clock, told_us, now_us))
-
-    def _append(self, scrape: Scrape) -> None:
-        if self._encoder.accepts(scrape):
-            self._spool.append(journal.encode(scrape, self._encoder))
-            self._encoder.record(scrape)
-
-    def _mend(self) -> None:
-        if self._broken:
-            self._encoder = self._recover()
-            self._remember()
-            self._broken = False
-
-    @contextmanager
-    def _restoring(self) -> Iterator[None]:
-        """The encoder becomes what is on disk again, should what follows not get there."""
-        try:
-            yield
-        except Exception:
-            self._broken = True
-            self._mend()  # as it was: what could not be kept is not lost
-            raise
-
-    def _recover(self) -> Encoder:
+    def _load(self) -> tuple[Encoder, list[Event]]:
+        """The encoder as it is on disk, and what of that cannot be read."""
         state, entries = self._spool.recover()
-        try:
-            if state is None:
-                encoder = Encoder(self._window_us, dict(self._memory_us))
-            else:
-                encoder = msgspec.msgpack.decode(state, type=Encoder)
-            for entry in entries:
-                encoder.record(journal.decode(entry, encoder))
-        except msgspec.DecodeError as error:
-            raise SpoolError(
-                f"the spool holds what this version of jmxlake-agent cannot read ({error}); "
-                "let the version that wrote it deliver it, or move it away"
-            ) from error
-        return encoder
+        fresh = Encoder(self._window_us)
+        encoder, unreadable = journal.replay(state or msgspec.msgpack.encode(fresh), entries, fresh)
+        self._set_memory(encoder)
+        if unreadable is None:
+            return encoder, []
+        at_us = encoder.ended_us()
+        return encoder, [Event(at_us, "journal_unreadable", Series(""), None, unreadable)]
 
-    def _admit(self) -> None:
-        """Take in what was found when the spool was opened."""
-        self.found = self._spool.found
-        if not self.found:
-            return
-        if any(one.kind == "spool_tail_lost" for one in self.found):
-            takeover.lose_tail(self._encoder)
-        for one in self.found:
-            event = Event(one.at_us, one.kind, Series(""), one.old, one.new)
-            self._encoder.events.append(event)
-        self._keep(_NOTHING)
+    def _taken(self, scrape: Scrape) -> bytes:
+        """The journal entry of a scrape that the encoder takes in."""
+        entry = journal.encode(scrape, self._encoder)
+        self._encoder.record(scrape)
+        return entry
 
-    def _configure(self) -> None:
-        encoder, window_us = self._encoder, self._window_us
-        if encoder.window_us != window_us:
-            self._keep(encoder.flush(max(encoder.last_attempt_us(), encoder.sealed_us)))
-            encoder.window_us = window_us
-            for family in encoder.families.values():
-                family.cut_us = 0
-        self._remember()
+    def _caught_up(self, now_us: int, at_least_us: int = 1) -> Sealed:
+        """If the clock stands before what was recorded, it was set back."""
+        last_us = self._encoder.last_attempt_us()
+        if last_us - now_us < at_least_us:
+            return _NOTHING
+        return self._encoder.step_clock(max(last_us + 1, self._encoder.sealed_us), now_us)
 
-    def _remember(self) -> None:
-        self._encoder.memory_us = dict(self._memory_us)
-        for family in self._encoder.families.values():
+    def _cut_windows(self) -> Sealed:
+        """Windows have another length now: end what was cut by the one before."""
+        encoder = self._encoder
+        if encoder.window_us == self._window_us:
+            return _NOTHING
+        sealed = encoder.flush(encoder.ended_us())
+        encoder.window_us = self._window_us
+        for family in encoder.families.values():
+            family.cut_us = 0
+        return sealed
+
+    def _set_memory(self, encoder: Encoder) -> None:
+        encoder.memory_us = dict(self._memory_us)
+        for family in encoder.families.values():
             for metric, track in family.gauges.items():
                 track.memory_us = self._memory_us.get(metric, 0)
 
     def _keep(self, sealed: Sealed) -> None:
+        """Move what was sealed into batches; the journal begins anew."""
         identity = self._encoder.identity
         cluster = identity.cluster if identity else self._cluster or UNKNOWN_CLUSTER
         origin = Origin(cluster, self._source, self._catalogue)
-        with self._restoring():
-            self._spool.bind("cluster", cluster)
-            batch = batch_of(
-                sealed, origin, self._spool.known_sets(), takeover.since(self._encoder, sealed)
-            )
-            state = msgspec.msgpack.encode(self._encoder)
-            dropped = self._spool.seal(batch, state)
-        self.dropped_batches += len(dropped)
+        state = msgspec.msgpack.encode(self._encoder)
+        self.dropped_batches += self._spool.seal(
+            batches_of(sealed, origin),
+            state,
+            lambda dropped: event_row(_event("batch_dropped", dropped), origin),
+        )
 
 
-def _begin(now_us: int, encoder: Encoder) -> Sealed:
-    encoder.begin(now_us)
-    return _NOTHING
+def _event(kind: str, batches: Dropped) -> Event:
+    """What is said of batches that are not told, at the end of the time of which they were."""
+    numbers = f"{batches.first}..{batches.last}"
+    span = f"{_instant(batches.from_us)}..{_instant(batches.to_us)}"
+    return Event(batches.to_us, kind, Series(""), numbers, span)
 
 
-def _note(event: Event, encoder: Encoder) -> Sealed:
-    encoder.events.append(event)
-    return _NOTHING
-
-
-def _step_clock(from_us: int, to_us: int, encoder: Encoder) -> Sealed:
-    return encoder.step_clock(from_us, to_us)
+def _instant(at_us: int) -> str:
+    return (_EPOCH + timedelta(microseconds=at_us)).isoformat(timespec="microseconds")

@@ -39,7 +39,6 @@ class Encoder(msgspec.Struct):
         began_us: Since when the clock has run without a jump.
         told: Spans that were told before the clock jumped; they are not told again.
         started_us: When the agent started, or its clock was set.
-        floor_us: What a history says of the time before this instant was told by another agent.
     """
 
     window_us: int
@@ -53,17 +52,15 @@ class Encoder(msgspec.Struct):
     began_us: int = 0
     told: list[tuple[int, int]] = msgspec.field(default_factory=list)
     started_us: int = 0
-    floor_us: int = 0
 
     def accepts(self, scrape: Scrape) -> bool:
         """Whether an attempt is to be recorded: in order, and of a time that was not told yet."""
         family = self.families.get(scrape.family)
         if family is not None and family.exact:
-            told_us = max(family.last_us, family.sealed_us, self.floor_us)
-            return not scrape.exact or scrape.asked_us >= told_us
+            return not scrape.exact or scrape.asked_us >= max(family.last_us, family.sealed_us)
         last_us = family.last_us if family else 0
         if scrape.exact:
-            return scrape.asked_us >= max(last_us, self.floor_us)
+            return scrape.asked_us >= last_us
         told = any(start <= scrape.answered_us < end for start, end in self.told)
         if self.told and scrape.asked_us < self.began_us:
             return False  # under way when the clock was set
@@ -94,16 +91,10 @@ class Encoder(msgspec.Struct):
             family.cut(scrape.answered_us, self.window_us, self.ledger)
             self._observe(family, scrape, scrape.answer, scrape.identity, self.ledger)
             family.answered_us = scrape.answered_us
-            family.resumed_us = family.resumed_us or scrape.answered_us
         else:
             family.stop(scrape.asked_us, self.ledger)
         family.account.attempt(scrape, family.max_gap_us)
         family.attempted_us = scrape.asked_us
-        if scrape.repeats is not None:
-            bar_us = self._bar_us(family)
-            family.go_on_failing(
-                scrape.asked_us, scrape.repeats, self.window_us, self.ledger, bar_us
-            )
 
     def seal(self, now_us: int) -> Sealed:
         """Take out the windows that nothing can change any longer."""
@@ -144,8 +135,30 @@ class Encoder(msgspec.Struct):
         self.started_us = now_us
         for family in self._families(exact=True):
             family.heard_us = max(family.heard_us, now_us)
+
+    def break_off(self) -> None:
+        """What was recorded last may be lost: of the time since the last attempt nothing is known.
+
+        Exact families are read again from where they were recorded last.
+        """
         for family in self._families(exact=False):
-            family.part(now_us, self.window_us, self.ledger, self._bar_us(family))
+            family.break_off(self.ledger)
+
+    def successor(self) -> Encoder:
+        """One that knows nothing yet, and records nothing of the time before now."""
+        end_us = self.ended_us()
+        families = {
+            name: FamilyTrack(
+                one.max_gap_us, exact=True, heard_us=one.heard_us,
+                sealed_us=max(end_us, one.last_us, one.sealed_us),
+            )
+            for name, one in self.families.items()
+            if one.exact
+        }  # fmt: skip
+        return Encoder(
+            self.window_us, dict(self.memory_us), families, identity=self.identity,
+            sealed_us=end_us, began_us=self.began_us, told=self.told, started_us=self.started_us,
+        )  # fmt: skip
 
     def leaves_cluster(self, scrape: Scrape) -> bool:
         """Whether an attempt found a source of another cluster than all before."""
@@ -166,8 +179,9 @@ class Encoder(msgspec.Struct):
     def told_us(self, name: str) -> int:
         """Up to when a family was told; of one that is new, up to when all the others were."""
         family = self.families.get(name)
-        told_us = max(family.last_us, family.sealed_us) if family else self.last_attempt_us()
-        return max(told_us, self.floor_us)
+        if family is None:
+            return max(self.last_attempt_us(), self.sealed_us)
+        return max(family.last_us, family.sealed_us)
 
     def sealable_us(self, now_us: int) -> int:
         """The start of the oldest window that may still change; at least ``sealed_us``."""
@@ -201,8 +215,6 @@ class Encoder(msgspec.Struct):
         self.began_us = to_us
         self.sealed_us = 0
         self.started_us = to_us
-        for family in self._families(exact=False):
-            family.resumed_us = None
         event = Event(to_us, "clock_step", Series(""), str(from_us), str(to_us))
         return sealed._replace(events=[*sealed.events, event])
 

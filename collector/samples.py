@@ -138,22 +138,6 @@ class Answer:
     more: bool = False
 
 
-class Repeats(NamedTuple):
-    """Further attempts that ended like a first one, at even distances.
-
-    Attributes:
-        attempts: How many.
-        last_us: When the last of them was asked.
-        seconds_total: What they took.
-        seconds_max: What the longest took.
-    """
-
-    attempts: int
-    last_us: int
-    seconds_total: float
-    seconds_max: float
-
-
 @dataclass(frozen=True, slots=True)
 class Scrape:
     """One attempt to read one family, successful or not.
@@ -170,7 +154,6 @@ class Scrape:
         error: One line, if the outcome is not ``ok``.
         exact: It is a moment of a history that is known exactly (see collector.moments); asked and
             answered are that instant, and nothing is unknown between it and the one before.
-        repeats: Of a failed attempt: those that failed like it, and follow it without a break.
     """
 
     family: str
@@ -183,7 +166,6 @@ class Scrape:
     answer: Answer | None = None
     error: str | None = None
     exact: bool = False
-    repeats: Repeats | None = None
 
 
 class Source(Protocol):

@@ -7,31 +7,31 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sqlite3
 import uuid
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from collector import spool_damage, spool_rows, spool_soundness, spool_witness
-from collector.batches import Batch
+import msgspec
+
+from collector import spool_check, spool_rows, spool_upgrade
+from collector.batches import Batch, Row
 from collector.clock import SystemClock
 from collector.errors import SpoolError
-from collector.restored import amended
-from collector.spool_damage import Finding
-from collector.spool_file import VERSION, SpoolFile, advise
-from collector.spool_limit import Limit
-from collector.spool_reserve import Reserve
-from collector.spool_sets import KnownSets
-from collector.spool_witness import Witness
+from collector.spool_file import VERSION, SpoolFile, advise, checksum, create_tables, meta, put_meta
+from collector.spool_rows import Dropped
 from lakehouse import tables
 
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from collector.clock import Clock
-    from collector.spool_witness import Written
+    from collector.spool_rows import SetKey
 
-_CLUSTER: Final = tables.MEMBERS.positions["cluster"]
+_KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
+_FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
+_EVENTS: Final = tables.EVENTS.name
 
 
 class WaitingBatch(NamedTuple):
@@ -40,29 +40,59 @@ class WaitingBatch(NamedTuple):
     Attributes:
         number: Higher than that of every batch sealed before.
         batch: Its rows.
-        agent: The id under which the lake knows it. It is that of the spool, but for what waited
-            when the spool got another.
     """
 
     number: int
     batch: Batch
-    agent: str
+
+
+class Finding(NamedTuple):
+    """What was found when the spool was opened, and is worth a row of bronze/events.
+
+    Attributes:
+        kind: ``spool_damaged``, or what an earlier version found.
+        old: What it was, if that is known.
+        new: What it became.
+        at_us: When it was found, microseconds since the epoch.
+    """
+
+    kind: str
+    old: str | None
+    new: str | None
+    at_us: int
+
+
+class Depth(NamedTuple):
+    """What a spool holds.
+
+    Attributes:
+        batches: How many batches.
+        bytes: Their packed size.
+        refused: How many of them no lake can take.
+        oldest_us: The first instant of which a batch waits, None where none waits.
+    """
+
+    batches: int
+    bytes: int
+    refused: int
+    oldest_us: int | None
 
 
 class Spool:
     """One agent's spool; a lock on it keeps a second agent out.
 
-    A file that is damaged is set aside, and a new one begun in its place. One that never was a
+    A file that is damaged is set aside, and a new one made in its place. One that never was a
     spool is refused.
 
     Args:
         path: The SQLite file; it is made where it is missing, readable by its owner alone.
-        max_bytes: Packed size of the waiting batches beyond which the oldest loses its runs.
+        max_bytes: Packed size of the batches beyond which the oldest are dropped.
         clock: Gives the instant at which damage is found.
 
     Attributes:
-        reached: The highest batch number of this agent that the lake may know of.
-        found: What was wrong when it was opened, until the next batch is sealed.
+        agent: The id under which the lake knows this spool's batches.
+        reached: The highest batch number that the lake may know of.
+        found: What was wrong when it was opened, until something is sealed.
 
     Raises:
         SpoolError: It cannot be read or written, is of another version, or another agent holds it.
@@ -71,22 +101,19 @@ class Spool:
     def __init__(self, path: Path, max_bytes: int, clock: Clock | None = None) -> None:
         self._path = path = path.resolve()  # as SQLite does for what it keeps beside the file
         self._max_bytes = max_bytes
+        self.found: tuple[Finding, ...] = ()
+        self._entry = self._batch = 0
         with ExitStack() as opened:
-            spool_soundness.refuse_foreign(path)
-            self._take_lock(opened)
+            spool_check.refuse_foreign(path)
+            lock = self._take_lock(opened)
             now_us = (clock or SystemClock()).wall_us()
-            self._reserve = Reserve(path)
-            self._reserve.using(lambda: spool_damage.mend(path, now_us))
-            self._file = self._reserve.using(lambda: SpoolFile(path))
+            was_made = os.fstat(lock).st_size > 0
+            aside = spool_check.set_aside_if_damaged(path, now_us, was_made=was_made)
+            self._file = SpoolFile(path, lambda db: self._prepare(db, aside, now_us))
             opened.callback(self._file.close)
-            try:
-                self._witness = Witness(spool_witness.beside(path))
-            except OSError as error:
-                raise advise(path, error) from error
-            opened.callback(self._witness.close)
-            self.found, self._written, self._sets = self._load(now_us)
-            self._last_before_opening = self._written.batch
-            self._reserve.take()
+            with suppress(OSError):  # only so that a file that is emptied is known for damaged
+                os.pwrite(lock, b"1", 0)
+                spool_upgrade.tidy(path)
             self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
@@ -99,129 +126,81 @@ class Spool:
         """Let go of the file and the lock."""
         self._opened.close()
 
-    @property
-    def agent(self) -> str:
-        """The id under which this spool's batches are known in the lake."""
-        return self._agent
-
-    def renew_agent(self, state: bytes | None = None, agent: str | None = None) -> None:
-        """Take a new id: the lake knows more of the old one than this spool does.
-
-        The spool was restored from an old copy. What waited when it was opened stays under the old
-        id, where the lake can tell what of it was delivered; what was sealed since goes by the new
-        one. Both lose what may have been told already.
+    def begin_anew(self, state: bytes, agent: str | None = None) -> None:
+        """Take a new id, and delete all that waits: the lake knows more than this spool does.
 
         Args:
-            state: The encoder's state from now on; the journal begins anew. None: as it was.
+            state: The encoder's state from now on.
             agent: The new id; None: any.
         """
         agent = agent or uuid.uuid4().hex
-        with self._file.reading():
-            self._renew_agent(state, agent)
-        self._witness.write(agent, self._written)
-
-    def _renew_agent(self, state: bytes | None, agent: str) -> None:
         with self._file.writing() as db:
-            sets: dict[str, tuple[Any, ...]] = {}
-            waiting = spool_rows.waiting(db)
-            for one in waiting:
-                owner = agent if one.number > self._last_before_opening else one.agent
-                batch = amended(spool_rows.batch(db, one.number))
-                sets |= {row[0]: row for row in batch.whole().rows.get(tables.MEMBERS.name, ())}
-                if one == waiting[-1]:
-                    # The lake may take those before it for delivered, and what follows needs them.
-                    batch.rows[tables.MEMBERS.name] = [*sets.values()]
-                spool_rows.put_batch(db, one.number, owner, batch)
-            spool_rows.put_meta(db, "agent", agent)
-            spool_rows.put_meta(db, "reached", "0")
-            self._sets.forget(db, ())
-            if state is not None:
-                spool_rows.begin_journal(db, state, self._written)
-        self._agent, self.reached = agent, 0
-        self._sets.forgot(())
+            db.execute("DELETE FROM batches")
+            db.execute("DELETE FROM sets")
+            db.execute("DELETE FROM meta WHERE key LIKE 'landed %'")
+            put_meta(db, agent=agent, reached="0")
+            self._put_state(db, state, self._batch)
+        self.agent, self.reached = agent, 0
 
-    def bind(self, what: str, value: str) -> None:
-        """Remember which lake the member sets went to; of another one none is known.
+    def remember(self, key: str, value: str) -> None:
+        """Keep a value under a name."""
+        with self._file.writing() as db:
+            put_meta(db, **{key: value})
 
-        What waits takes along those it refers to: batches that were read before are to be read
-        again.
-        """
-        self._reserve.using(lambda: self._bind(what, value))
-
-    def _bind(self, what: str, value: str) -> None:
-        with self._file.reading() as reading:
-            before = spool_rows.meta(reading, what)
-            if before == value:
-                return
-            with self._file.writing() as db:
-                spool_rows.put_meta(db, what, value)
-                if before is None:
-                    return
-                carried = self._carry_sets(db)
-                self._sets.forget(db, carried)
-            self._sets.forgot(carried)
-
-    def bound(self, what: str) -> str | None:
-        """What was remembered last by ``bind``."""
+    def recall(self, key: str) -> str | None:
+        """What was kept last under a name."""
         with self._file.reading() as db:
-            return spool_rows.meta(db, what)
+            return meta(db, key)
 
-    def _carry_sets(self, db: sqlite3.Connection) -> set[str]:
-        """Give the sets that waiting batches need to the oldest, and to the oldest sure to land."""
-        waiting = spool_rows.waiting(db)
-        needed = self._sets.needed_from(waiting[0].number, {}) if waiting else ()
-        cluster = spool_rows.meta(db, "cluster")
-        rows = [
-            row
-            for row in self._sets.rows(db, needed)
-            if cluster is None or row[_CLUSTER] == cluster
-        ]
-        untried = [one for one in waiting if one.number > self.reached]
-        for one in {*waiting[:1], *untried[:1]}:
-            batch = spool_rows.batch(db, one.number)
-            own = batch.rows.setdefault(tables.MEMBERS.name, [])
-            has = {row[0] for row in own}
-            own += [row for row in rows if row[0] not in has]
-            spool_rows.put_batch(db, one.number, one.agent, batch)
-        return {row[0] for row in rows}
+    def check_writable(self) -> None:
+        """See whether anything can be written.
 
-    def append(self, entry: bytes) -> None:
-        """Keep one journal entry."""
-        written = self._written._replace(entry=self._written.entry + 1)
-        try:
-            with self._file.writing() as db:
-                spool_rows.add_entry(db, written.entry, entry)
-        except SpoolError:
-            # It was read all the same: should we die now, the next start must not think that
-            # nothing came after the entry before.
-            self._witness.write(self._agent, written)
-            raise
-        self._wrote(written)
+        Raises:
+            SpoolError: Nothing can.
+        """
+        self.remember("agent", self.agent)
 
-    def seal(self, batch: Batch, state: bytes) -> list[int]:
-        """Keep a batch and the encoder's state after it; the journal begins anew.
+    def append(self, entries: Sequence[bytes]) -> None:
+        """Keep journal entries, all of them or none."""
+        numbered = list(enumerate(entries, self._entry + 1))
+        with self._file.writing() as db:
+            db.executemany(
+                "INSERT INTO journal VALUES (?, ?, ?)",
+                [(number, entry, checksum(entry, number)) for number, entry in numbered],
+            )
+        self._entry += len(numbered)
+
+    def seal(
+        self,
+        batches: Iterable[Batch],
+        state: bytes,
+        event_of: Callable[[Dropped], Row] | None = None,
+    ) -> int:
+        """Keep batches that belong together, and the encoder's state; the journal begins anew.
+
+        Args:
+            batches: They are asked for one after the other.
+            state: The encoder's state after them.
+            event_of: Makes the event of what had to be dropped; the last batch brings it.
 
         Returns:
-            Numbers of the oldest batches whose runs were dropped to stay below ``max_bytes``.
+            How many of the oldest batches were dropped to stay below ``max_bytes``.
         """
-        number = self._written.batch + 1 if batch else self._written.batch
-        written = self._written._replace(batch=number)
-        with self._file.reading():  # alone: another lake makes the sets unknown
-            batch = batch.with_sets(self._sets.missing(batch))
-            used = self._sets.used(batch, number)
-            with self._file.writing() as db:
-                if batch:
-                    spool_rows.put_batch(db, number, self._agent, batch)
-                spool_rows.begin_journal(db, state, written)
-                db.execute("DELETE FROM findings")
-                limit = Limit(db, self._max_bytes, self._sets, used)
-                limit.keep(self._agent, self.reached)
-                gone = limit.gone | self._sets.stale(number)
-                self._sets.save(db, batch, used, gone)
-            self._sets.took(used, gone)
-        self.found = ()
-        self._wrote(written)
-        return limit.dropped
+        first, number, dropped, batch = self._batch + 1, self._batch, None, None
+        with self._file.writing() as db:
+            for number, batch in enumerate(batches, first):
+                spool_rows.put_batch(db, number, first, batch)
+            if batch is not None:
+                excess = self._depth(db).bytes - self._max_bytes
+                dropped = spool_rows.drop_oldest(db, first, self.reached, excess)
+                db.execute("DELETE FROM sets WHERE used < ?", (number - _KEPT_SETS,))
+            if batch is not None and dropped is not None and event_of is not None:
+                batch.rows.setdefault(_EVENTS, []).append(event_of(dropped))
+                spool_rows.put_batch(db, number, first, batch, dropped)
+            self._put_state(db, state, number)
+            db.execute("DELETE FROM findings")
+        self._batch, self.found = number, ()
+        return dropped.batches if dropped else 0
 
     def recover(self) -> tuple[bytes | None, list[bytes]]:
         """The encoder's last state, if any, and the journal since then."""
@@ -230,33 +209,30 @@ class Spool:
             entries = db.execute("SELECT entry FROM journal ORDER BY number").fetchall()
         return (state[0] if state else None), [entry for (entry,) in entries]
 
-    def known_sets(self) -> set[str]:
-        """Hashes of the member sets that are in the lake or on their way."""
-        return self._sets.hashes()
-
-    def waiting(self, limit_bytes: int) -> list[WaitingBatch]:
-        """The batches to deliver next, oldest first and of one agent; at least one if any waits.
+    def waiting(self, limit_bytes: int, limit_rows: int = 1 << 60) -> list[WaitingBatch]:
+        """The batches to deliver next, oldest first; at least one if any waits.
 
         Args:
             limit_bytes: Packed size of all that are returned, beyond the first.
+            limit_rows: Their rows, likewise.
+
+        Raises:
+            UnreadableBatchError: One of them is damaged.
         """
         found: list[WaitingBatch] = []
         with self._file.reading() as db:
-            rows = db.execute("SELECT number, rows, agent FROM batches ORDER BY number")
-            for number, packed, agent in rows:
-                limit_bytes -= len(packed)
-                if found and (limit_bytes < 0 or agent != found[0].agent):
+            for number, size, count, batch in spool_rows.read_batches(db):
+                limit_bytes, limit_rows = limit_bytes - size, limit_rows - count
+                if found and (limit_bytes < 0 or limit_rows < 0):
                     break
-                batch = spool_rows.unpack(packed, number).whole()
-                found.append(WaitingBatch(number, batch, agent))
-            rows.close()
+                found.append(WaitingBatch(number, batch))
         return found
 
-    def oldest_number(self) -> int | None:
-        """The number of the batch to deliver next, without unpacking it."""
+    def is_empty(self) -> bool:
+        """Whether nothing waits for delivery."""
         with self._file.reading() as db:
-            row = db.execute("SELECT MIN(number) FROM batches").fetchone()
-        return int(row[0]) if row[0] is not None else None
+            query = "SELECT 1 FROM batches WHERE refused IS NULL LIMIT 1"
+            return db.execute(query).fetchone() is None
 
     def reach(self, number: int) -> None:
         """From now on the lake may know of the batches up to this one; before they are written.
@@ -264,49 +240,103 @@ class Spool:
         Should the lake know of a higher number, another wrote it: this spool is a copy.
         """
         if number > self.reached:
-            self._reserve.using(lambda: self._put_reached(number))
-
-    def _put_reached(self, number: int) -> None:
-        with self._file.writing() as db:
-            spool_rows.put_meta(db, "reached", str(number))
-        self.reached = number
+            self.remember("reached", str(number))
+            self.reached = number
 
     def held(self, number: int) -> int:
         """How many batches up to this one wait; once it is reached, no fewer until acknowledged."""
         with self._file.reading() as db:
-            row = db.execute("SELECT COUNT(*) FROM batches WHERE number <= ?", (number,)).fetchone()
-        return int(row[0])
+            query = "SELECT COUNT(*) FROM batches WHERE number <= ? AND refused IS NULL"
+            return int(db.execute(query, (number,)).fetchone()[0])
 
-    def acknowledge(self, number: int) -> None:
-        """The batches up to this number are in the lake; forget them."""
-        self._reserve.using(lambda: self._forget(number))
-        self.reach(number)
-        if not self.depth()[0]:
-            self._reserve.take()
+    def rest_of_seal(self, number: int) -> Dropped:
+        """A batch, and what was sealed with it and comes later."""
+        with self._file.reading() as db:
+            row = db.execute(
+                "SELECT MIN(number), MAX(number), MIN(start_us), MAX(end_us), COUNT(*) FROM batches"
+                " WHERE number >= ? AND seal = (SELECT seal FROM batches WHERE number = ?)",
+                (number, number),
+            ).fetchone()
+        return Dropped(*row)
 
-    def _forget(self, number: int) -> None:
+    def refuse(self, number: int, why: str) -> None:
+        """Put a batch aside that no lake can take, and the rest of its seal.
+
+        It stays until there is no room for it.
+        """
+        last = self.rest_of_seal(number).last
         with self._file.writing() as db:
-            db.execute("DELETE FROM batches WHERE number <= ?", (number,))
-            self._sets.delivered(db, number)
+            query = "UPDATE batches SET refused = ? WHERE number BETWEEN ? AND ?"
+            db.execute(query, (why, number, last))
+
+    def acknowledge(
+        self, number: int, landed: Mapping[str, str] | None = None, sets: Iterable[SetKey] = ()
+    ) -> None:
+        """The batches up to this number are in the lake; forget them.
+
+        Args:
+            number: The number of the last.
+            landed: Values to remember with that.
+            sets: The member sets to which they refer, which are in the lake, too.
+        """
+        with self._file.writing() as db:
+            db.execute("DELETE FROM batches WHERE number <= ? AND refused IS NULL", (number,))
+            db.executemany("UPDATE sets SET delivered = 1 WHERE hash = ? AND cluster = ?", sets)
+            # Else they pile up; a later batch brings them along again.
+            db.execute("UPDATE sets SET row = NULL WHERE used <= ?", (number,))
+            reached = max(number, self.reached)
+            put_meta(db, reached=str(reached), **(landed or {}))
+        self.reached = reached
+        with self._file.reading() as db:
+            (pages,) = db.execute("PRAGMA freelist_count").fetchone()
+            if pages > _FREE_PAGES:
+                db.executescript("PRAGMA incremental_vacuum")  # by execute() it is one page
+
+    def sets_to_deliver(self, keys: Collection[SetKey]) -> list[Row]:
+        """The rows of those member sets that are not in the lake yet."""
+        with self._file.reading() as db:
+            query = (
+                "SELECT row FROM sets WHERE hash = ? AND cluster = ? AND delivered = 0"
+                " AND row IS NOT NULL"
+            )
+            found = (db.execute(query, key).fetchone() for key in sorted(keys))
+            return [msgspec.msgpack.decode(row[0], type=Row) for row in found if row]
+
+    def forget_sets(self) -> None:
+        """The lake has no member set any longer: it is another one, or has lost commits."""
+        with self._file.writing() as db:
+            db.execute("DELETE FROM sets WHERE row IS NULL")
+            db.execute("UPDATE sets SET delivered = 0")
 
     def last_number(self) -> int:
         """The highest batch number ever given, 0 before the first."""
-        return self._written.batch
+        return self._batch
 
-    def depth(self) -> tuple[int, int]:
-        """Waiting batches and their size in bytes."""
+    def depth(self) -> Depth:
+        """What there is."""
         with self._file.reading() as db:
-            count, size = db.execute(
-                "SELECT COUNT(*), COALESCE(SUM(LENGTH(rows)), 0) FROM batches"
-            ).fetchone()
-        return count, size
+            return self._depth(db)
 
-    def _take_lock(self, opened: ExitStack) -> None:
+    def _depth(self, db: sqlite3.Connection) -> Depth:
+        row = db.execute(
+            "SELECT COUNT(*), COALESCE(SUM(LENGTH(rows)), 0), COUNT(refused),"
+            " MIN(CASE WHEN refused IS NULL THEN start_us END) FROM batches"
+        ).fetchone()
+        return Depth(*row)
+
+    def _put_state(self, db: sqlite3.Connection, state: bytes, batch: int) -> None:
+        """Replace the journal by the state to which it led."""
+        crc = checksum(state, self._entry, batch)
+        row = (self._entry, batch, state, crc)
+        db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", row)
+        db.execute("DELETE FROM journal")
+
+    def _take_lock(self, opened: ExitStack) -> int:
         """Keep a second agent out; for as long as this process lives, whatever becomes of it."""
-        lock = self._path.with_name(self._path.name + ".lock")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            file = os.open(spool_check.lock_of(self._path), flags, 0o600)
             opened.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -315,24 +345,22 @@ class Spool:
             ) from error
         except OSError as error:
             raise advise(self._path, error) from error
+        return file
 
-    def _load(self, now_us: int) -> tuple[tuple[Finding, ...], Written, KnownSets]:
-        with self._file.writing() as db:
-            for key, value in (("version", VERSION), ("agent", uuid.uuid4().hex), ("reached", "0")):
-                if spool_rows.meta(db, key) is None:
-                    spool_rows.put_meta(db, key, value)
-            self._agent = str(spool_rows.meta(db, "agent"))
-            self.reached = int(spool_rows.meta(db, "reached") or 0)
-            found = [Finding(*row) for row in db.execute("SELECT kind, old, new, at FROM findings")]
-            written, sets = spool_rows.written(db), KnownSets(db)
-        with self._file.reading() as db, suppress(sqlite3.OperationalError):  # a full disk
-            # Else all of a new spool, its agent too, hung on the first bytes of the log.
-            db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        seen = self._witness.read(self._agent)
-        if seen.entry > written.entry or seen.batch > written.batch:
-            found.append(Finding("spool_tail_lost", str(seen), str(written), now_us))
-        return tuple(found), written, sets
-
-    def _wrote(self, written: Written) -> None:
-        self._written = written
-        self._witness.write(self._agent, written)
+    def _prepare(self, db: sqlite3.Connection, aside: str | None, now_us: int) -> None:
+        """Make it a spool of this version, and learn what it holds."""
+        names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if "meta" in names and meta(db, "version") == spool_upgrade.FORMER:
+            spool_upgrade.upgrade(db, now_us)
+        create_tables(db)
+        if meta(db, "version") is None:
+            put_meta(db, version=VERSION, agent=uuid.uuid4().hex, reached="0")
+        if aside is not None:
+            finding = ("spool_damaged", None, aside, now_us)
+            db.execute("INSERT INTO findings VALUES (?, ?, ?, ?)", finding)
+        self.agent, self.reached = str(meta(db, "agent")), int(meta(db, "reached") or 0)
+        query = "SELECT kind, old, new, at FROM findings"
+        self.found = tuple(Finding(*row) for row in db.execute(query))
+        row = db.execute("SELECT entry, batch FROM snapshot").fetchone() or (0, 0)
+        (entry,) = db.execute("SELECT MAX(number) FROM journal").fetchone()
+        self._entry, self._batch = max(entry or 0, row[0]), int(row[1])

@@ -1,6 +1,6 @@
 """The spool's file: SQLite with a write-ahead log and ``synchronous=FULL``.
 
-What a transaction wrote is on disk when it ends. Every row that matters bears a checksum, since
+What a transaction wrote is on disk when it ends. Every row that matters has a checksum, since
 SQLite itself notices damage to its structure only.
 """
 
@@ -9,23 +9,21 @@ from __future__ import annotations
 import sqlite3
 import threading
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from collector.errors import SpoolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-VERSION: Final = "2"
-JOURNAL: Final = "-journal"
-SIDES: Final = ("-wal", "-shm", JOURNAL)
+VERSION: Final = "3"
+SIDES: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside the file; a journal only beside one that is being made."""
 
 _SCHEMA: Final = """
-BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS meta
     (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS journal
@@ -34,17 +32,19 @@ CREATE TABLE IF NOT EXISTS snapshot
     (one INTEGER PRIMARY KEY CHECK (one = 1), entry INTEGER NOT NULL, batch INTEGER NOT NULL,
      state BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS batches
-    (number INTEGER PRIMARY KEY, agent TEXT NOT NULL, rows BLOB NOT NULL, crc INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS sets (hash TEXT PRIMARY KEY, batch INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS members (hash TEXT PRIMARY KEY, row BLOB NOT NULL);
+    (number INTEGER PRIMARY KEY, seal INTEGER NOT NULL, start_us INTEGER NOT NULL,
+     end_us INTEGER NOT NULL, count INTEGER NOT NULL, lost_first INTEGER, lost_from_us INTEGER,
+     rows BLOB NOT NULL, crc INTEGER NOT NULL, refused TEXT);
+CREATE TABLE IF NOT EXISTS sets
+    (hash TEXT NOT NULL, cluster TEXT NOT NULL, row BLOB, crc INTEGER, used INTEGER NOT NULL,
+     delivered INTEGER NOT NULL, PRIMARY KEY (hash, cluster));
 CREATE TABLE IF NOT EXISTS findings (kind TEXT NOT NULL, old TEXT, new TEXT, at INTEGER NOT NULL);
-COMMIT;
 """
 _BUSY_SECONDS: Final = 10.0  # a backup tool may hold the file for a moment
 _WAL_BYTES: Final = 16 << 20  # what is left of the log after a reader had made it grow
 
 
-def checksum(what: bytes | str, *keys: str | int) -> int:
+def checksum(what: bytes | str, *keys: object) -> int:
     """CRC-32 of a value and of the keys under which it is kept."""
     head = zlib.crc32("/".join(map(str, keys)).encode())
     return zlib.crc32(what.encode() if isinstance(what, str) else what, head)
@@ -61,32 +61,64 @@ def read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
 
 
+def meta(db: sqlite3.Connection, key: str) -> str | None:
+    """A value, None where there is none of that name."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return str(row[0]) if row else None
+
+
+def put_meta(db: sqlite3.Connection, **values: str) -> None:
+    """Keep values under their names."""
+    rows = [(key, value, checksum(value, key)) for key, value in values.items()]
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", rows)
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Create the tables that are missing, within a transaction."""
+    for statement in _SCHEMA.split(";")[:-1]:
+        db.execute(statement)
+
+
 class SpoolFile:
     """An open spool; one connection, used by one thread at a time.
 
     Args:
         path: The file; it is made where it is missing, readable by its owner alone.
-        log: Whether to write to a log beside it, as is cheaper; else all is in the file itself
-            at the end of a transaction.
+        prepare: Makes its tables what this version expects, in one transaction.
 
     Raises:
         SpoolError: It cannot be opened or written.
     """
 
-    def __init__(self, path: Path, *, log: bool = True) -> None:
+    def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], object]) -> None:
         self._path = path
         self._mutex = threading.RLock()
-        with self.reading():
+        try:
             path.touch(mode=0o600)
+            with suppress(PermissionError):  # another user's, who let us write to it
+                path.chmod(0o600)
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
             )
+        except (sqlite3.Error, OSError) as error:
+            raise advise(path, error) from error
         try:
             with self.reading() as db:
-                db.execute(f"PRAGMA journal_mode={'WAL' if log else 'DELETE'}")
+                db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # while there is no table yet
+                mode = db.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+                if mode != "wal":
+                    raise sqlite3.OperationalError(  # noqa: TRY301
+                        f"no write-ahead log is possible there (journal_mode {mode}): is it a"
+                        " network file system?"
+                    )
                 db.execute("PRAGMA synchronous=FULL")
+                db.execute("PRAGMA cell_size_check=ON")
                 db.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
-                db.executescript(_SCHEMA)
+            with self.writing() as db:
+                prepare(db)
+            with self.reading() as db, suppress(sqlite3.OperationalError):  # a full disk
+                # Else all of a new spool, its agent too, hung on the first bytes of the log.
+                db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except BaseException:
             self._db.close()
             raise
@@ -105,7 +137,7 @@ class SpoolFile:
         """
         try:
             with self._mutex:
-                yield self._db if hasattr(self, "_db") else None  # type: ignore[misc]
+                yield self._db
         except (sqlite3.Error, OSError) as error:
             raise advise(self._path, error) from error
 

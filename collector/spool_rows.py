@@ -1,98 +1,139 @@
-"""What lies in the spool's tables: every value with its checksum, batches packed."""
+"""What lies in the spool's tables: batches packed, member sets, each with its checksum."""
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from collector.batches import Batch
+from collector.batches import Batch, Row
 from collector.errors import SpoolError
 from collector.spool_file import checksum
-from collector.spool_witness import Written
+from lakehouse import tables
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Iterator
+
+_MEMBERS: Final = tables.MEMBERS.name
+SetKey = tuple[str, str]
+"""A member set's hash, and the cluster that it is of."""
 
 
-class Packed(NamedTuple):
-    """A batch that waits, unread."""
+class Dropped(NamedTuple):
+    """Batches that were dropped from a full spool; instants in microseconds.
 
-    number: int
-    agent: str
-    bytes: int
+    Attributes:
+        first: The number of the first of them, or of those dropped before that it told of.
+        last: The number of the last.
+        from_us: From when on their rows were.
+        to_us: Until when.
+        batches: How many.
+    """
 
-
-def meta(db: sqlite3.Connection, key: str) -> str | None:
-    """A value, None where there is none of that name."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return str(row[0]) if row else None
-
-
-def put_meta(db: sqlite3.Connection, key: str, value: str) -> None:
-    """Keep a value under a name."""
-    crc = checksum(value, key)
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, crc))
+    first: int
+    last: int
+    from_us: int
+    to_us: int
+    batches: int
 
 
-def written(db: sqlite3.Connection) -> Written:
-    """The last numbers given, also to what is no longer there."""
-    row = db.execute("SELECT entry, batch FROM snapshot").fetchone() or (0, 0)
-    (entry,) = db.execute("SELECT MAX(number) FROM journal").fetchone()
-    (batch,) = db.execute("SELECT MAX(number) FROM batches").fetchone()
-    return Written(max(entry or 0, row[0]), max(batch or 0, row[1]))
+class UnreadableBatchError(SpoolError):
+    """A batch is not as it was put.
+
+    Args:
+        number: Its number.
+        why: What is wrong with it.
+    """
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(f"the spool's batch {number} is damaged ({why}); look at the disk")
+        self.number = number
 
 
-def add_entry(db: sqlite3.Connection, number: int, entry: bytes) -> None:
-    """Add to the journal."""
-    db.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, entry, checksum(entry, number)))
+def put_batch(
+    db: sqlite3.Connection, number: int, seal: int, batch: Batch, dropped: Dropped | None = None
+) -> None:
+    """Keep a batch, or replace it; its member sets apart from it.
+
+    Args:
+        db: The spool, in a transaction.
+        number: The batch's number.
+        seal: The number of the first batch that was sealed with it.
+        batch: Its rows.
+        dropped: What one of its events says was dropped.
+    """
+    rows = {name: own for name, own in batch.rows.items() if own and name != _MEMBERS}
+    packed = zlib.compress(msgspec.msgpack.encode(rows), 6)
+    count = sum(map(len, rows.values()))
+    lost = (dropped.first, dropped.from_us) if dropped else (None, None)
+    keys = (number, seal, batch.start_us, batch.end_us, count, *lost)
+    db.execute(
+        "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+        (*keys, packed, checksum(packed, *keys)),
+    )
+    put_sets(db, batch.rows.get(_MEMBERS, ()), number)
 
 
-def begin_journal(db: sqlite3.Connection, state: bytes, numbers: Written) -> None:
-    """Replace the journal by the state to which it led; what was given is remembered."""
-    crc = checksum(state, *numbers)
-    db.execute("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", (*numbers, state, crc))
-    db.execute("DELETE FROM journal")
-
-
-def waiting(db: sqlite3.Connection) -> list[Packed]:
-    """All batches, oldest first."""
-    found = db.execute("SELECT number, agent, LENGTH(rows) FROM batches ORDER BY number")
-    return [Packed(*row) for row in found]
-
-
-def batch(db: sqlite3.Connection, number: int) -> Batch:
-    """One that waits.
+def read_batches(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, Batch]]:
+    """The batches to deliver, oldest first: number, packed size, count of rows, and rows.
 
     Raises:
-        SpoolError: It is not as it was put.
+        UnreadableBatchError: One of them is not as it was put.
     """
-    row = db.execute("SELECT rows FROM batches WHERE number = ?", (number,)).fetchone()
-    return unpack(row[0], number)
+    query = (
+        "SELECT rows, crc, number, seal, start_us, end_us, count, lost_first, lost_from_us"
+        " FROM batches WHERE refused IS NULL ORDER BY number"
+    )
+    with closing(db.execute(query)) as found:
+        for packed, crc, *keys in found:
+            number, _, start_us, end_us, count = keys[:5]
+            if crc != checksum(packed, *keys):
+                raise UnreadableBatchError(number, "its checksum is another")
+            try:
+                rows = msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, list[Row]])
+            except (zlib.error, msgspec.DecodeError) as error:
+                raise UnreadableBatchError(number, str(error)) from error
+            yield number, len(packed), count, Batch(rows, start_us, end_us)
 
 
-def put_batch(db: sqlite3.Connection, number: int, agent: str, rows: Batch) -> None:
-    """Keep one, or replace it."""
-    packed = zlib.compress(msgspec.msgpack.encode(_stripped(rows)), 6)
-    crc = checksum(packed, number, agent)
-    db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?)", (number, agent, packed, crc))
+def put_sets(db: sqlite3.Connection, rows: Iterable[Row], number: int) -> None:
+    """Keep member sets to which the batch of a number refers."""
+    packed = [(row[0], row[1], msgspec.msgpack.encode(row)) for row in rows]
+    db.executemany(
+        "INSERT INTO sets VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET"
+        " row = excluded.row, crc = excluded.crc, used = MAX(used, excluded.used)",
+        [(*key, row, checksum(row, *key), number) for *key, row in packed],
+    )
 
 
-def unpack(packed: bytes, number: int) -> Batch:
-    """A batch as it was put.
+def drop_oldest(db: sqlite3.Connection, newest: int, reached: int, excess: int) -> Dropped | None:
+    """Delete the oldest batches that the lake cannot know, until enough is gone.
 
-    Raises:
-        SpoolError: It is not.
+    What was sealed together goes together: what is left of it would say that the time of what is
+    gone is known.
+
+    Args:
+        db: The spool, in a transaction.
+        newest: The first of the batches sealed last, which stay.
+        reached: Up to which number the lake may know of them.
+        excess: How many bytes too many there are.
     """
-    try:
-        return msgspec.msgpack.decode(zlib.decompress(packed), type=Batch)
-    except (zlib.error, msgspec.DecodeError) as error:
-        raise SpoolError(
-            f"the spool's batch {number} is damaged ({error}); start the agent again: it sets "
-            "aside what is damaged and keeps the rest"
-        ) from error
-
-
-def _stripped(rows: Batch) -> Batch:
-    return Batch(rows.rows, rows.since, rows.bequest)
+    gone: list[Dropped] = []
+    for seal, size, *one in db.execute(
+        "SELECT seal, SUM(LENGTH(rows)), MIN(COALESCE(lost_first, number)), MAX(number),"
+        " MIN(COALESCE(lost_from_us, start_us)), MAX(end_us), COUNT(*) FROM batches"
+        " WHERE seal > ? AND seal < ? GROUP BY seal ORDER BY seal",
+        (reached, newest),
+    ).fetchall():
+        if excess <= 0:
+            break
+        db.execute("DELETE FROM batches WHERE seal = ?", (seal,))
+        gone.append(Dropped(*one))
+        excess -= size
+    if not gone:
+        return None
+    firsts, _, starts, ends, counts = zip(*gone, strict=True)
+    return Dropped(min(firsts), gone[-1].last, min(starts), max(ends), sum(counts))

@@ -8,6 +8,7 @@ import msgspec
 
 from collector import crashes, planning
 from collector.agent import Agent
+from collector.bronze_options import bounded
 from collector.clock import SystemClock
 from collector.coarsening import Bounds
 from collector.config import storage_options
@@ -16,7 +17,7 @@ from collector.recorder import Recorder
 from collector.schedule import phase_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from collector.catalogue import Catalogue
     from collector.courier import Deliverer
@@ -37,16 +38,17 @@ def recorder(config: Config, loaded: Catalogue, spool: Spool) -> Recorder:
     )
 
 
-def delivery(config: Config, spool: Spool, restored: Callable[[], None] | None = None) -> Delivery:
+def delivery(config: Config, spool: Spool, recorder: Recorder | None = None) -> Delivery:
     """The delivery of an open spool.
 
     Args:
         config: Where to.
         spool: Where from.
-        restored: Called where the spool turns out to be an old copy.
+        recorder: What fills the spool, if anything does.
     """
-    storage_options(config.lake)  # what is wrong with the file is said at the start
-    return Delivery(config.lake.path, lambda: storage_options(config.lake), spool, restored)
+    # What is wrong with the file or the environment is said at the start.
+    bounded(config.lake.path, storage_options(config.lake))
+    return Delivery(config.lake.path, lambda: storage_options(config.lake), spool, recorder)
 
 
 def reporting_crashes(config: Config) -> Config:
@@ -79,7 +81,7 @@ def agent(
     return Agent(
         planning.tasks(config, loaded, found),
         recorder,
-        instead or delivery(config, spool, recorder.forsake),
+        instead or delivery(config, spool, recorder),
         interval_us,
         SystemClock(),
         commit_phase_us=phase_us(spool.agent, interval_us),

@@ -122,7 +122,9 @@ def _lake(config: Config) -> str:
 
     with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
         known_lake.copy(config.spool.path, spool)
-        made = wiring.delivery(config, spool).check()
+        delivery = wiring.delivery(config, spool)
+        made = delivery.check()
+        delivery.check_store()
     where = scrubbed(config.lake.path, [])
     return f"{where} ({made} tables made)" if made else where
 

@@ -138,12 +138,14 @@ def _serve_health(
 ) -> None:
     if config.health.port == 0:
         return
-    from collector.backlog import BacklogGauge
+    from functools import partial
+
+    from collector.backlog import measure
     from collector.exposition import AgentCollector, registry
     from collector.health import Health
 
-    gauge = BacklogGauge(spool, recorder, config.spool.max_size.bytes)
-    metrics = AgentCollector(agent.vitals, gauge.measure, lambda: recorder.catalogue, time.time())
+    backlog = partial(measure, spool, recorder, config.spool.max_size.bytes)
+    metrics = AgentCollector(agent.vitals, backlog, lambda: recorder.catalogue, time.time())
     health = Health(config.health.host, config.health.port, agent.vitals, registry(metrics))
     open_things.callback(health.close)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BEFORE: Final = 30  # scrapes, so that windows are sealed and delivered
 _AFTER: Final = 60
-_ENOUGH: Final = 20  # scrapes after a start, for which there is room in the file or the reserve
+_ENOUGH: Final = 20  # scrapes after a start, for which there is room in the file
 _BLOCK: Final = bytes(1 << 12)
 
 

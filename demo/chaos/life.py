@@ -122,7 +122,7 @@ class _Parts:
         self.recorder.witness = self.witness
         told = {name: self.recorder.told_us(name) for name in fake_beans.FAMILIES}
         self.witness.write(Began(clock.wall_us(), told))
-        self.delivery = Delivery(plan.lake, lambda: plan.options, self.spool, self.recorder.forsake)
+        self.delivery = Delivery(plan.lake, lambda: plan.options, self.spool, self.recorder)
         scrapers = {via: Scraper(FakeBeans(plan.seed, now_us), clock) for via in ("jmx", "admin")}
         self.tasks = [
             Task(family, cadence_us * plan.slow_down, scrapers[via], via)

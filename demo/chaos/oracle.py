@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -23,15 +24,23 @@ if TYPE_CHECKING:
 
     from collector.samples import Reading, Scrape, Series
     from demo.chaos.testimony import Life
-    from demo.chaos.told import Account, Held, Told
+    from demo.chaos.told import Held, Told
 
-_FOUND: Final = ("spool_damaged", "spool_tail_lost")
-_SILENT: Final = "no account until "
-_NO_ATTEMPT: Final = ("skipped", "dropped")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def judge(lives: Sequence[Life], told: Told, window_us: int) -> Verdict:
-    """Compare the lives of one agent, in order, with what the lake tells of its source."""
+def judge(lives: Sequence[Life], told: Told, window_us: int, *, tail_lost: bool = False) -> Verdict:
+    """Compare the lives of one agent, in order, with what the lake tells of its source.
+
+    Args:
+        lives: What the agent was given.
+        told: What the lake tells.
+        window_us: Length of its windows.
+        tail_lost: Whether the end of the spool's log was taken away after a kill. Nothing says more
+            of it than that an agent was started, and that before it a time is not known.
+    """
+    if tail_lost:
+        told = replace(told, lost_before=("spool_damaged", "agent_start"))
     verdict = Verdict(refused=sum(len(life.refused) for life in lives))
     for text in told.broken:
         verdict.miss(text)
@@ -62,7 +71,7 @@ class _Case:
         self._window_us, self._verdict = window_us, verdict
         self._accounts = told.accounts.get(name, [])
         self._known = Spans((one.start, one.end) for one in self._accounts if one.outcome == "ok")
-        self._excuses = _excuses(self._accounts, self._known, told)
+        self._excuses = _excuses(self._known, told)
         self._metrics: dict[str, str] = {}
 
     def judge(self) -> None:
@@ -87,7 +96,7 @@ class _Case:
 
     def _judge_accounts(self) -> None:
         """Every attempt counts once, no two accounts of one instant."""
-        attempts = [one for one in self._accounts if one.outcome not in _NO_ATTEMPT]
+        attempts = [one for one in self._accounts if one.outcome != "skipped"]
         for one, after in pairwise(attempts):
             if after.start < one.end:
                 self._verdict.double(f"{self._name}: accounts {one} and {after} overlap")
@@ -170,17 +179,17 @@ class _Case:
                 self._verdict.max_unaccounted_us = max(self._verdict.max_unaccounted_us, silence)
 
 
-def _excuses(accounts: Sequence[Account], known: Spans, told: Told) -> Spans:
+def _excuses(known: Spans, told: Told) -> Spans:
     """The times of which the lake itself says that something is missing, and why."""
-    spans = [(one.start, one.end) for one in accounts if one.outcome == "dropped"]
+    spans = []
     for event in told.events:
-        if event.kind in _FOUND:  # from when it was known last up to when it was found
+        if event.kind in told.lost_before:  # from when it was known last
             spans.append((known.last_before(event.at), event.at))
         elif event.kind == "spool_restored":
             spans.append((0, event.at))
-        elif event.kind == "batch_dropped" and (event.new or "").startswith(_SILENT):
-            until = datetime.fromisoformat(event.new.removeprefix(_SILENT))
-            spans.append((0, round(until.timestamp() * 1e6)))
+        elif event.kind == "batch_dropped":
+            first, _, last = (event.new or "").partition("..")
+            spans.append((_micros(first), _micros(last)))
         elif event.kind == "clock_step":  # a jump is noticed a second after it, at most
             spans.append((min(int(event.old), int(event.new)), max(int(event.old), int(event.new))))
     return Spans(spans)
@@ -188,7 +197,7 @@ def _excuses(accounts: Sequence[Account], known: Spans, told: Told) -> Spans:
 
 def _judge_strangers(kept: Iterable[str], told: Told, verdict: Verdict) -> None:
     for family in told.accounts.keys() - set(kept):
-        attempts = [one for one in told.accounts[family] if one.outcome not in _NO_ATTEMPT]
+        attempts = [one for one in told.accounts[family] if one.outcome != "skipped"]
         if attempts:
             verdict.double(f"{family} was never read, but told", len(attempts))
 
@@ -200,7 +209,8 @@ def _judge_events(lives: Sequence[Life], told: Told, verdict: Verdict) -> None:
         if count > 1:
             verdict.double(f"{event} is told {count} times", count - 1)
     noted = Counter((event.at, event.kind) for event in told.events)
-    excuses = [e.at for e in told.events if e.kind in (*_FOUND, "spool_restored", "batch_dropped")]
+    kinds = (*told.lost_before, "spool_restored", "batch_dropped")
+    excuses = [event.at for event in told.events if event.kind in kinds]
     for life in lives:
         notices = [
             (scrape.answered_us, notice.kind)
@@ -210,6 +220,10 @@ def _judge_events(lives: Sequence[Life], told: Told, verdict: Verdict) -> None:
         for at_us, kind in [*((event.at, event.kind) for event in life.notes), *notices]:
             if noted[at_us, kind] == 0 and not any(excuse >= at_us for excuse in excuses):
                 verdict.miss(f"event {kind} at {at_us} is not told")
+
+
+def _micros(instant: str) -> int:
+    return (datetime.fromisoformat(instant) - _EPOCH) // timedelta(microseconds=1)
 
 
 def _instant(scrape: Scrape) -> int:

@@ -177,11 +177,11 @@ class Rig:
         """What all lives so far were given."""
         return testimony(self._witnesses)
 
-    def verdict(self, source: str = "broker-1") -> Verdict:
+    def verdict(self, source: str = "broker-1", *, tail_lost: bool = False) -> Verdict:
         """What the oracle says of the lake as it is; silence as if at the usual cadences."""
         told = read(str(self.lake), source)
         window_us = self._settings.get("window_us", LifePlan.window_us)
-        verdict = judge(self.lives(), told, window_us)
+        verdict = judge(self.lives(), told, window_us, tail_lost=tail_lost)
         verdict.max_unaccounted_us //= self._settings.get("slow_down", LifePlan.slow_down)
         return verdict
 

@@ -48,9 +48,9 @@ class Outcome:
         if not holds:
             self.flaws.append(otherwise)
 
-    def ask(self, rig: Rig, source: str = "broker-1") -> Verdict:
+    def ask(self, rig: Rig, source: str = "broker-1", *, tail_lost: bool = False) -> Verdict:
         """Ask the oracle about a rig's lake."""
-        verdict = rig.verdict(source)
+        verdict = rig.verdict(source, tail_lost=tail_lost)
         told = read(str(rig.lake), source)
         self.verdicts.append(verdict)
         self.says |= {event.kind for event in told.events}

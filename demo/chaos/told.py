@@ -56,12 +56,14 @@ class Told:
         accounts: By family, likewise.
         events: In order.
         broken: Rows that contradict themselves: a set that is missing, or of another size.
+        lost_before: Kinds of events that say: what was not known before is lost.
     """
 
     runs: dict[Series, list[Held]] = field(default_factory=lambda: defaultdict(list))
     accounts: dict[str, list[Account]] = field(default_factory=lambda: defaultdict(list))
     events: list[Event] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    lost_before: tuple[str, ...] = ("spool_damaged",)
 
 
 def read(lake: str, source: str) -> Told:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SPOOL: Final = (
-    "append", "seal", "reach", "acknowledge", "waiting", "recover", "bind", "renew_agent",
+    "append", "seal", "reach", "acknowledge", "waiting", "recover", "remember", "begin_anew",
 )  # fmt: skip
 _DELIVERY: Final = ("_load", "_compare", "_write", "_read_back", "_acknowledge")
 _TABLE: Final = ("__init__", "update_incremental", "transaction_version", "create")

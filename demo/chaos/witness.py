@@ -93,7 +93,8 @@ class WitnessedRecorder(Recorder):
 
     witness: Witness
 
-    def record(self, scrape: Scrape) -> None:
+    def record(self, *scrapes: Scrape) -> None:
+        (scrape,) = scrapes  # there is no exact history here
         if scrape.outcome == "skipped":  # no attempt: nothing was read
             super().record(scrape)
             return

@@ -18,6 +18,9 @@ _SPOOL: Final = {
     "spool_damaged": "its spool was damaged",
     "spool_tail_lost": "the last of its spool was lost",
     "spool_restored": "its spool was an old copy put back",
+    "spool_unwritable": "its spool could not be written",
+    "journal_unreadable": "the end of its journal could not be read",
+    "batch_refused": "it had rows that no lake can take",
 }
 _PARTS: Final = re.compile(r"\d+")
 
@@ -27,7 +30,7 @@ def dropped(found: Sequence[Happening], failures: Sequence[Failure]) -> Iterator
 
     Args:
         found: What happened.
-        failures: What agents' accounts say: for how long runs were dropped.
+        failures: What the accounts of older agents say: for how long runs were dropped.
     """
     events = {one.source: one for one in found if one.kind == "batch_dropped"}
     lengths = {one.source: one.longest for one in failures if one.outcome == "dropped"}
@@ -36,13 +39,28 @@ def dropped(found: Sequence[Happening], failures: Sequence[Failure]) -> Iterator
         if source in events:
             one = events[source]
             what += f"; batches {named(one.old or 'not told')}, the last at {when(one.last)}"
-        if source in lengths:
+        if source in events and (length := _length(events[source].new)) is not None:
+            what += f"; {span(length)} are without runs because of the last of them"
+        elif source in lengths:
             what += f"; {span(lengths[source])} are without runs"
         yield Finding(
             "error", "dropped", place(*source), what,
             "give spool.max_size in the agent's configuration more room, and see why the lake was "
             "out of reach for so long",
         )  # fmt: skip
+
+
+def lost_by_lake(found: Sequence[Happening]) -> Iterator[Finding]:
+    """Tables that have lost what they had taken from an agent."""
+    for one in sorted(found, key=lambda one: one.source):
+        if one.kind == "lake_lost_commits":
+            yield Finding(
+                "error", "lost_commits", place(*one.source),
+                f"the lake has lost what its agent had delivered: {named(one.new or 'a table')} was"
+                f" {named(one.old or 'further')}, noticed at {when(one.last)}",
+                "see whether the table was restored to an older version; else `jmxlake-agent check`"
+                " says whether the store takes conditional puts. What is gone is not sent again",
+            )  # fmt: skip
 
 
 def disturbed(found: Sequence[Happening], days: int) -> Iterator[Finding]:
@@ -163,3 +181,12 @@ def _step(one: Happening) -> str:
         return ""
     sign = "-" if microseconds < 0 else "+"
     return f", the last time by {sign}{span(dt.timedelta(microseconds=abs(microseconds)))}"
+
+
+def _length(instants: str | None) -> dt.timedelta | None:
+    """The time between two instants, ``FROM..TO``; None where that is not what it says."""
+    first, _, last = (instants or "").partition("..")
+    try:
+        return dt.datetime.fromisoformat(last) - dt.datetime.fromisoformat(first)
+    except ValueError:
+        return None

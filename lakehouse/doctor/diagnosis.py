@@ -105,6 +105,7 @@ class Diagnosis:
         with self._careful(tables.EVENTS):
             found = accounts.happenings(self._ask(tables.EVENTS), self.question.since)
             self._tell(agents.dropped(found, self._failures))
+            self._tell(agents.lost_by_lake(found))
             self._tell(agents.disturbed(found, self.question.days))
         if self.question.with_gold:
             self._gold(told)

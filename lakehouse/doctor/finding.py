@@ -11,9 +11,9 @@ Severity = Literal["error", "warning", "info"]
 
 Check = Literal[
     "agent_version", "capped", "catalogue", "clock_future", "clock_set", "clock_skew", "dropped",
-    "engine", "family", "files", "gap", "kafka_version", "log", "log_growth", "missing",
-    "protocol", "rejected", "restarts", "rollup", "schema", "silent", "spool", "uncheckpointed",
-    "unknown", "unread", "unwatched",
+    "engine", "family", "files", "gap", "kafka_version", "log", "log_growth", "lost_commits",
+    "missing", "protocol", "rejected", "restarts", "rollup", "schema", "silent", "spool",
+    "uncheckpointed", "unknown", "unread", "unwatched",
 ]  # fmt: skip
 """What a program goes by; docs/doctor.md says what each means."""
 

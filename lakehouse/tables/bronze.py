@@ -128,7 +128,9 @@ SCRAPES: Final = Table(
         required("start", "timestamp", "instant of the first reading, or a cut"),
         required("end", "timestamp", "instant until which the outcome stands"),
         required(
-            "outcome", "string", "ok, timeout, refused, error, skipped, dropped or clock_step"
+            "outcome",
+            "string",
+            "ok, timeout, refused, error, skipped or clock_step; of older agents also dropped",
         ),
         required("scrapes", "int", "attempts in the run"),
         required("beans", "bigint", "beans read"),
@@ -162,8 +164,9 @@ EVENTS: Final = Table(
             "string",
             "agent_start, source_restart, version_change, leader_change, quota_change, "
             "config_change, topic_recreated, group_unreadable, catalogue_change, clock_step, "
-            "batch_dropped, spool_damaged, spool_tail_lost, spool_restored, agent_crashed, "
-            "family_coarsened or family_restored",
+            "batch_dropped, batch_refused, journal_unreadable, lake_lost_commits, spool_damaged, "
+            "spool_restored, spool_unwritable, agent_crashed, family_coarsened, family_restored, "
+            "or of older agents spool_tail_lost",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

@@ -116,19 +116,32 @@ def test_an_increase_that_is_another_is_seen(rig: Rig, rise: int, *, lost: bool)
 
 
 def test_what_the_lake_says_is_missing_is_no_loss(rig: Rig) -> None:
-    """A whole batch is gone, and a row for each family says so."""
-    runs = DeltaTable(f"{rig.lake}/bronze/runs")
-    found = _asked(runs, "SELECT MAX(batch) FROM told WHERE batch < 5")[0][0]
-    for table in ("runs", "events"):
-        DeltaTable(f"{rig.lake}/bronze/{table}").delete(f"batch = {found}")
+    """A whole batch is gone, and an event says of which time it was."""
     scrapes = DeltaTable(f"{rig.lake}/bronze/scrapes")
-    scrapes.update({"outcome": "'dropped'"}, predicate=f"batch = {found}")
+    found = _asked(scrapes, "SELECT MAX(batch) FROM told WHERE batch < 5")[0][0]
+    span = f"""SELECT MIN(start), MAX("end") FROM told WHERE batch = {found}"""  # noqa: S608
+    first, last = (one.isoformat() for one in _asked(scrapes, span)[0])  # type: ignore[attr-defined]
+    for table in ("runs", "events", "scrapes"):
+        DeltaTable(f"{rig.lake}/bronze/{table}").delete(f"batch = {found}")
     events = DeltaTable(f"{rig.lake}/bronze/events")
     later = f"batch > {found} AND kind = 'leader_change'"
-    events.update({"kind": "'batch_dropped'"}, predicate=later)
+    events.update({"kind": "'batch_dropped'", "new": f"'{first}..{last}'"}, predicate=later)
     verdict = rig.verdict()
     assert verdict.excused > 500
     assert all("leader_change" in text for text in verdict.complaints), verdict
+
+
+def test_the_end_of_a_log_that_was_taken_away_is_no_loss_and_a_kill_is_no_excuse(
+    rig: Rig,
+) -> None:
+    starts = "SELECT MAX(at) FROM told WHERE kind = 'agent_start'"
+    ((second,),) = _asked(DeltaTable(f"{rig.lake}/bronze/events"), starts)
+    accounts = _asked(DeltaTable(f"{rig.lake}/bronze/scrapes"), 'SELECT batch, "end" FROM told')
+    last = max(batch for batch, end in accounts if end <= second)  # type: ignore[operator]
+    for table in ("runs", "scrapes"):
+        DeltaTable(f"{rig.lake}/bronze/{table}").delete(f"batch = {last}")
+    assert rig.verdict().lost
+    assert rig.verdict(tail_lost=True).excused > 100
 
 
 @pytest.mark.parametrize(("asked", "dups"), [(249, 0), (251, 1)])

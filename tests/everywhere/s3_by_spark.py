@@ -58,7 +58,7 @@ def deliver(batch: lake_builder.Batch, folder: Path, server: S3Server) -> None:
         }
     )
     with Spool(folder / f"{batch.agent}.db", 64 << 20) as spool:
-        spool.seal(sealed, b"")
+        spool.seal([sealed], b"")
         assert Delivery(server.url(LAKE), lambda: server.options, spool).deliver_next() == 1
 
 

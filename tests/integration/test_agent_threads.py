@@ -145,7 +145,7 @@ class Stage:
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
         for waiting in self.spool.waiting(1 << 30):
-            found += waiting.batch.rows[table]
+            found += waiting.batch.rows.get(table, [])
             self.spool.acknowledge(waiting.number)
         return found
 

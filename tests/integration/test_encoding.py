@@ -105,7 +105,8 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
         deliveries = [Delivery(str(fresh), dict, spool)]
         for number in range(1, 4):
             batch = Batch({table.name: _rows(table, number * 7) for table in tables.BRONZE})
-            spool.seal(batch, b"")
+            _refer(batch)
+            spool.seal([batch], b"")
             while deliveries[0].deliver_next():
                 pass
             for table in tables.BRONZE:
@@ -115,6 +116,17 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
     for table in tables.BRONZE:
         _compact(table, Place(str(compacted)))
     return fresh, compacted, wanted
+
+
+def _refer(batch: Batch) -> None:
+    """Let the first runs refer to the sets: one that none refers to is not delivered."""
+    runs, sets = batch.rows[tables.RUNS.name], batch.rows[tables.MEMBERS.name]
+    assert len({row[:2] for row in sets}) == len(sets) <= len(runs)
+    at = tables.RUNS.positions
+    for number, (key, cluster, *_) in enumerate(sets):
+        row = [*runs[number]]
+        row[at["members"]], row[at["cluster"]] = key, cluster
+        runs[number] = (*row,)
 
 
 def _copy(lake: Path, to: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.bronze_options import bounded, secrets
+from collector.errors import ConfigError
 
 
 @pytest.mark.parametrize("lake", ["/var/lib/lake", "lake", "file:///var/lib/lake"])
@@ -29,6 +30,25 @@ def test_the_user_goes_before_however_it_is_spelled(name: str) -> None:
         "connect_timeout": "5s",
         "retry_timeout": "15s",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("AWS_S3_LOCKING_PROVIDER", "dynamodb"), ("aws_copy_if_not_exists", "multipart"),
+     ("AWS_S3_ALLOW_UNSAFE_RENAME", "true"), ("conditional_put", "disabled")],
+)  # fmt: skip
+def test_what_makes_commits_overwrite_one_another_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"lake.options_file: {name} lets agents overwrite"):
+        bounded("s3://b/l", {name: value}, {})
+    with pytest.raises(ConfigError, match="the environment: "):
+        bounded("s3a://b/l", {}, {name.upper(): value})
+    assert bounded("abfss://c@a/l", {}, {name.upper(): value})
+    assert bounded("lake", {}, {name.upper(): value}) == {}
+
+
+def test_what_leaves_commits_as_they_are_is_taken() -> None:
+    safe = {"AWS_S3_ALLOW_UNSAFE_RENAME": "false", "aws_conditional_put": "etag"}
+    assert bounded("s3://b/l", safe, {}).items() >= safe.items()
 
 
 def test_a_secret_is_told_by_the_name_of_its_option_and_known_as_a_url_has_it() -> None:

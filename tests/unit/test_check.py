@@ -48,7 +48,7 @@ def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
     check._accept(config)
     assert check._lake(config).endswith("/lake (4 tables made)")
     with Spool(config.spool.path, 1 << 20) as spool:
-        spool.seal(Batch({tables.EVENTS.name: [], tables.MEMBERS.name: []}), b"")
+        spool.seal([Batch({tables.EVENTS.name: [], tables.MEMBERS.name: []})], b"")
         assert wiring.delivery(config, spool).check() == 0
 
 

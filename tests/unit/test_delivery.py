@@ -6,8 +6,10 @@ import errno
 import json
 import os
 import shutil
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +19,13 @@ import pytest
 from arro3.core import Array, DataType
 
 from collector import arrow, bronze_table, known_lake
-from collector.batches import Batch
+from collector.accounts import Account
+from collector.batches import Batch, Origin, batches_of as batches_of_sealed
 from collector.delivery import Delivery
 from collector.errors import CommitError, LakeError, LakeSchemaError
+from collector.folding import Run
+from collector.samples import Series
+from collector.sealed import Event, Sealed
 from collector.spool import Spool
 from lakehouse import tables
 
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.bronze_table import BronzeTable
+    from collector.spool_rows import Dropped
 
 MIB = 1 << 20
 
@@ -36,11 +43,11 @@ def event(detail: str) -> tuple[Any, ...]:
     return (20_000, "c", "broker-1", 1_728_000_000_000_000, "agent_start", *subject, None, detail)
 
 
-def run(number: int, topic: str | None) -> tuple[Any, ...]:
+def run(number: int, topic: str | None, members: str | None = None) -> tuple[Any, ...]:
     day = 20_000 + number % 2
     start = day * 86_400_000_000 + number * 1_000_000
     subject = (topic, None, None, None, None, None)
-    return (day, "c", "broker-1", "m", *subject, start, start + 1, 0, 0, 1.0, 1, 1, None, None)
+    return (day, "c", "broker-1", "m", *subject, start, start + 1, 0, 0, 1.0, 1, 1, members, None)
 
 
 def full_batch(number: int) -> Batch:
@@ -49,7 +56,7 @@ def full_batch(number: int) -> Batch:
     scrape = (20_000, "c", "broker-1", "f", start, start + 1, "ok", 1, 1, 0, 0.1, 0.1, 1, 1, "h")
     return Batch(
         {
-            "runs": [run(number, "t")],
+            "runs": [run(number, "t", f"set-{number}")],
             "members": [(f"set-{number}", "c", "partitions", "t", (1, 2), None)],
             "scrapes": [(*scrape, None, None)],
             "events": [event(str(number))],
@@ -64,9 +71,17 @@ def batches_of(lake: Path, table: tables.Table) -> list[int]:
     return sorted(row[0] for row in rows.project("batch").fetchall())
 
 
+def brought(lake: Path, table: tables.Table) -> list[int]:
+    """The batches of which a table has the row; a set may stand there more than once."""
+    if table is not tables.MEMBERS:
+        return batches_of(lake, table)
+    rows = duckdb.read_parquet(deltalake.DeltaTable(f"{lake}/{table.path}").file_uris())
+    return sorted({int(row[0].removeprefix("set-")) for row in rows.project('"set"').fetchall()})
+
+
 def sealed(spool: Spool, *details: str) -> None:
     for detail in details:
-        spool.seal(Batch({"events": [event(detail)], "members": []}), b"")
+        spool.seal([Batch({"events": [event(detail)], "members": []})], b"")
 
 
 def delivered(lake: Path) -> list[str]:
@@ -107,7 +122,7 @@ def test_a_crash_after_the_commit_and_before_the_acknowledgement_doubles_nothing
 ) -> None:
     with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
         sealed(spool, "a")
-        patch.setattr(spool, "acknowledge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(spool, "acknowledge", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             drain(Delivery(str(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool:
@@ -153,24 +168,24 @@ def test_a_batch_that_is_dropped_just_before_it_is_written_is_not_told_twice(
     """What it leaves to the next batch is in that one, and not only in what was read before."""
     with Spool(tmp_path / "spool.db", 1) as spool, monkeypatch.context() as patch:
         sealed(spool, "a")
-        delivery, compare = Delivery(str(lake), dict, spool), Delivery._compare
+        delivery, commit = Delivery(str(lake), dict, spool), Delivery._commit
         delivery.check()
 
-        def fills_up(*args: Any) -> int:
+        def fills_up(*args: Any) -> None:
             patch.undo()
             sealed(spool, "b")
-            return compare(*args)
+            commit(*args)
 
-        patch.setattr(Delivery, "_compare", fills_up)
+        patch.setattr(Delivery, "_commit", fills_up)
         with pytest.raises(CommitError, match="dropped a batch"):
             delivery.deliver_next()
         drain(delivery)
-        assert spool.depth()[0] == 0
-    assert delivered(lake) == ["a", "b"]
+        assert spool.depth().batches == 0
+    assert delivered(lake) == ["b"]
 
 
 @pytest.mark.parametrize("step", ["_write", "_look_again"])
-def test_of_two_live_copies_of_a_spool_both_land_what_is_their_own(
+def test_of_two_live_copies_of_a_spool_one_begins_anew(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """One commits when the other has compared: what bears their number then is another's."""
@@ -182,24 +197,26 @@ def test_of_two_live_copies_of_a_spool_both_land_what_is_their_own(
         first, second = Delivery(str(lake), dict, one), Delivery(str(lake), dict, two)
         first.check()
         second.check()
-        sealed(one, "first")
-        event_and_set = {**full_batch(2).rows, "events": [event("second")]}
-        two.seal(Batch({name: event_and_set[name] for name in ("members", "events")}), b"")
+        theirs = first._tables[-1]
+        rows = arrow.to_arrow(tables.EVENTS, [(*event("first"), one.agent, 2)])
+        two.seal([Batch({**full_batch(2).rows, "events": [event("second")]})], b"")
         work = getattr(second, step)
 
         def comes_late(bronze: BronzeTable, *rest: Any) -> Any:
             if bronze.table is tables.EVENTS:
-                first.deliver_next()
+                theirs.append(rows, one.agent, 2)
             return work(bronze, *rest)
 
         with monkeypatch.context() as patch:
             patch.setattr(second, step, comes_late)
             with pytest.raises(CommitError, match="a copy of this spool"):
                 second.deliver_next()
+        assert two.is_empty()
+        sealed(two, "third")
         drain(second)
         assert one.agent != two.agent
-        assert two.depth() == (0, 0)
-    assert delivered(lake) == ["before", "first", "second"]
+        assert two.is_empty()
+    assert delivered(lake) == ["before", "first", "third"], "once each"
 
 
 def test_a_commit_of_our_own_that_lands_late_is_our_own(
@@ -233,7 +250,7 @@ def test_what_others_committed_meanwhile_is_read_at_once(
 ) -> None:
     """And not commit by commit as it tries to put its own after them."""
     delivery, write, retries = Delivery(str(lake), dict, spool), Delivery._write, []
-    spool.seal(full_batch(1), b"")
+    spool.seal([full_batch(1)], b"")
     delivery.check()
     with Spool(tmp_path / "other.db", MIB) as other, monkeypatch.context() as patch:
         theirs = Delivery(str(lake), dict, other)
@@ -242,7 +259,7 @@ def test_what_others_committed_meanwhile_is_read_at_once(
             write(own, bronze, *rest)
             if own is delivery and bronze.table is tables.MEMBERS:
                 for number in range(3):
-                    other.seal(full_batch(number), b"")
+                    other.seal([full_batch(number)], b"")
                     drain(theirs)
 
         patch.setattr(Delivery, "_write", others_are_fast)
@@ -265,8 +282,8 @@ def test_what_is_acknowledged_is_on_the_disk_of_a_lake_in_a_folder(
         brought.add(Path(f"/proc/self/fd/{file}").readlink())
 
     with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
-        spool.seal(full_batch(1), b"")
-        patch.setattr(spool, "acknowledge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        spool.seal([full_batch(1)], b"")
+        patch.setattr(spool, "acknowledge", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             drain(Delivery(url.format(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
@@ -275,7 +292,7 @@ def test_what_is_acknowledged_is_on_the_disk_of_a_lake_in_a_folder(
         drain(delivery)
         everything = {lake, lake.parent, *lake.rglob("*")}
         assert brought >= everything
-        spool.seal(full_batch(2), b"")
+        spool.seal([full_batch(2)], b"")
         drain(delivery)
         new = set(lake.rglob("*")) - everything
         assert len([one for one in new if one.is_file()]) == 8, "a file and a commit a table"
@@ -294,9 +311,9 @@ def test_what_the_disk_of_the_lake_does_not_take_stays_in_the_spool(
         patch.setattr(os, "fsync", faulty_fsync)
         with pytest.raises(LakeError, match="Input/output error"):
             delivery.deliver_next()
-        assert spool.depth()[0] == 1
+        assert spool.depth().batches == 1
     drain(delivery)
-    assert spool.depth()[0] == 0
+    assert spool.depth().batches == 0
     assert delivered(lake) == ["a"]
 
 
@@ -305,14 +322,14 @@ def test_a_panic_within_delta_rs_is_an_error_of_the_lake(
 ) -> None:
     """A real one of the same Rust: what it raises is no Exception, and would end the thread."""
 
-    def panics(*_: Any) -> None:
+    def panics(*_: Any, **__: Any) -> None:
         Array([1], DataType.int64()).slice(10, 5)
 
     sealed(spool, "a")
     delivery = Delivery(str(lake), dict, spool)
     delivery.check()
     with monkeypatch.context() as patch:
-        patch.setattr(arrow, "to_arrow", panics)
+        patch.setattr(bronze_table, "write_deltalake", panics)
         with pytest.raises(LakeError, match="delta-rs has a fault of its own: the offset"):
             delivery.deliver_next()
     drain(delivery)
@@ -348,37 +365,37 @@ def test_an_end_at_any_step_loses_and_doubles_nothing(
     with Spool(tmp_path / "spool.db", MIB) as spool, monkeypatch.context() as patch:
         patch.setattr(Delivery, step, ends)
         for number in (1, 2):
-            spool.seal(full_batch(number), b"")
+            spool.seal([full_batch(number)], b"")
         with pytest.raises(KeyboardInterrupt):
             drain(Delivery(str(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.seal(full_batch(3), b"")
+        spool.seal([full_batch(3)], b"")
         drain(Delivery(str(lake), dict, spool))
-        assert spool.depth() == (0, 0)
+        assert spool.is_empty()
     for table in tables.BRONZE:
-        assert batches_of(lake, table) == [1, 2, 3], table.name
+        assert brought(lake, table) == [1, 2, 3], table.name
 
 
 def test_a_day_of_outage_is_a_few_commits_and_does_not_keep_new_data_waiting(
     spool: Spool, lake: Path
 ) -> None:
-    for number in range(288):
-        spool.seal(full_batch(number), b"")
+    for number in range(1, 289):
+        spool.seal([full_batch(number)], b"")
     delivery, rounds = Delivery(str(lake), dict, spool), 0
     while delivery.deliver_next():
         rounds += 1
         if rounds <= 3:
-            spool.seal(full_batch(288 + rounds), b"")  # a window that ends meanwhile
+            spool.seal([full_batch(288 + rounds)], b"")  # a window that ends meanwhile
     assert rounds <= 10
     for table in tables.BRONZE:
-        assert batches_of(lake, table) == list(range(1, 292)), "each row bears its own batch"
+        assert brought(lake, table) == list(range(1, 292)), "each row bears its own batch"
         assert deltalake.DeltaTable(f"{lake}/{table.path}").version() == rounds
 
 
 def test_the_rows_of_a_commit_lie_sorted_with_nulls_first(spool: Spool, lake: Path) -> None:
     """Of two dates, in the order of what they are of and not of when they came."""
     for number in range(40):
-        spool.seal(Batch({"runs": [run(number, topic) for topic in (None, "b", "a")]}), b"")
+        spool.seal([Batch({"runs": [run(number, topic) for topic in (None, "b", "a")]})], b"")
     drain(Delivery(str(lake), dict, spool))
     files = deltalake.DeltaTable(f"{lake}/bronze/runs").file_uris()
     assert len(files) == 2, "a file for each date"
@@ -394,10 +411,10 @@ def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted
     spool: Spool, lake: Path
 ) -> None:
     delivery = Delivery(str(lake), dict, spool)
-    spool.seal(full_batch(1), b"")
+    spool.seal([full_batch(1)], b"")
     drain(delivery)
     shutil.rmtree(lake)
-    spool.seal(full_batch(2), b"")
+    spool.seal([full_batch(2)], b"")
     with pytest.raises(LakeError, match="its log is gone"):
         delivery.deliver_next()
     for again in (delivery, Delivery(str(lake), dict, spool)):
@@ -414,10 +431,10 @@ def test_a_lake_whose_file_system_is_away_waits_for_it(tmp_path: Path, lake: Pat
     """Its folder is there, and empty; some of its tables may be of another file system."""
     away = tmp_path / "away"
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.seal(full_batch(1), b"")
+        spool.seal([full_batch(1)], b"")
         drain(Delivery(str(lake), dict, spool))
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.seal(full_batch(2), b"")
+        spool.seal([full_batch(2)], b"")
         delivery = Delivery(str(lake), dict, spool)
         for folder in (lake, lake / "bronze/events"):
             folder.rename(away)
@@ -437,16 +454,16 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
 ) -> None:
     now = 0.0
     delivery = Delivery(str(lake), dict, spool, monotonic=lambda: now)
-    spool.seal(full_batch(1), b"")
+    spool.seal([full_batch(1)], b"")
     drain(delivery)
     shutil.rmtree(lake)
     with Spool(tmp_path / "other.db", MIB) as other:
         theirs = Delivery(str(lake), dict, other)
         for number in range(3):
-            other.seal(full_batch(number), b"")
+            other.seal([full_batch(number)], b"")
             drain(theirs)
     now = 4000.0
-    spool.seal(full_batch(2), b"")
+    spool.seal([full_batch(2)], b"")
     with pytest.raises(LakeError, match=r"another in its place.* --accept-lake"):
         delivery.deliver_next()
     known_lake.forget(spool)
@@ -474,7 +491,7 @@ def test_agents_that_make_a_lake_at_the_same_time_do_not_disturb_each_other(
     assert deltalake.DeltaTable(f"{lake}/bronze/runs").version() == 0
 
 
-def test_a_spool_restored_from_an_old_copy_gets_a_new_identity(tmp_path: Path, lake: Path) -> None:
+def test_a_spool_restored_from_an_old_copy_begins_anew(tmp_path: Path, lake: Path) -> None:
     path, copy = tmp_path / "spool.db", tmp_path / "copy.db"
     with Spool(path, MIB) as spool:
         sealed(spool, "a")
@@ -485,28 +502,54 @@ def test_a_spool_restored_from_an_old_copy_gets_a_new_identity(tmp_path: Path, l
 
     with Spool(copy, MIB) as restored:
         agent = restored.agent
-        sealed(restored, "d", "e")  # before the lake was asked for the first time
+        sealed(restored, "d")  # before the lake was asked for the first time
         drain(Delivery(str(lake), dict, restored))
         assert restored.agent != agent
-    assert delivered(lake) == ["a", "b", "c", "d", "e"]
+        sealed(restored, "e")
+        drain(Delivery(str(lake), dict, restored))
+    assert delivered(lake) == ["a", "b", "c", "e"], "nobody knows whether d was in the original"
 
 
 def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -> None:
-    member = ("hash", "c", "partitions", "t", (1, 2), None)
-    batch = Batch({"events": [], "members": [member]})
-    drained = Delivery(f"{tmp_path}/one", dict, spool)
-    spool.seal(batch, b"")
-    drain(drained)
-    assert spool.known_sets() == {"hash"}
-    Delivery(f"{tmp_path}/one", dict, spool).check()
-    assert spool.known_sets() == {"hash"}
-    shutil.rmtree(tmp_path / "one")
+    one, two = tmp_path / "one", tmp_path / "two"
+    for _ in range(2):
+        spool.seal([with_set("s")], b"")
+        drain(Delivery(str(one), dict, spool))
+    assert batches_of(one, tables.MEMBERS) == [1], "once is enough for a lake"
+    shutil.rmtree(one)
     known_lake.forget(spool)
-    Delivery(f"{tmp_path}/one", dict, spool).check()
-    assert spool.known_sets() == set(), "a lake made anew at the same place"
-    spool.seal(batch, b"")
-    drain(Delivery(f"{tmp_path}/two", dict, spool))
-    assert batches_of(tmp_path / "two", tables.MEMBERS) == [2]
+    spool.seal([with_set("s")], b"")
+    drain(Delivery(str(one), dict, spool))
+    assert batches_of(one, tables.MEMBERS) == [3], "a lake made anew at the same place"
+    spool.seal([with_set("s")], b"")
+    drain(Delivery(str(two), dict, spool))
+    assert batches_of(two, tables.MEMBERS) == [4]
+
+
+def test_a_set_of_another_cluster_is_another_set(spool: Spool, lake: Path) -> None:
+    """The same partitions of a topic of the same name: readers look for them by cluster, too."""
+    for cluster in ("c", "d", "c"):
+        spool.seal([with_set("s", cluster)], b"")
+        drain(Delivery(str(lake), dict, spool))
+    assert batches_of(lake, tables.MEMBERS) == [1, 2]
+
+
+def test_a_set_goes_with_each_batch_until_one_has_landed(spool: Spool, lake: Path) -> None:
+    """A batch that brought it first may be dropped or refused."""
+    delivery = Delivery(str(lake), dict, spool)
+    delivery.check()
+    spool.seal([with_set("s")], b"")
+    spool.seal([with_set("s")], b"")
+    spool.refuse(1, "for the test")
+    drain(delivery)
+    assert batches_of(lake, tables.MEMBERS) == [2]
+    assert batches_of(lake, tables.RUNS) == [2]
+
+
+def with_set(key: str, cluster: str = "c") -> Batch:
+    one = list(run(1, "t", key))
+    one[1] = cluster
+    return Batch({"members": [(key, cluster, "partitions", "t", (1, 2), None)], "runs": [(*one,)]})
 
 
 def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
@@ -520,7 +563,7 @@ def test_a_table_of_another_schema_is_refused_by_name(spool: Spool, lake: Path) 
     sealed(spool, "a")
     with pytest.raises(LakeSchemaError, match=r"bronze/events: it has another schema .*\bx\b"):
         Delivery(str(lake), dict, spool).deliver_next()
-    assert spool.depth()[0] == 1
+    assert spool.depth().batches == 1
 
 
 @pytest.mark.parametrize("feature", ["clustering", "rowTracking", "ofTheFuture"])
@@ -539,7 +582,7 @@ def test_a_protocol_that_agents_cannot_write_is_refused_by_name(
     sealed(spool, "a")
     with pytest.raises(LakeSchemaError, match=rf"bronze/runs: .* features {feature}, which"):
         Delivery(str(lake), dict, spool).deliver_next()
-    assert spool.depth()[0] == 1
+    assert spool.depth().batches == 1
 
 
 def test_a_lake_that_cannot_be_written_is_one_clear_line(spool: Spool, tmp_path: Path) -> None:
@@ -547,3 +590,109 @@ def test_a_lake_that_cannot_be_written_is_one_clear_line(spool: Spool, tmp_path:
     with pytest.raises(LakeError, match=r"check lake\.path") as caught:
         Delivery(str(tmp_path / "file"), dict, spool).check()
     assert "\n" not in str(caught.value)
+
+
+def overflowing(number: int) -> Batch:
+    """An account of more beans than a bigint holds."""
+    batch = full_batch(number)
+    (row,) = batch.rows["scrapes"]
+    batch.rows["scrapes"] = [(*row[:8], 1 << 63, *row[9:])]
+    return batch
+
+
+class FakeRecorder:
+    """Notes what a delivery reports."""
+
+    def __init__(self) -> None:
+        self.reported: list[tuple[str, str, str]] = []
+
+    def report(self, *what: str) -> None:
+        self.reported.append(what)  # type: ignore[arg-type]
+
+    def refused(self, batches: Dropped, why: str) -> None:
+        self.reported.append(("batch_refused", f"{batches.first}..{batches.last}", why))
+
+
+@pytest.mark.parametrize("fault", ["overflow", "null", "damage"])
+def test_a_batch_that_cannot_be_converted_is_put_aside_and_blocks_nobody(
+    tmp_path: Path, lake: Path, fault: str
+) -> None:
+    path = tmp_path / "spool.db"
+    with Spool(path, MIB) as spool:
+        bad = overflowing(2) if fault == "overflow" else full_batch(2)
+        if fault == "null":
+            bad.rows["events"] = [(*event("2")[:4], None, *event("2")[5:])]
+        for batch in (full_batch(1), bad, full_batch(3)):
+            spool.seal([batch], b"")
+        if fault == "damage":
+            with closing(sqlite3.connect(path)) as db:
+                db.execute("UPDATE batches SET rows = x'00' WHERE number = 2")
+                db.commit()
+        recorder = FakeRecorder()
+        drain(Delivery(str(lake), dict, spool, recorder))  # type: ignore[arg-type]
+        ((kind, number, why),) = recorder.reported
+        assert (kind, number) == ("batch_refused", "2..2")
+        assert why
+        assert (spool.depth().batches, spool.depth().refused) == (1, 1)
+        assert spool.is_empty()
+    for table in tables.BRONZE:
+        assert brought(lake, table) == [1, 3], table.name
+
+
+def test_what_was_sealed_with_a_refused_batch_and_comes_later_is_not_told_either(
+    spool: Spool, lake: Path
+) -> None:
+    """Its accounts would say that the time of the others' runs is known."""
+    spool.seal([full_batch(1), overflowing(2), full_batch(3)], b"")
+    spool.seal([full_batch(4)], b"")
+    drain(Delivery(str(lake), dict, spool))
+    assert spool.depth().refused == 2
+    assert brought(lake, tables.SCRAPES) == [1, 4]
+
+
+def test_commits_that_a_lake_has_lost_are_said_once_and_delivery_goes_on(
+    spool: Spool, lake: Path
+) -> None:
+    """As a store does that lets a second writer overwrite a version, or a bucket put back."""
+    recorder = FakeRecorder()
+    delivery = Delivery(str(lake), dict, spool, recorder)  # type: ignore[arg-type]
+    spool.seal([with_set("s")], b"")
+    drain(delivery)
+    copy = shutil.copytree(lake, lake.with_name("copy"))
+    for _ in range(2):
+        spool.seal([with_set("s"), full_batch(7)], b"")
+        drain(delivery)
+    for name in ("runs", "members"):
+        shutil.rmtree(lake / "bronze" / name)
+        shutil.copytree(copy / "bronze" / name, lake / "bronze" / name)
+    delivery = Delivery(str(lake), dict, spool, recorder)  # type: ignore[arg-type]
+    for _ in range(2):
+        spool.seal([with_set("s")], b"")
+        drain(delivery)
+    assert recorder.reported == [
+        ("lake_lost_commits", "members 3", "members 1"),
+        ("lake_lost_commits", "runs 5", "runs 1"),
+    ]
+    assert batches_of(lake, tables.RUNS) == [1, 6, 7]
+    assert batches_of(lake, tables.MEMBERS) == [1, 6], "it may have lost the set"
+
+
+def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: Path) -> None:
+    """As one batch they took more memory than an agent may have, again and again."""
+    runs = [
+        Run(Series("m", "t", at), at, at + 1, 0, 0, 1.0, 1, 1, None, ()) for at in range(50_000)
+    ]
+    account = Account("f", "ok", 0, 50_001, 1, 1, scrapes=1)
+    sealed = Sealed(runs, [account], [Event(5, "k", Series(""))])
+    spool.seal(batches_of_sealed(sealed, Origin("c", "s", "h")), b"")
+    assert [sum(map(len, one.batch.rows.values())) for one in spool.waiting(1 << 40)] == [
+        20_000, 20_000, 10_002,
+    ]  # fmt: skip
+    delivery, rounds = Delivery(str(lake), dict, spool), 0
+    while delivery.deliver_next():
+        rounds += 1
+        accounts = deltalake.DeltaTable(f"{lake}/bronze/scrapes").version()
+        assert accounts == (rounds == 3), "an account says that all its runs are there"
+    assert rounds == 3
+    assert len(batches_of(lake, tables.RUNS)) == 50_000
+    assert batches_of(lake, tables.SCRAPES) == [3]

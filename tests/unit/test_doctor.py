@@ -137,7 +137,21 @@ def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
     assert found.what.endswith("log, min_isr")
 
 
-def test_dropped_batches_are_told_of_events_and_accounts_together() -> None:
+def test_how_long_runs_are_missing_is_told_by_the_event_of_a_drop() -> None:
+    span = "2026-11-18T02:30:00.000000+00:00..2026-11-18T11:00:00.250000+00:00"
+    event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93", span)
+    (found,) = agents.dropped([event], [])
+    assert "batches 17..93, the last at 2026-11-18 11:00:00 UTC; 8 h 30 m are without" in found.what
+
+
+def test_commits_that_a_lake_has_lost_are_an_error() -> None:
+    event = Happening(BROKER, "lake_lost_commits", 1, NOW, "runs 17", "runs 5")
+    (found,) = agents.lost_by_lake([event])
+    assert brief([found]) == [("error", "lost_commits")]
+    assert "runs 5 was runs 17" in found.what
+
+
+def test_dropped_batches_of_older_agents_are_told_of_events_and_accounts_together() -> None:
     event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93")
     lost = Failure(BROKER, "dropped", 6 * HOUR, "the spool was full: spool.max_size")
     other = Failure(Source("cluster-a", "broker-2"), "dropped", HOUR, None)
@@ -147,7 +161,11 @@ def test_dropped_batches_are_told_of_events_and_accounts_together() -> None:
     assert "1 h 0 m are without runs" in found[1].what
 
 
-@pytest.mark.parametrize("kind", ["spool_damaged", "spool_tail_lost", "spool_restored"])
+@pytest.mark.parametrize(
+    "kind",
+    ["spool_damaged", "spool_tail_lost", "spool_restored", "spool_unwritable", "batch_refused",
+     "journal_unreadable"],
+)  # fmt: skip
 def test_what_befell_a_spool_is_told(kind: str) -> None:
     assert brief(agents.disturbed([Happening(BROKER, kind, 1, NOW)], 7)) == [("warning", "spool")]
 

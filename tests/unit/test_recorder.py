@@ -1,4 +1,4 @@
-"""What happens while the spool cannot be written, and a clock that is set back: all is owned up to.
+"""The recorder: what is on disk is told, what is not is never told as what was before.
 
 A limit of the kernel's on the size of files stands for the disk: SQLite's answer is a broken one's.
 """
@@ -6,14 +6,19 @@ A limit of the kernel's on the size of files stands for the disk: SQLite's answe
 from __future__ import annotations
 
 import resource
-from contextlib import contextmanager, suppress
-from itertools import groupby, pairwise
+import sqlite3
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from collector import journal
 from collector.errors import SpoolError
 from collector.recorder import Recorder
+from collector.runs import Encoder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
 from collector.sealed import Event
 from collector.spool import Spool
@@ -45,11 +50,6 @@ def scrape(second: int, value: float = 0.0, family: str = "f") -> Scrape:
     return Scrape(family, at, at, at, 10 * S, "ok", BROKER, Answer((reading,), 1))
 
 
-def failed(second: int) -> Scrape:
-    at = T0 + second * S
-    return Scrape("f", at, at, at + 4 * S, 10 * S, "timeout", error="no answer in time")
-
-
 @contextmanager
 def no_file_may_grow() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -75,6 +75,10 @@ def told(spool: Spool, table: tables.Table, *names: str) -> list[tuple[Any, ...]
     return sorted(found, key=lambda row: [(value is not None, value) for value in row])
 
 
+def seconds(instant: str) -> float:
+    return datetime.fromisoformat(instant).timestamp() - T0 / S
+
+
 def test_a_clock_set_back_just_before_the_stop_loses_no_window(spool: Spool) -> None:
     record = recorder(spool)
     for second in range(7200, 7260, 10):
@@ -84,10 +88,9 @@ def test_a_clock_set_back_just_before_the_stop_loses_no_window(spool: Spool) -> 
     assert told(spool, tables.EVENTS, "kind", "at") == [("clock_step", 3660)]
 
 
-def test_what_was_vouched_for_before_the_clock_was_set_back_is_not_told_twice(
+def test_what_was_recorded_before_the_clock_was_set_back_is_not_told_twice(
     tmp_path: Path,
 ) -> None:
-    """The source hung before the agent was killed; then the clock comes by that time again."""
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
         for second in (100, 110, 115):
@@ -104,10 +107,55 @@ def test_what_was_vouched_for_before_the_clock_was_set_back_is_not_told_twice(
     assert [run for run in runs if run[2] == 0.0] == [(100, 120, 0.0), (120, 140, 0.0)]
 
 
-def test_a_step_of_the_clock_that_could_not_be_kept_is_kept_when_the_disk_works(
-    spool: Spool,
+def test_nothing_is_known_between_the_last_attempt_of_an_agent_and_the_first_of_the_next(
+    tmp_path: Path,
 ) -> None:
-    """And before it what was missed under the old clock, after it under the new one."""
+    """A kill, a lost tail of the log and a loss of power look alike; what was seen is kept."""
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        record = recorder(spool)
+        for second, value in ((0, 0.0), (10, 0.0), (12, 5.0)):
+            record.record(scrape(second, value))
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        record = recorder(spool)
+        record.record(scrape(20))
+        record.flush(T0 + 25 * S)
+        assert told(spool, tables.RUNS, "start", "end", "value") == [
+            (0, 12, 0.0), (12, 12, 5.0), (20, 25, 0.0),
+        ]  # fmt: skip
+        assert told(spool, tables.SCRAPES, "start", "end", "scrapes") == [(0, 12, 3), (20, 25, 1)]
+
+
+def test_a_time_in_which_nothing_could_be_kept_is_unknown_and_said(tmp_path: Path) -> None:
+    """Once, and with what happened to the agent meanwhile; replayed alike after a kill."""
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        record = recorder(spool)
+        for second in range(0, 60, 10):
+            record.record(scrape(second))
+        with no_file_may_grow():
+            for second in range(60, 3660, 10):
+                for attempt in (scrape(second, 1.0), scrape(second + 5, family="g")):
+                    with pytest.raises(SpoolError):
+                        record.record(attempt)
+                with suppress(SpoolError):
+                    record.seal(T0 + second * S)
+            with pytest.raises(SpoolError):
+                record.note(Event(T0 + 3650 * S, "catalogue_change", Series("")))
+            assert record.sealed_us <= T0 + 60 * S, "what is on disk counts"
+        record.record(scrape(3660))
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        record = recorder(spool)
+        record.record(scrape(3670))
+        record.flush(T0 + 3680 * S)
+        assert told(spool, tables.RUNS, "start", "end", "value") == [
+            (0, 50, 0.0), (3660, 3660, 0.0), (3670, 3680, 0.0),
+        ]  # fmt: skip
+        assert {row[0] for row in told(spool, tables.SCRAPES, "outcome", "start")} == {"ok"}
+        events = told(spool, tables.EVENTS, "kind", "old", "new")
+    assert [row[0] for row in events] == ["catalogue_change", "spool_unwritable"]
+    assert [seconds(instant) for instant in events[1][1:]] == [60, 3655]
+
+
+def test_a_clock_set_back_while_nothing_could_be_kept_is_noticed_afterwards(spool: Spool) -> None:
     record = recorder(spool)
     for second in (7200, 7210):
         record.record(scrape(second))
@@ -116,70 +164,137 @@ def test_a_step_of_the_clock_that_could_not_be_kept_is_kept_when_the_disk_works(
             record.record(scrape(7220))
         with pytest.raises(SpoolError):
             record.step_clock(T0 + 7230 * S, T0 + 3600 * S)
-        for second in (3600, 3610):
-            with suppress(SpoolError):
-                record.record(scrape(second))
     for second in (3620, 3630):
         record.record(scrape(second, 2.0))
     record.flush(T0 + 3640 * S)
     assert told(spool, tables.RUNS, "start", "end", "value") == [
-        (3620, 3640, 2.0), (7200, 7220, 0.0),
+        (3620, 3640, 2.0), (7200, 7210, 0.0),
     ]  # fmt: skip
-    assert told(spool, tables.SCRAPES, "start", "end", "outcome", "scrapes") == [
-        (3600, 3620, "error", 2), (3620, 3640, "ok", 2),
-        (7200, 7220, "ok", 2), (7220, 7230, "error", 1),
+    assert told(spool, tables.EVENTS, "kind", "at") == [
+        ("clock_step", 3620), ("spool_unwritable", 7230),
     ]  # fmt: skip
-    assert told(spool, tables.EVENTS, "kind", "at") == [("clock_step", 3600)]
 
 
-def test_events_that_could_not_be_kept_are_kept_when_the_disk_works(spool: Spool) -> None:
+def test_attempts_of_several_sources_come_in_any_order_and_set_no_clock(spool: Spool) -> None:
+    record = recorder(spool)
+    record.record(scrape(10, family="g"))
+    with no_file_may_grow(), pytest.raises(SpoolError):
+        record.record(scrape(20, family="g"))
+    record.record(replace(scrape(9), answered_us=T0 + 9 * S + S // 2))
+    record.flush(T0 + 30 * S)
+    assert [row[0] for row in told(spool, tables.EVENTS, "kind")] == ["spool_unwritable"]
+
+
+def test_a_new_agent_starts_though_its_start_could_not_be_kept_at_once(spool: Spool) -> None:
     record = recorder(spool)
     with no_file_may_grow():
         for work in (
             lambda: record.begin(T0),
             lambda: record.note(Event(T0, "agent_start", Series(""))),
-            lambda: record.note(Event(T0 + S, "catalogue_change", Series(""))),
         ):
             with pytest.raises(SpoolError):
                 work()
     record.record(scrape(10))
     record.flush(T0 + 20 * S)
-    kinds = [("agent_start", 0), ("catalogue_change", 1)]
+    kinds = [("agent_start", 0), ("spool_unwritable", 0)]
     assert told(spool, tables.EVENTS, "kind", "at") == kinds
-    assert [one.batch.since.began_us for one in spool.waiting(1 << 40) if one.batch.since] == [T0]
 
 
-def test_an_hour_without_a_disk_is_accounted_for_to_the_last_attempt(tmp_path: Path) -> None:
-    """As other failed attempts are: cut at each window, and replayed alike after a kill."""
+class FaultyEncoder:
+    """An encoder that has a fault which depends on what was read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        observe = Encoder._observe
+
+        def faulty(encoder: Encoder, family: Any, scrape: Scrape, *rest: Any) -> None:
+            observe(encoder, family, scrape, *rest)
+            if scrape.asked_us == T0 + 20 * S:
+                raise KeyError("a fault")
+
+        monkeypatch.setattr(Encoder, "_observe", faulty)
+
+
+def test_an_answer_that_cannot_be_recorded_is_a_failed_attempt_and_spoils_no_other(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = recorder(spool)
+    FaultyEncoder(monkeypatch)
+    for second in (0, 10):
+        record.record(scrape(second), scrape(second, family="g"))
+    with pytest.raises(KeyError):
+        record.record(scrape(20, 1.0))
+    for second in (25, 30):
+        record.record(scrape(second, family="g"))
+    record.record(scrape(30))
+    record.flush(T0 + 35 * S)
+    assert told(spool, tables.RUNS, "start", "end", "value", "metric") == [
+        (0, 20, 0.0, "m"), (0, 35, 0.0, "m"), (30, 35, 0.0, "m"),
+    ]  # fmt: skip
+    accounts = told(spool, tables.SCRAPES, "family", "start", "end", "outcome", "error")
+    assert [row[:4] for row in accounts] == [
+        ("f", 0, 20, "ok"), ("f", 20, 30, "error"), ("f", 30, 35, "ok"), ("g", 0, 35, "ok"),
+    ]  # fmt: skip
+    assert accounts[1][4].startswith("it could not be recorded: unexpected KeyError: 'a fault' (")
+
+
+@pytest.mark.parametrize("what", ["raises", "garbage"])
+def test_a_journal_that_cannot_be_read_to_its_end_is_told_up_to_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """An agent that died at each start, and kept with it what waited, was of no use to anybody."""
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
-        for second in range(0, 60, 10):
+        record.record(scrape(-60))
+        record.flush(T0 - 55 * S)
+        for second in (0, 10, 20, 30):
             record.record(scrape(second))
-        with no_file_may_grow():
-            for second in range(60, 3660, 10):
-                for attempt in (
-                    scrape(second, 1.0) if second % 20 else failed(second),
-                    scrape(second + 5, family="g"),
-                ):
-                    with pytest.raises(SpoolError):
-                        record.record(attempt)
-        record.record(scrape(3660))
-    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        if what == "garbage":
+            spool.append([b"\xc1"])
+    if what == "raises":
+        FaultyEncoder(monkeypatch)
+    for _ in range(2):
+        with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+            record = recorder(spool)
+    record = recorder(spool := Spool(tmp_path / "spool.db", 1 << 20))
+    record.record(scrape(40))
+    record.flush(T0 + 45 * S)
+    last = 10 if what == "raises" else 30
+    assert told(spool, tables.RUNS, "start", "end") == [(-60, -55), (0, last), (40, 45)]
+    ((kind, why),) = told(spool, tables.EVENTS, "kind", "new")
+    assert kind == "journal_unreadable"
+    assert why.startswith("entry 3 of 4:" if what == "raises" else "entry 5 of 5:")
+    spool.close()
+
+
+def test_a_state_that_cannot_be_read_begins_anew_and_keeps_what_waits(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    with Spool(path, 1 << 20) as spool:
         record = recorder(spool)
-        record.record(scrape(3670))
-        record.flush(T0 + 3680 * S)
-        names = ("family", "start", "end", "outcome", "scrapes", "seconds_total", "seconds_max")
-        accounts = told(spool, tables.SCRAPES, *names)
-        (error,) = {row[0] for row in told(spool, tables.SCRAPES, "error", "start") if row[0]}
-        runs = told(spool, tables.RUNS, "start", "end", "value")
-    assert "it was made, but could not be kept: spool" in error
-    families = {name: list(rows) for name, rows in groupby(accounts, key=lambda row: row[0])}
-    own = [row[1:5] for row in families["f"]]
-    assert own[0] == (0, 60, "ok", 6)
-    assert own[1:-1] == [(at, at + 60, "error", 6) for at in range(60, 3660, 60)]
-    assert own[-1] == (3660, 3680, "ok", 2)
-    assert sum(row[5] for row in families["f"]) == pytest.approx(180 * 4)
-    assert max(row[6] for row in families["f"]) == 4
-    assert sum(row[4] for row in families["g"]) == 360
-    assert {row[1] // 60 == (row[2] - 1) // 60 for row in families["g"]} == {True}
-    assert {run for run in runs if run[0] >= 60} == {(3660, 3680, 0.0)}
+        record.record(scrape(0))
+        record.flush(T0 + 5 * S)
+        spool.seal([], b"\xc1")
+    with Spool(path, 1 << 20) as spool:
+        record = recorder(spool)
+        record.record(scrape(20))
+        record.flush(T0 + 25 * S)
+        assert told(spool, tables.RUNS, "start", "end") == [(0, 5), (20, 25)]
+        assert [row[0] for row in told(spool, tables.EVENTS, "kind")] == ["journal_unreadable"]
+
+
+def test_moments_of_a_history_are_kept_in_one_transaction(spool: Spool, tmp_path: Path) -> None:
+    record = recorder(spool)
+    with closing(sqlite3.connect(tmp_path / "spool.db")) as db:
+        (before,) = db.execute("PRAGMA data_version").fetchone()
+        record.record(*(scrape(second) for second in range(0, 50, 10)))
+        (after,) = db.execute("PRAGMA data_version").fetchone()
+        assert after == before + 1
+        assert db.execute("SELECT COUNT(*) FROM journal").fetchone() == (5,)
+
+
+def test_a_scrape_without_an_answer_is_an_entry_too(spool: Spool) -> None:
+    record = recorder(spool)
+    at = T0 + 10 * S
+    failed = Scrape("f", at, at, at + 4 * S, 10 * S, "timeout", error="no answer in time")
+    record.record(failed)
+    _, (entry,) = spool.recover()
+    assert journal.decode(entry, Encoder(WINDOW)) == failed

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from bench import rollup_fleet, rollup_rows, rollup_samples, rollup_world
 from bench.rollup_clients import MEMORY_US, RATES, THROTTLES
 from bench.rollup_world import ERROR, HOUR_US, WINDOW_US, Fleet
-from collector.batches import Batch, Origin, batch_of
+from collector.batches import Batch, Origin, batches_of
 from collector.runs import Encoder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
 from lakehouse import tables
@@ -59,7 +59,7 @@ def encoded() -> dict[str, Batch]:
             encoder.record(scrape)
         sealed = encoder.seal(UNTIL_US + WINDOW_US)
         origin = Origin(CLUSTER, f"broker-{broker}", rollup_world.CATALOGUE)
-        found[origin.source] = batch_of(sealed, origin, ())
+        (found[origin.source],) = batches_of(sealed, origin)
     return found
 
 

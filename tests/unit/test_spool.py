@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sqlite3
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector import spool_sets
-from collector.batches import Batch, Since
+from collector import spool as spools
+from collector.batches import Batch
 from collector.errors import SpoolError
 from collector.recorder import Recorder
 from collector.samples import Answer, Identity, Reading, Scrape, Series
@@ -41,6 +42,10 @@ def scrape(at: int, *, bad: bool = False) -> Scrape:
     series = Series("m", "t", 0)
     reading = Reading("m", "gauge", *((frozenset(), {series: 1.0}) if bad else ({series}, {})))  # type: ignore[arg-type]
     return Scrape("f", T0 + at, T0 + at, T0 + at, 10 * S, "ok", BROKER, Answer((reading,), 1))
+
+
+def run_of(members: str) -> tuple[object, ...]:
+    return (*(T0 if name in ("start", "end") else None for name in RUNS[:-4]), members, None)
 
 
 def recorder(spool: Spool) -> Recorder:
@@ -70,11 +75,11 @@ def test_a_sealed_batch_waits_until_it_is_acknowledged(spool: Spool) -> None:
 
 def test_batch_numbers_are_never_used_again(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.seal(Batch({"events": [(1,)], "members": []}), b"")
+        spool.seal([Batch({"events": [(1,)], "members": []})], b"")
         spool.acknowledge(1)
     with Spool(tmp_path / "spool.db", MIB) as spool:
         assert spool.last_number() == 1
-        spool.seal(Batch({"events": [(1,)], "members": []}), b"")
+        spool.seal([Batch({"events": [(1,)], "members": []})], b"")
         assert spool.last_number() == 2
 
 
@@ -88,7 +93,7 @@ def test_a_second_agent_is_refused(spool: Spool, tmp_path: Path) -> None:
 def test_what_waits_is_handed_out_in_groups(spool: Spool) -> None:
     for number in range(4):
         row = (number, os.urandom(500).hex())  # hex of noise packs to a bit over 500 bytes
-        spool.seal(Batch({"events": [row], "members": []}), b"")
+        spool.seal([Batch({"events": [row], "members": []})], b"")
     assert [one.number for one in spool.waiting(1)] == [1], "at least one"
     assert [one.number for one in spool.waiting(1_500)] == [1, 2]
     assert [one.number for one in spool.waiting(MIB)] == [1, 2, 3, 4]
@@ -105,176 +110,90 @@ def test_when_the_spool_is_full_the_lake_is_told_what_is_missing(tmp_path: Path)
             record.record(scrape(second * S, bad=second % 20 == 0))
             record.seal(T0 + second * S)
         assert record.dropped_batches > 1
-        (heir,) = spool.waiting(MIB)
+        (newest,) = spool.waiting(MIB)
         last = spool.last_number()
-        assert heir.number == last
-        accounts = [dict(zip(SCRAPES, row, strict=False)) for row in heir.batch.rows["scrapes"]]
+        assert newest.number == last
+        accounts = [dict(zip(SCRAPES, row, strict=False)) for row in newest.batch.rows["scrapes"]]
         spans = [(one["start"] - T0, one["end"] - T0, one["outcome"]) for one in accounts]
-        dropped = [(n * WINDOW, (n + 1) * WINDOW, "dropped") for n in range(last - 1)]
-        assert spans == [*dropped, ((last - 1) * WINDOW, last * WINDOW, "ok")]
-        events = [dict(zip(EVENTS, row, strict=False)) for row in heir.batch.rows["events"]]
+        assert spans == [((last - 1) * WINDOW, last * WINDOW, "ok")]
+        events = [dict(zip(EVENTS, row, strict=False)) for row in newest.batch.rows["events"]]
         assert [(one["kind"], one["at"] - T0, one["old"]) for one in events] == [
             ("batch_dropped", (last - 1) * WINDOW, f"1..{last - 1}")
-        ]
-        assert {row[10] for row in heir.batch.rows["runs"]} >= {T0 + (last - 1) * WINDOW}
-        assert min(row[10] for row in heir.batch.rows["runs"]) == T0 + (last - 1) * WINDOW
+        ], "also of those that an event told of which was dropped itself"
+        first, _, until = events[0]["new"].partition("..")
+        assert datetime.fromisoformat(first).timestamp() * S == T0
+        assert datetime.fromisoformat(until).timestamp() * S == T0 + (last - 1) * WINDOW
 
 
 def test_a_batch_that_is_larger_than_the_spool_may_be_is_kept(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
-        assert spool.seal(Batch({"events": [(1,)]}), b"") == []
-        assert spool.depth()[0] == 1
+        assert spool.seal([Batch({"events": [(1,)]})], b"") == 0
+        assert spool.depth().batches == 1
 
 
-def run_of(members: str) -> tuple[object, ...]:
-    return (*(T0 if name in ("start", "end") else None for name in RUNS[:-4]), members, None)
-
-
-def test_sets_go_with_a_dropped_batch_unless_one_that_stays_refers_to_them(tmp_path: Path) -> None:
+def test_what_is_on_its_way_to_the_lake_is_not_dropped(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", 1) as spool:
-        spool.seal(Batch({"members": [("a",), ("b",)], "runs": [run_of("a"), run_of("b")]}), b"")
-        assert spool.seal(Batch({"members": [("c",)], "runs": [run_of("a")]}), b"") == [1]
-        (heir,) = spool.waiting(MIB)
-        assert [row[0] for row in heir.batch.rows["members"]] == ["a", "c"]
-        assert spool.known_sets() == {"a", "c"}, "b is written again when it comes back"
-
-
-def test_what_is_on_its_way_to_the_lake_is_neither_dropped_nor_added_to(tmp_path: Path) -> None:
-    with Spool(tmp_path / "spool.db", 1) as spool:
-        spool.seal(Batch({"members": [("a",)], "runs": [run_of("a")]}), b"")
+        spool.seal([Batch({"events": [(1,)]})], b"")
         on_its_way = spool.waiting(MIB)
         spool.reach(1)
-        assert (
-            spool.seal(Batch({"members": [("b",)], "runs": [run_of("a"), run_of("b")]}), b"") == []
-        )
-        assert spool.seal(Batch({"runs": [run_of("b")]}), b"") == [2]
+        assert spool.seal([Batch({"events": [(2,)]})], b"") == 0
+        assert spool.seal([Batch({"events": [(3,)]})], b"") == 1
         assert spool.waiting(MIB)[:1] == on_its_way
         assert (spool.held(1), spool.held(3)) == (1, 2)
-        spool.acknowledge(1)
-        (heir,) = spool.waiting(MIB)
-        assert (heir.number, heir.batch.rows["members"]) == (3, [("b",)])
 
 
-def account(number: int, beans: int = 1) -> tuple[Any, ...]:
-    start = T0 + number * WINDOW
-    return (
-        start // (86_400 * S), "c", "broker-1", "f", start, start + WINDOW, "ok", 1, beans, 0, 0.1,
-        0.1, 1, 1, "h", None, None,
-    )  # fmt: skip
-
-
-def accounts(spool: Spool) -> list[tuple[Any, ...]]:
-    """Start, in windows since T0, and outcome of the accounts to deliver next."""
-    rows = [row for one in spool.waiting(1 << 40) for row in one.batch.rows.get("scrapes", ())]
-    return [((row[4] - T0) // WINDOW, row[6]) for row in rows]
-
-
-def test_batches_of_an_older_id_are_never_dropped(tmp_path: Path) -> None:
-    """The lake may have some of their tables already."""
+def test_what_was_sealed_together_is_dropped_together_or_not_at_all(tmp_path: Path) -> None:
+    """What is left of it would say that the time of what is gone is known."""
     with Spool(tmp_path / "spool.db", 1) as spool:
-        spool.seal(Batch({"scrapes": [account(1)]}), b"")
-        older = spool.agent
-    with Spool(tmp_path / "spool.db", 1) as spool:
-        spool.renew_agent()
-        for number in (2, 3):
-            spool.seal(Batch({"scrapes": [account(number)]}), b"")
-        assert [(one.number, one.agent) for one in spool.waiting(MIB)] == [(1, older)]
-        assert accounts(spool) == [(1, "ok")]
-        spool.acknowledge(1)
-        assert [one.number for one in spool.waiting(MIB)] == [3]
-        assert accounts(spool) == [(2, "dropped"), (3, "ok")]
+        for _ in range(2):
+            spool.seal([Batch({"runs": [run_of("a")]}), Batch({"events": [(1,)]})], b"")
+        assert [one.number for one in spool.waiting(MIB)] == [3, 4]
+        spool.reach(3)
+        assert spool.seal([Batch({"events": [(1,)]})], b"") == 0
 
 
-def test_what_is_inherited_stays_small_and_the_spool_within_its_limit(tmp_path: Path) -> None:
-    limit, count = 200_000, 400
-    with Spool(tmp_path / "spool.db", limit) as spool:
-        for number in range(count):
-            rows = [account(number, number * 1_000 + family) for family in range(20)]
-            spool.seal(Batch({"scrapes": rows, "runs": [run_of(os.urandom(4_000).hex())]}), b"")
-            assert spool.depth()[1] <= limit
-        told = accounts(spool)
-        heir = spool.waiting(0)[0]
-    (event,) = (dict(zip(EVENTS, row, strict=False)) for row in heir.batch.rows["events"])
-    assert event["old"] == f"1..{heir.number - 1}"
-    assert event["at"] == T0 + (heir.number - 1) * WINDOW
-    first = told[0][0]
-    assert 0 < first < heir.number - 1, "the oldest are gone"
-    assert {number for number, _ in told} == set(range(first, count)), "no hole in between"
-    silent = datetime.fromisoformat(event["new"].removeprefix("no account until "))
-    assert silent.timestamp() in ((T0 + first * WINDOW) / S, (T0 + (first + 1) * WINDOW) / S)
+def sets(spool: Spool, *names: str) -> list[str]:
+    """Those of some sets that go to the lake next."""
+    return [row[0] for row in spool.sets_to_deliver([(name, "c") for name in names])]
 
 
-def test_what_is_inherited_is_judged_by_what_its_own_agent_saw(tmp_path: Path) -> None:
-    """An heir that was sealed after a restart does not make the accounts before it untold."""
-    with Spool(tmp_path / "spool.db", 1) as spool:
-        spool.seal(Batch({"scrapes": [account(1)]}, Since(T0)), b"")
-        spool.seal(Batch({"scrapes": [account(2)]}, Since(T0 + 2 * WINDOW)), b"")
-        spool.renew_agent()
-        assert accounts(spool) == [(1, "dropped"), (2, "ok")]
+def with_sets(*names: str) -> Batch:
+    return Batch({"members": [(name, "c") for name in names], "runs": [*map(run_of, names)]})
+
+
+def test_a_set_waits_until_a_batch_that_refers_to_it_has_landed(spool: Spool) -> None:
+    spool.seal([with_sets("a", "b")], b"")
+    spool.seal([with_sets("a", "c")], b"")
+    assert sets(spool, "a", "b", "c") == ["a", "b", "c"]
+    spool.acknowledge(1, {}, [("a", "c"), ("b", "c")])
+    assert sets(spool, "a", "b", "c") == ["c"]
+    spool.seal([with_sets("a", "b")], b"")
+    assert sets(spool, "a", "b") == []
 
 
 def test_another_lake_gets_the_sets_that_waiting_batches_refer_to(tmp_path: Path) -> None:
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.bind("lake", "one")
-        spool.seal(Batch({"members": [("a", "c"), ("b", "c")]}), b"")
-        spool.acknowledge(1)
-        for _ in range(2):
-            spool.seal(Batch({"runs": [run_of("a")]}, known_sets=[("a", "c")]), b"")
+        spool.seal([with_sets("a", "b")], b"")
+        spool.acknowledge(1, {}, [("a", "c"), ("b", "c")])
+        spool.seal([with_sets("a")], b"")
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.bind("lake", "two")
-        first, second = spool.waiting(MIB)
-        assert first.batch.rows["members"] == [("a", "c")]
-        assert "members" not in second.batch.rows
-        assert spool.known_sets() == {"a"}
-
-
-def test_a_lake_that_changes_just_before_a_seal_gets_the_sets_of_that_batch(spool: Spool) -> None:
-    """The recorder asked what is known, and left out what was."""
-    spool.bind("members", "one")
-    spool.seal(Batch({"members": [("a",)], "runs": [run_of("a")]}), b"")
-    spool.acknowledge(1)
-    made = Batch({"runs": [run_of("a")]}, known_sets=[("a",)])
-    spool.bind("members", "two")
-    spool.seal(made, b"")
-    (waiting,) = spool.waiting(MIB)
-    assert waiting.batch.rows["members"] == [("a",)]
-    assert spool.known_sets() == {"a"}
-
-
-def test_a_new_id_takes_along_the_sets_of_all_that_waits(spool: Spool) -> None:
-    """The lake may take the older of them for delivered, since it knows their numbers."""
-    for name in "ab":
-        spool.seal(Batch({"members": [(name,)], "runs": []}), b"")
-    spool.seal(Batch({"events": [], "runs": [run_of("a"), run_of("b")]}), b"")
-    spool.renew_agent()
-    assert spool.waiting(MIB)[-1].batch.rows["members"] == [("a",), ("b",)]
-    assert spool.known_sets() == set()
-
-
-def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path) -> None:
-    path = tmp_path / "spool.db"
-    path.touch()
-    with Spool(path, MIB) as spool:
-        assert spool.found == (), "nothing was ever in it"
-        agent = spool.agent
-        spool.append(b"")
-    path.write_bytes(b"")
-    with Spool(path, MIB) as spool:
-        assert [(one.kind, one.old) for one in spool.found] == [("spool_damaged", agent)]
-        assert spool.agent != agent
+        spool.forget_sets()
+        assert sets(spool, "a", "b") == ["a"], "b comes with the next batch that refers to it"
+        spool.seal([with_sets("b")], b"")
+        assert sets(spool, "a", "b") == ["a", "b"]
 
 
 def test_sets_are_forgotten_when_nothing_refers_to_them_for_a_month(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool_sets, "_KEPT_BATCHES", 3)
+    monkeypatch.setattr(spools, "_KEPT_SETS", 3)
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        spool.seal(Batch({"members": [("a",), ("b",)]}), b"")
+        spool.seal([with_sets("a", "b")], b"")
+        spool.acknowledge(1, {}, [("a", "c"), ("b", "c")])
         for _ in range(4):
-            spool.seal(Batch({"runs": [run_of("a")]}), b"")
-        assert spool.known_sets() == {"a"}
-    with Spool(tmp_path / "spool.db", MIB) as spool:
-        assert spool.known_sets() == {"a"}
+            spool.seal([with_sets("a")], b"")
+        spool.seal([with_sets("a", "b")], b"")
+        assert sets(spool, "a", "b") == ["b"]
 
 
 def test_a_spool_of_which_all_is_delivered_does_not_grow(tmp_path: Path) -> None:
@@ -284,23 +203,36 @@ def test_a_spool_of_which_all_is_delivered_does_not_grow(tmp_path: Path) -> None
         for number in range(1, 31):
             name = str(number)
             row = (name, "c", [f"client-{number}-{client}" for client in range(2000)])
-            spool.seal(Batch({"members": [row], "runs": [run_of(name)]}), b"")
-            spool.acknowledge(number)
-        assert len(spool.known_sets()) == 30, "what the lake has is not sent again"
+            spool.seal([Batch({"members": [row], "runs": [run_of(name)]})], b"")
+            spool.acknowledge(number, {}, [(name, "c")])
         with closing(sqlite3.connect(path)) as db:
-            assert db.execute("SELECT COUNT(*) FROM members").fetchone() == (0,)
+            assert db.execute("SELECT COUNT(*), COUNT(row) FROM sets").fetchone() == (30, 0)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert path.stat().st_size < MIB // 2
 
 
-def test_a_row_that_was_let_go_comes_back_with_a_batch_that_refers_to_it(spool: Spool) -> None:
-    spool.bind("lake", "one")
-    spool.seal(Batch({"members": [("a", "c")], "runs": [run_of("a")]}), b"")
-    spool.acknowledge(1)
-    spool.seal(Batch({"runs": [run_of("a")]}, known_sets=[("a", "c")]), b"")
-    spool.bind("lake", "two")
-    (waiting,) = spool.waiting(MIB)
-    assert waiting.batch.rows["members"] == [("a", "c")]
+def test_after_an_outage_the_file_becomes_small_again(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    with Spool(path, 1 << 30) as spool:
+        for _ in range(10):
+            spool.seal([Batch({"events": [(os.urandom(MIB).hex(),)]})], b"")
+    assert path.stat().st_size > 10 * MIB
+    with Spool(path, 1 << 30) as spool:
+        spool.acknowledge(10)
+    assert path.stat().st_size < MIB
+
+
+def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    path.touch()
+    with Spool(path, MIB) as spool:
+        assert spool.found == (), "nothing was ever in it"
+        agent = spool.agent
+        spool.append([b""])
+    path.write_bytes(b"")
+    with Spool(path, MIB) as spool:
+        assert [one.kind for one in spool.found] == ["spool_damaged"]
+        assert spool.agent != agent
 
 
 def test_agents_whose_spools_differ_in_the_ending_only_do_not_meet(tmp_path: Path) -> None:
@@ -309,13 +241,36 @@ def test_agents_whose_spools_differ_in_the_ending_only_do_not_meet(tmp_path: Pat
 
 
 def test_only_its_owner_can_read_a_spool(spool: Spool, tmp_path: Path) -> None:
-    spool.append(b"")
+    spool.append([b""])
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert modes.keys() >= {"spool.db", "spool.db-wal", "spool.db.lock", "spool.db.count"}
+    assert modes.keys() >= {"spool.db", "spool.db-wal", "spool.db.lock"}
     assert set(modes.values()) == {0o600}
 
 
-def test_a_spool_of_the_version_before_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_spool_that_others_could_read_is_its_owners_alone_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    Spool(path, MIB).close()
+    path.chmod(0o644)
+    Spool(path, MIB).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_system_that_takes_no_log_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FakeConnection(sqlite3.Connection):
+        """SQLite keeps the old mode where shared memory is not to be had, and raises nothing."""
+
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            return super().execute("SELECT 'delete'" if "journal_mode" in sql else sql, *rest)
+
+    connect = functools.partial(sqlite3.connect, factory=FakeConnection)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with pytest.raises(SpoolError, match=r"no write-ahead log .* network file system"):
+        Spool(tmp_path / "spool.db", MIB)
+
+
+def test_a_spool_of_an_old_version_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")

@@ -1,0 +1,186 @@
+"""A start's look at a spool: a file that never was one is refused, a damaged one is set aside.
+
+What is set aside is never deleted and never read again. What it held and the lake has not is lost;
+the event ``spool_damaged`` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from collector.errors import SpoolError
+from collector.spool_file import SIDES, VERSION, advise, checksum, read_only
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MAGIC: Final = b"SQLite format 3\0"
+_FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # written and read in the same way: rollback or WAL
+_DAMAGE: Final = {
+    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_ERROR,  # what the schema says is not what we wrote
+    sqlite3.SQLITE_MISMATCH,
+}  # fmt: skip
+# By version: the checksum, what it is of, and under which keys.
+_ROWS: Final = (
+    "SELECT crc, value, key FROM meta",
+    "SELECT crc, state, entry, batch FROM snapshot",
+    "SELECT crc, entry, number FROM journal",
+)
+_BATCHES: Final = {
+    "2": ("SELECT crc, rows, number, agent FROM batches",),
+    VERSION: (
+        "SELECT crc, rows, number, seal, start_us, end_us, count, lost_first, lost_from_us"
+        " FROM batches",
+        "SELECT crc, row, hash, cluster FROM sets WHERE row IS NOT NULL",
+    ),
+}
+_NUMBERS: Final = (
+    "SELECT COUNT(*), MAX(number) - (SELECT COALESCE(MAX(entry), 0) FROM snapshot) FROM journal"
+)
+_ANY_ROW: Final = (
+    "SELECT 1 FROM meta", "SELECT 1 FROM journal", "SELECT 1 FROM snapshot",
+)  # fmt: skip
+
+
+class _DamagedError(Exception):
+    """A row that is not as it was written."""
+
+
+def refuse_foreign(path: Path) -> None:
+    """Leave alone what lies at the path and never was a spool.
+
+    Raises:
+        SpoolError: It never was one, or cannot be read.
+    """
+    try:
+        if lock_of(path).exists():
+            return
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise advise(path, error) from error
+    if head and head != _MAGIC:
+        raise _not_ours(path)
+
+
+def lock_of(path: Path) -> Path:
+    """The file that is locked while an agent has the spool; it is empty until there was one."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | None:
+    """Rename what lies at the path, if that is damaged.
+
+    Args:
+        path: The spool.
+        now_us: The instant that its new name bears.
+        was_made: Whether there was a spool before, so that an empty file is a damaged one.
+
+    Returns:
+        The new name; None where nothing is damaged.
+
+    Raises:
+        SpoolError: It cannot be read, is of another version or of another program.
+    """
+    try:
+        _roll_back(path)
+        if not path.exists() or _is_sound(path, was_made=was_made):
+            return None
+        aside = _free_name(path, now_us)
+        # The log first: beside a new file, the old one's log would be taken for its own.
+        for side in (*SIDES, ""):
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except (sqlite3.Error, OSError) as error:
+        raise advise(path, error) from error
+    return aside.name
+
+
+def _roll_back(path: Path) -> None:
+    """Let SQLite undo what was under way when a spool was being made; read-only it may not.
+
+    Only until a new file has its write-ahead log there is a journal of the other kind.
+    """
+    if path.exists() and path.with_name(f"{path.name}-journal").exists():
+        with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as db:
+            db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+
+
+def _free_name(path: Path, now_us: int) -> Path:
+    """Where a damaged file goes; two may be found within a second, or the clock was set back."""
+    instant = datetime.fromtimestamp(now_us // 1_000_000, UTC).strftime("%Y%m%dT%H%M%S")
+    for suffix in ("", *(f".{number}" for number in range(1, 1_000))):
+        aside = path.with_name(f"{path.name}.damaged-{instant}{suffix}Z")
+        if not any(aside.with_name(aside.name + side).exists() for side in ("", *SIDES)):
+            return aside
+    raise SpoolError(f"too many spools are set aside as {aside}; see to the disk and remove them")
+
+
+def _is_sound(path: Path, *, was_made: bool) -> bool:
+    with path.open("rb") as file:
+        head = file.read(20)
+    if not head:  # just made, or all of it got lost
+        return not was_made
+    if head[:16] != _MAGIC or head[18:20] not in _FORMATS:
+        return False
+    try:
+        with closing(read_only(path)) as db:
+            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                return False
+            names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            if names and not names & {"meta", "batches"}:
+                raise _not_ours(path)
+            if names:
+                _check_rows(db, _version(path, db))
+    except (_DamagedError, UnicodeDecodeError):
+        return False
+    except sqlite3.Error as error:
+        # Without a code it is the driver's: text that is no UTF-8.
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _DAMAGE:
+            return False
+        raise
+    return True
+
+
+def _not_ours(path: Path) -> SpoolError:
+    return SpoolError(f"{path} is no spool of jmxlake-agent; set spool.path to a file of its own")
+
+
+def _version(path: Path, db: sqlite3.Connection) -> str:
+    columns = [column[1] for column in db.execute("PRAGMA table_info(meta)")]
+    row = None
+    if columns != ["key", "value"]:
+        row = db.execute("SELECT value, crc FROM meta WHERE key = 'version'").fetchone()
+        if row is None and not any(db.execute(query).fetchone() for query in _ANY_ROW):
+            return VERSION  # it was just made
+        if row is None or row[1] != checksum(row[0], "version"):
+            raise _DamagedError
+    if row is None or row[0] not in _BATCHES:
+        raise SpoolError(
+            f"spool {path} is of another version of jmxlake-agent; "
+            "let that version deliver it, or move it away"
+        )
+    return str(row[0])
+
+
+def _check_rows(db: sqlite3.Connection, version: str) -> None:
+    """Read every row that has a checksum; journal entries follow one another, too."""
+    for query in (*_ROWS, *_BATCHES[version]):
+        for crc, what, *keys in db.execute(query):
+            if crc != checksum(what, *keys):
+                raise _DamagedError
+    count, last = db.execute(_NUMBERS).fetchone()
+    if count != (last or 0):
+        raise _DamagedError

@@ -1,0 +1,107 @@
+"""A spool of version 2 is taken over: spool-2.db.xz is one that its agent left behind.
+
+Five batches wait in it, the first of them with what dropped ones had left to it; two more attempts
+are in the journal.
+"""
+
+from __future__ import annotations
+
+import lzma
+import sqlite3
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.bronze_group import group_of, sets_of
+from collector.recorder import Recorder
+from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.spool import Spool
+from collector.spool_file import checksum
+from lakehouse import tables
+
+S = 1_000_000
+T0 = 1_700_000_040 * S
+WAITING = [6, 7, 8, 9, 10]
+ACCOUNT = tables.SCRAPES.positions
+EVENT = tables.EVENTS.positions
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "spool.db"
+    path.write_bytes(lzma.decompress(Path(__file__).with_name("spool-2.db.xz").read_bytes()))
+    for end in (".lock", ".count", ".reserve"):
+        path.with_name(f"spool.db{end}").touch()
+    return path
+
+
+def recorder(spool: Spool) -> Recorder:
+    return Recorder(spool, "broker-1", 60 * S, {}, "hash", None)
+
+
+def rows(spool: Spool, table: tables.Table) -> list[tuple[Any, ...]]:
+    return [row for one in spool.waiting(1 << 40) for row in one.batch.rows.get(table.name, ())]
+
+
+def test_what_waits_is_delivered_under_its_own_numbers_and_recording_goes_on(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        ((agent,),) = db.execute("SELECT value FROM meta WHERE key = 'agent'").fetchall()
+    for _ in range(2):
+        with Spool(path, 1 << 20) as spool:
+            assert [one.number for one in spool.waiting(1 << 40)] == WAITING
+            assert (spool.agent, spool.reached, spool.last_number()) == (agent, 3, 10)
+            assert not spool.found
+            assert len(spool.recover()[1]) == 2
+            waiting = spool.waiting(1 << 40)
+            needed = sets_of(waiting)
+            assert {row[:2] for row in map(tuple, group_of(spool, waiting).sets)} == needed
+            assert len(needed) == 3
+    with Spool(path, 1 << 20) as spool:
+        record = recorder(spool)
+        at = T0 + 600 * S
+        reading = Reading("m", "gauge", frozenset({Series("m", "t", 0)}))
+        identity = Identity("cluster", "1", "4.3.1", 1)
+        record.record(Scrape("f", at, at, at, 10 * S, "ok", identity, Answer((reading,), 1)))
+        record.flush(at + 5 * S)
+        told = sorted(
+            (row[ACCOUNT["start"]], row[ACCOUNT["end"]]) for row in rows(spool, tables.SCRAPES)
+        )
+    spans = [((start - T0) / S, (end - T0) / S) for start, end in told]
+    assert spans[0][0] == 120, "what dropped ones had left"
+    assert all(one[1] == after[0] for one, after in pairwise(spans[:-1]))
+    assert spans[-2][1] == pytest.approx(590.1)
+    assert spans[-1] == (600, 605)
+    assert sorted(one.name for one in path.parent.iterdir()) == ["spool.db", "spool.db.lock"]
+
+
+def test_batches_that_an_old_copy_had_left_under_another_id_are_dropped_and_that_is_said(
+    path: Path,
+) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        for number in (6, 7):
+            ((packed,),) = db.execute("SELECT rows FROM batches WHERE number = ?", (number,))
+            crc = checksum(packed, number, "other")
+            db.execute(
+                "UPDATE batches SET agent = 'other', crc = ? WHERE number = ?", (crc, number)
+            )
+        db.commit()
+    with Spool(path, 1 << 20) as spool:
+        recorder(spool).flush(T0 + 600 * S)
+        (event,) = (
+            row for row in rows(spool, tables.EVENTS) if row[EVENT["kind"]] == "batch_dropped"
+        )
+        assert event[EVENT["old"]] == "6..7"
+        assert [one.number for one in spool.waiting(1 << 40)] == [8, 9, 10, 11]
+
+
+@pytest.mark.parametrize("table", ["batches", "journal", "snapshot", "meta"])
+def test_a_damaged_one_is_set_aside(path: Path, table: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE {table} SET crc = crc + 1")  # noqa: S608
+        db.commit()
+    with Spool(path, 1 << 20) as spool:
+        assert [one.kind for one in spool.found] == ["spool_damaged"]
+        assert spool.is_empty()
