@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import time
 from importlib.metadata import version
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
@@ -24,7 +25,7 @@ from collector.errors import SpoolError
 from collector.vitals import BUCKETS, FamilyVitals, Vitals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from prometheus_client.core import Metric
 
@@ -120,7 +121,7 @@ def registry(collector: Collector) -> CollectorRegistry:
     return made
 
 
-def _families(families: dict[str, FamilyVitals]) -> Iterable[Metric]:
+def _families(families: dict[str, FamilyVitals]) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         f"{_PREFIX}scrape_duration_seconds", "Duration of attempts to read.", labels=["family"]
     )
@@ -139,19 +140,16 @@ def _families(families: dict[str, FamilyVitals]) -> Iterable[Metric]:
             scrapes.add_metric([name, outcome], count)
         missed.add_metric([name], family.missed)
         dropped.add_metric([name], family.dropped_series)
+    yield from (seconds, scrapes, missed, dropped)
     spans = {name: family.interval_seconds for name, family in families.items()}
-    interval = _labelled("interval_seconds", "Cadence of the family.", "family", spans)
-    counts = {name: one.beans for name, one in families.items() if one.beans is not None}
-    beans = _labelled("beans", "Beans in the last answer.", "family", counts)
-    return seconds, scrapes, missed, dropped, interval, beans
+    yield _labelled("interval_seconds", "Cadence of the family.", "family", spans)
+    beans = {name: one.beans for name, one in families.items() if one.beans is not None}
+    yield _labelled("beans", "Beans in the last answer.", "family", beans)
 
 
 def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
-    total, found = 0, []
-    for bound, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
-        total += count
-        found.append((bound, float(total)))
-    return found
+    bounds = (*map(str, BUCKETS), "+Inf")
+    return list(zip(bounds, map(float, accumulate(buckets)), strict=True))
 
 
 def _process(started: float) -> Iterator[Metric]:
