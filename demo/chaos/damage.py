@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
+from collector.spool_file import checksum
+from collector.spool_rows import put_batch, read_batches
 from demo.chaos.stage import Outcome
 from demo.chaos.tripwires import Step
+from lakehouse import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,6 +128,43 @@ def full_spool(stage: Stage) -> Outcome:
     away.rename(rig.lake)
     _recovered(rig, outcome)
     outcome.expect("batch_dropped" in outcome.says, "no lake says what was dropped")
+    return outcome
+
+
+def unreadable_journal(stage: Stage) -> Outcome:
+    """An entry of the journal, sound by its checksum, makes the encoder raise at each start."""
+    outcome = Outcome()
+    rig = _killed(stage, "journal", outcome)
+    entry = b"no entry of ours"
+    with closing(sqlite3.connect(rig.spool)) as db:
+        last = "SELECT MAX((SELECT MAX(number) FROM journal), (SELECT entry FROM snapshot))"
+        number = db.execute(last).fetchone()[0] + 1
+        db.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, entry, checksum(entry, number)))
+        db.commit()
+    _recovered(rig, outcome)
+    outcome.expect("journal_unreadable" in outcome.says, "no lake says journal_unreadable")
+    return outcome
+
+
+def refused_batch(stage: Stage) -> Outcome:
+    """A batch that waits has a number that no bigint holds; others wait behind it."""
+    outcome = Outcome()
+    rig = stage.rig()
+    outcome.must_end(rig.paced(4.0))
+    away = rig.lake.rename(rig.lake.with_name("away"))
+    rig.lake.write_text("no folder: nothing can be read or made here")
+    outcome.must_end(rig.paced(4.0, orderly=False))
+    beans = tables.SCRAPES.positions["beans"]
+    with closing(sqlite3.connect(rig.spool, isolation_level=None)) as db:
+        waiting = [(one[0], one[-1]) for one in read_batches(db)]
+        number, batch = next(one for one in waiting if tables.SCRAPES.name in one[1].rows)
+        rows = batch.rows[tables.SCRAPES.name]
+        rows[0] = (*rows[0][:beans], 1 << 63, *rows[0][beans + 1 :])
+        put_batch(db, number, number, batch)
+    rig.lake.unlink()
+    away.rename(rig.lake)
+    _recovered(rig, outcome)
+    outcome.expect("batch_refused" in outcome.says, "no lake says batch_refused")
     return outcome
 
 

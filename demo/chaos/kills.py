@@ -66,6 +66,21 @@ def _kill_at_random(rig: Rig, kills: int) -> Process:
     return process
 
 
+def crashed(stage: Stage) -> Outcome:
+    """SIGSEGV, as by the JVM in the process, in the middle of work."""
+    outcome = Outcome()
+    rig = stage.rig()
+    process = rig.start()
+    rig.await_kept(_STEADY)
+    process.crash()
+    outcome.must_end(process, -signal.SIGSEGV)
+    process = rig.start()
+    rig.await_kept(_STEADY)
+    outcome.expect(process.stop() == 0, f"no orderly end: {process.log()[-500:]}")
+    outcome.ask(rig)
+    return outcome
+
+
 def every_step(stage: Stage) -> Outcome:
     """Each named step of the protocol in turn is the last thing that an agent does."""
     outcome = Outcome()

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from deltalake import DeltaTable
 
+from collector.delivery import Delivery
+from collector.errors import LakeError
+from collector.spool import Spool
 from demo.chaos.stage import Outcome
 from demo.s3 import rules
+from demo.s3.fake_unconditional import FakeUnconditionalStore
 from demo.s3.rules import COMMITS, DATA
 from lakehouse import tables
 
@@ -96,6 +100,28 @@ def down_for_a_day(stage: Stage) -> Outcome:
 
 def _commits(rig: Rig) -> int:
     return sum(DeltaTable(f"{rig.lake}/{one.path}").version() for one in tables.BRONZE)
+
+
+def without_conditional_puts(stage: Stage) -> Outcome:
+    """A fake store that takes every put: one agent loses nothing, and ``check`` refuses it."""
+    outcome = Outcome()
+    with FakeUnconditionalStore() as fake:
+        rig = stage.rig(url="s3://lake/fake", options=fake.options)
+        outcome.must_end(rig.paced(4.0))
+        for key, what in fake.objects.items():
+            copy = rig.lake / key.removeprefix("fake/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(what)
+        with Spool(stage.folder / "check.db", 1) as spool:
+            delivery = Delivery("s3://lake/fake", lambda: fake.options, spool)
+            refused = False
+            try:
+                delivery.check_store()
+            except LakeError as error:
+                refused = "If-None-Match" in str(error)
+            outcome.expect(refused, "check takes it for a good store")
+    outcome.ask(rig)
+    return outcome
 
 
 def tables_made_at_once(stage: Stage) -> Outcome:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from demo.chaos.testimony import Life
     from demo.chaos.told import Held, Told
 
+_GONE: Final = ("batch_dropped", "batch_refused")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -187,8 +188,8 @@ def _excuses(known: Spans, told: Told) -> Spans:
             spans.append((known.last_before(event.at), event.at))
         elif event.kind == "spool_restored":
             spans.append((0, event.at))
-        elif event.kind == "batch_dropped":
-            first, _, last = (event.new or "").partition("..")
+        elif event.kind in _GONE:
+            first, _, last = (event.new or "").partition(": ")[0].partition("..")
             spans.append((_micros(first), _micros(last)))
         elif event.kind == "clock_step":  # a jump is noticed a second after it, at most
             spans.append((min(int(event.old), int(event.new)), max(int(event.old), int(event.new))))
@@ -209,7 +210,7 @@ def _judge_events(lives: Sequence[Life], told: Told, verdict: Verdict) -> None:
         if count > 1:
             verdict.double(f"{event} is told {count} times", count - 1)
     noted = Counter((event.at, event.kind) for event in told.events)
-    kinds = (*told.lost_before, "spool_restored", "batch_dropped")
+    kinds = (*told.lost_before, "spool_restored", *_GONE)
     excuses = [event.at for event in told.events if event.kind in kinds]
     for life in lives:
         notices = [

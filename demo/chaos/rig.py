@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
+import signal
 import sys
 import threading
 import time
@@ -66,6 +68,10 @@ class Process:
         """SIGKILL, and it is dead."""
         self.strike()
         self.wait()
+
+    def crash(self) -> None:
+        """SIGSEGV, as a fault of the JVM in it would end it."""
+        os.kill(self._process.pid or 0, signal.SIGSEGV)
 
     def stop(self) -> int:
         """SIGTERM, and its exit code."""
