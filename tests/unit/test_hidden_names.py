@@ -136,7 +136,7 @@ def test_an_error_names_nobody() -> None:
     ("names", "told"),
     [
         ({"topics": {"hash": True}}, "names.key_file: needed where names are hashed"),
-        ({"topics": {"hashed": True}}, "names.topics: unknown key 'hashed'; did you mean 'hash'"),
+        ({"topics": {"hashed": True}}, "names.topics.hashed: unknown key; did you mean 'hash'"),
         ({"groups": {"include": "a"}}, "names.groups.include: Expected `array`, got `str`"),
     ],
 )

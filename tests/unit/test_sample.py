@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.batches import Batch, Origin, batch_of
+from collector.batches import Batch, Origin, batches_of
 from collector.runs import Encoder
 from collector.samples import (
     Answer,
@@ -287,7 +287,8 @@ def _encode(source: int) -> Batch:
         assert encoder.accepts(scrape)
         encoder.record(scrape)
     sealed = encoder.flush(UNTIL + 2 * WINDOW_US)
-    return batch_of(sealed, Origin(world.NAME, SOURCES[source], bronze.CATALOGUE), ())
+    origin = Origin(world.NAME, SOURCES[source], bronze.CATALOGUE)
+    return next(batches_of(sealed, origin, max_rows=1 << 30))
 
 
 def _scrapes(source: int) -> Iterator[Scrape]:
