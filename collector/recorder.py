@@ -76,11 +76,8 @@ class Recorder:
         self._broken = False  # whether the encoder may be another than the one on disk
         self._failed: tuple[int, int] | None = None  # when writing failed first and last
         self._unwritten: deque[Event] = deque(maxlen=_EVENTS)
-        self.found = [
-            Event(one.at_us, one.kind, Series(""), one.old, one.new) for one in spool.found
-        ]
         self._encoder, unreadable = self._load()
-        self.found += unreadable
+        self.found = [*spool.found, *unreadable]
         self._encoder.break_off()
         self._encoder.events += self.found
         self._keep(self._cut_windows())

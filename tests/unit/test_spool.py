@@ -226,7 +226,7 @@ def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path)
     path = tmp_path / "spool.db"
     path.touch()
     with Spool(path, MIB) as spool:
-        assert spool.found == (), "nothing was ever in it"
+        assert not spool.found, "nothing was ever in it"
         agent = spool.agent
         spool.append([b""])
     path.write_bytes(b"")
