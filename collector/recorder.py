@@ -87,7 +87,7 @@ class Recorder:
 
         Raises:
             SpoolError: They could not be kept, and are not in the encoder either.
-            Exception: What nobody expected of one; it is kept as an attempt that failed.
+            Exception: One of them could not be recorded; it is kept as an attempt that failed.
         """
         fault: Exception | None = None
         clocked = [one for one in scrapes if not one.exact and one.outcome != "skipped"]
@@ -322,7 +322,7 @@ class Recorder:
 
 
 def _event(kind: str, batches: Dropped) -> Event:
-    """What is said of batches that are not told, at the end of the time of which they were."""
+    """What is said of batches that do not reach the lake, at the end of their time."""
     numbers = f"{batches.first}..{batches.last}"
     span = f"{_instant(batches.from_us)}..{_instant(batches.to_us)}"
     return Event(batches.to_us, kind, Series(""), numbers, span)

@@ -26,7 +26,7 @@ class Dropped(NamedTuple):
     """Batches that were dropped from a full spool; instants in microseconds.
 
     Attributes:
-        first: The number of the first of them, or of those dropped before that it told of.
+        first: The number of the first of them, or of those dropped before it.
         last: The number of the last.
         from_us: From when on their rows were.
         to_us: Until when.
