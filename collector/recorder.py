@@ -78,11 +78,8 @@ class Recorder:
         self._broken = False  # whether the encoder may be another than the one on disk
         self._failed: tuple[int, int] | None = None  # when writing failed first and last
         self._unwritten: deque[Event] = deque(maxlen=_EVENTS)
-        self.found = [
-            Event(one.at_us, one.kind, Series(""), one.old, one.new) for one in spool.found
-        ]
         self._encoder, unreadable = self._load()
-        self.found += unreadable
+        self.found = [*spool.found, *unreadable]
         self._encoder.break_off()
         self._encoder.events += self.found
         self._keep(self._cut_windows())
@@ -92,7 +89,7 @@ class Recorder:
 
         Raises:
             SpoolError: They could not be kept, and are not in the encoder either.
-            Exception: What nobody expected of one; it is kept as an attempt that failed.
+            Exception: One of them could not be recorded; it is kept as an attempt that failed.
         """
         fault: Exception | None = None
         clocked = [one for one in scrapes if not one.exact and one.outcome != "skipped"]
@@ -329,7 +326,7 @@ class Recorder:
 
 
 def _event(kind: str, batches: Dropped) -> Event:
-    """What is said of batches that are not told, at the end of the time of which they were."""
+    """What is said of batches that do not reach the lake, at the end of their time."""
     numbers = f"{batches.first}..{batches.last}"
     span = f"{_instant(batches.from_us)}..{_instant(batches.to_us)}"
     return Event(batches.to_us, kind, Series(""), numbers, span)

@@ -59,8 +59,8 @@ class Encoder(msgspec.Struct):
         if family is not None and family.exact:
             return not scrape.exact or scrape.asked_us >= max(family.last_us, family.sealed_us)
         last_us = family.last_us if family else 0
-        if scrape.exact:
-            return scrape.asked_us >= last_us
+        if scrape.exact:  # what is older may have been told, or by another that had this spool
+            return scrape.asked_us >= max(last_us, self.sealed_us)
         told = any(start <= scrape.answered_us < end for start, end in self.told)
         if self.told and scrape.asked_us < self.began_us:
             return False  # under way when the clock was set

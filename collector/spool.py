@@ -17,6 +17,8 @@ from collector import spool_check, spool_rows, spool_upgrade
 from collector.batches import Batch, Row
 from collector.clock import SystemClock
 from collector.errors import SpoolError
+from collector.samples import Series
+from collector.sealed import Event
 from collector.spool_file import VERSION, SpoolFile, advise, checksum, create_tables, meta, put_meta
 from collector.spool_rows import Dropped
 from lakehouse import tables
@@ -44,22 +46,6 @@ class WaitingBatch(NamedTuple):
 
     number: int
     batch: Batch
-
-
-class Finding(NamedTuple):
-    """What was found when the spool was opened, and is worth a row of bronze/events.
-
-    Attributes:
-        kind: ``spool_damaged``, or what an earlier version found.
-        old: What it was, if that is known.
-        new: What it became.
-        at_us: When it was found, microseconds since the epoch.
-    """
-
-    kind: str
-    old: str | None
-    new: str | None
-    at_us: int
 
 
 class Depth(NamedTuple):
@@ -101,7 +87,7 @@ class Spool:
     def __init__(self, path: Path, max_bytes: int, clock: Clock | None = None) -> None:
         self._path = path = path.resolve()  # as SQLite does for what it keeps beside the file
         self._max_bytes = max_bytes
-        self.found: tuple[Finding, ...] = ()
+        self.found: list[Event] = []
         self._entry = self._batch = 0
         with ExitStack() as opened:
             spool_check.refuse_foreign(path)
@@ -199,7 +185,7 @@ class Spool:
                 spool_rows.put_batch(db, number, first, batch, dropped)
             self._put_state(db, state, number)
             db.execute("DELETE FROM findings")
-        self._batch, self.found = number, ()
+        self._batch, self.found = number, []
         return dropped.batches if dropped else 0
 
     def recover(self) -> tuple[bytes | None, list[bytes]]:
@@ -230,9 +216,7 @@ class Spool:
 
     def is_empty(self) -> bool:
         """Whether nothing waits for delivery."""
-        with self._file.reading() as db:
-            query = "SELECT 1 FROM batches WHERE refused IS NULL LIMIT 1"
-            return db.execute(query).fetchone() is None
+        return self.depth().oldest_us is None
 
     def reach(self, number: int) -> None:
         """From now on the lake may know of the batches up to this one; before they are written.
@@ -359,8 +343,10 @@ class Spool:
             finding = ("spool_damaged", None, aside, now_us)
             db.execute("INSERT INTO findings VALUES (?, ?, ?, ?)", finding)
         self.agent, self.reached = str(meta(db, "agent")), int(meta(db, "reached") or 0)
-        query = "SELECT kind, old, new, at FROM findings"
-        self.found = tuple(Finding(*row) for row in db.execute(query))
+        query = "SELECT at, kind, old, new FROM findings"
+        self.found = [
+            Event(at, kind, Series(""), old, new) for at, kind, old, new in db.execute(query)
+        ]
         row = db.execute("SELECT entry, batch FROM snapshot").fetchone() or (0, 0)
         (entry,) = db.execute("SELECT MAX(number) FROM journal").fetchone()
         self._entry, self._batch = max(entry or 0, row[0]), int(row[1])

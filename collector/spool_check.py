@@ -6,7 +6,6 @@ the event ``spool_damaged`` says so.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -42,9 +41,6 @@ _BATCHES: Final = {
 _NUMBERS: Final = (
     "SELECT COUNT(*), MAX(number) - (SELECT COALESCE(MAX(entry), 0) FROM snapshot) FROM journal"
 )
-_ANY_ROW: Final = (
-    "SELECT 1 FROM meta", "SELECT 1 FROM journal", "SELECT 1 FROM snapshot",
-)  # fmt: skip
 
 
 class _DamagedError(Exception):
@@ -93,16 +89,15 @@ def set_aside_if_damaged(path: Path, now_us: int, *, was_made: bool) -> str | No
         _roll_back(path)
         if not path.exists() or _is_sound(path, was_made=was_made):
             return None
-        aside = _free_name(path, now_us)
+        aside = path
+        while any(aside.with_name(aside.name + side).exists() for side in ("", *SIDES)):
+            instant = datetime.fromtimestamp(now_us / 1e6, UTC).strftime("%Y%m%dT%H%M%S.%f")
+            aside = path.with_name(f"{path.name}.damaged-{instant}Z")
+            now_us += 1_000  # two may be found at once, or the clock was set back
         # The log first: beside a new file, the old one's log would be taken for its own.
         for side in (*SIDES, ""):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
     except (sqlite3.Error, OSError) as error:
         raise advise(path, error) from error
     return aside.name
@@ -116,16 +111,6 @@ def _roll_back(path: Path) -> None:
     if path.exists() and path.with_name(f"{path.name}-journal").exists():
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as db:
             db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-
-
-def _free_name(path: Path, now_us: int) -> Path:
-    """Where a damaged file goes; two may be found within a second, or the clock was set back."""
-    instant = datetime.fromtimestamp(now_us // 1_000_000, UTC).strftime("%Y%m%dT%H%M%S")
-    for suffix in ("", *(f".{number}" for number in range(1, 1_000))):
-        aside = path.with_name(f"{path.name}.damaged-{instant}{suffix}Z")
-        if not any(aside.with_name(aside.name + side).exists() for side in ("", *SIDES)):
-            return aside
-    raise SpoolError(f"too many spools are set aside as {aside}; see to the disk and remove them")
 
 
 def _is_sound(path: Path, *, was_made: bool) -> bool:
@@ -163,8 +148,6 @@ def _version(path: Path, db: sqlite3.Connection) -> str:
     row = None
     if columns != ["key", "value"]:
         row = db.execute("SELECT value, crc FROM meta WHERE key = 'version'").fetchone()
-        if row is None and not any(db.execute(query).fetchone() for query in _ANY_ROW):
-            return VERSION  # it was just made
         if row is None or row[1] != checksum(row[0], "version"):
             raise _DamagedError
     if row is None or row[0] not in _BATCHES:

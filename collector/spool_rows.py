@@ -26,7 +26,7 @@ class Dropped(NamedTuple):
     """Batches that were dropped from a full spool; instants in microseconds.
 
     Attributes:
-        first: The number of the first of them, or of those dropped before that it told of.
+        first: The number of the first of them, or of those dropped before it.
         last: The number of the last.
         from_us: From when on their rows were.
         to_us: Until when.
@@ -110,7 +110,7 @@ def put_sets(db: sqlite3.Connection, rows: Iterable[Row], number: int) -> None:
 
 
 def drop_oldest(db: sqlite3.Connection, newest: int, reached: int, excess: int) -> Dropped | None:
-    """Delete the oldest batches that the lake cannot know, until enough is gone.
+    """Delete the oldest batches that the lake cannot know or take, until enough is gone.
 
     What was sealed together goes together: what is left of it would say that the time of what is
     gone is known.
@@ -125,12 +125,15 @@ def drop_oldest(db: sqlite3.Connection, newest: int, reached: int, excess: int) 
     for seal, size, *one in db.execute(
         "SELECT seal, SUM(LENGTH(rows)), MIN(COALESCE(lost_first, number)), MAX(number),"
         " MIN(COALESCE(lost_from_us, start_us)), MAX(end_us), COUNT(*) FROM batches"
-        " WHERE seal > ? AND seal < ? GROUP BY seal ORDER BY seal",
+        " WHERE (seal > ? OR refused IS NOT NULL) AND seal < ? GROUP BY seal ORDER BY seal",
         (reached, newest),
     ).fetchall():
         if excess <= 0:
             break
-        db.execute("DELETE FROM batches WHERE seal = ?", (seal,))
+        db.execute(
+            "DELETE FROM batches WHERE seal = ? AND (seal > ? OR refused IS NOT NULL)",
+            (seal, reached),
+        )
         gone.append(Dropped(*one))
         excess -= size
     if not gone:

@@ -25,6 +25,7 @@ LAG: Final = "kafka.partition.lag"
 THROTTLE: Final = "kafka.client.produce.throttle_time"
 BYTES: Final = "kafka.topic.bytes_in"
 FETCHES: Final = "kafka.partition.fetches"
+WIDE: Final = "kafka.partition.remote_copy_lag"
 
 FAMILIES: Final = {
     name: Family(name=name, via="jmx", cadence_seconds=1, roles=("broker",), metrics=())
@@ -50,10 +51,11 @@ class FakeBeans:
     Args:
         seed: Another seed, another broker.
         now_us: The broker's own time, which no step of the agent's clock touches.
+        wide: How many more partitions there are, whose lag is another at each answer.
     """
 
-    def __init__(self, seed: int, now_us: Callable[[], int]) -> None:
-        self._seed, self._now_us = seed, now_us
+    def __init__(self, seed: int, now_us: Callable[[], int], wide: int = 0) -> None:
+        self._seed, self._now_us, self._wide = seed, now_us, wide
         self._at_us = 0
         self._noticed = 0
 
@@ -84,6 +86,9 @@ class FakeBeans:
         else:
             yield _reading(LAG, "gauge", dict(self._partition_states(LAG, 700 * MS)))
             yield _reading(FETCHES, "counter", dict(self._partition_counts()))
+            lag = float(self._at_us // CADENCE_US["partitions"] % 1_000 + 1)
+            many = {Series(WIDE, f"t{at % 100}", at): lag + at % 7 for at in range(self._wide)}
+            yield _reading(WIDE, "gauge", {**many})
 
     def _partition_states(self, metric: str, hold_us: int) -> Iterator[tuple[Series, float]]:
         for series, roll in self._rolls(metric, hold_us):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from deltalake import DeltaTable
@@ -26,6 +27,8 @@ _NTH: Final = (1, 3, 6)
 _DAY_SECONDS: Final = 86_400
 _WINDOW_SECONDS: Final = 300
 _SLOW_DOWN: Final = 300  # cadences of 30 to 75 s: the longest gap is still less than a window
+_WIDE: Final = 50_000  # partitions, four answers a window
+_WIDE_MB: Final = 640  # the encoder of that many series, and what the witness writes of them
 _MOST_COMMITS: Final = 100  # of 288 windows and 4 tables, each window by itself would be 1,152
 
 
@@ -100,6 +103,19 @@ def down_for_a_day(stage: Stage) -> Outcome:
 
 def _commits(rig: Rig) -> int:
     return sum(DeltaTable(f"{rig.lake}/{one.path}").version() for one in tables.BRONZE)
+
+
+def wide_window(stage: Stage) -> Outcome:
+    """A window of 200,000 rows and more, delivered in parts with bounded memory."""
+    outcome = Outcome()
+    rig = stage.rig(wide=_WIDE)
+    process = rig.paced(2.0)
+    outcome.must_end(process)
+    verdict = outcome.ask(rig)
+    outcome.expect(verdict.samples > 4 * _WIDE, "too little was read")
+    peaks = [int(mb) for mb in re.findall(r"peak_mb\D*(\d+)", process.log())]
+    outcome.expect(peaks and max(peaks) <= _WIDE_MB, f"it took {peaks} MB")
+    return outcome
 
 
 def without_conditional_puts(stage: Stage) -> Outcome:

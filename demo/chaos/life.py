@@ -7,6 +7,7 @@ under a virtual clock: five minutes in a fraction of a second, and the same at e
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -64,6 +65,7 @@ class LifePlan:
         orderly: Of a paced agent: whether it seals and delivers everything at the end.
         slow_down: How many times slower than usual everything is read.
         window_us: Length of a window.
+        wide: How many more partitions its broker has, which change all the time.
     """
 
     spool: Path
@@ -83,6 +85,7 @@ class LifePlan:
     orderly: bool = True
     slow_down: int = 1
     window_us: int = WINDOW_US
+    wide: int = 0
 
 
 def live(plan: LifePlan) -> None:
@@ -123,7 +126,8 @@ class _Parts:
         told = {name: self.recorder.told_us(name) for name in fake_beans.FAMILIES}
         self.witness.write(Began(clock.wall_us(), told))
         self.delivery = Delivery(plan.lake, lambda: plan.options, self.spool, self.recorder)
-        scrapers = {via: Scraper(FakeBeans(plan.seed, now_us), clock) for via in ("jmx", "admin")}
+        sources = {via: FakeBeans(plan.seed, now_us, plan.wide) for via in ("jmx", "admin")}
+        scrapers = {via: Scraper(source, clock) for via, source in sources.items()}
         self.tasks = [
             Task(family, cadence_us * plan.slow_down, scrapers[via], via)
             for family, cadence_us, via in (
@@ -168,6 +172,8 @@ class _Paced:
                 self._try(self._deliver)
         if plan.orderly:
             self._part()
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        self._log.info("ended", peak_mb=peak_mb)
 
     def _part(self) -> None:
         now_us = self._clock.wall_us()

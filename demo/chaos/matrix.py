@@ -37,6 +37,7 @@ MATRIX: Final[dict[str, Callable[[Stage], Outcome]]] = {
     "s3-dropped-after-success": lakes.dropped_after_success,
     "s3-timeout-after-success": lakes.timeout_after_success,
     "s3-down-for-a-day": lakes.down_for_a_day,
+    "200,000-rows-in-a-window": lakes.wide_window,
     "s3-without-conditional-puts": lakes.without_conditional_puts,
     "tables-made-at-once": lakes.tables_made_at_once,
     "clock-steps": clock_steps.clock_steps,

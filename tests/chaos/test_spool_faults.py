@@ -369,4 +369,4 @@ def test_a_kill_while_the_spool_is_made_is_undone(tmp_path: Path) -> None:
     with closing(read_only(killed)) as db, pytest.raises(sqlite3.OperationalError):
         db.execute("SELECT 1 FROM meta")
     with Spool(killed, MIB) as spool:
-        assert (spool.agent, spool.found) == (agent, ())
+        assert (spool.agent, spool.found) == (agent, [])

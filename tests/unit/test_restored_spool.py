@@ -154,6 +154,16 @@ def test_a_restored_copy_tells_nothing_a_second_time(
         assert sum(row[ACCOUNT["scrapes"]] for row in accounts) <= attempts
 
 
+def test_a_history_that_was_read_before_the_copy_was_found_out_is_not_told(tmp_path: Path) -> None:
+    """Its answer was on the way: the original has told it, under a family that the copy lacks."""
+    path, copy, lake = tmp_path / "spool.db", tmp_path / "copy.db", FakeLake()
+    now_us = live(path, lake, Session(1, 0, orderly=False), T0)
+    shutil.copy(path, copy)
+    now_us = live(path, lake, Session(9, 0, orderly=False), now_us)
+    live(copy, lake, Session(1, 0, orderly=False), now_us)
+    assert not overlaps(lake.rows["runs"], RUN, "metric")
+
+
 def seen(lake: FakeLake, metric: str, first_us: int, last_us: int) -> int:
     return sum(
         max(0, min(row[RUN["end"]], last_us) - max(row[RUN["start"]], first_us))

@@ -152,6 +152,16 @@ def test_what_was_sealed_together_is_dropped_together_or_not_at_all(tmp_path: Pa
         assert spool.seal([Batch({"events": [(1,)]})], b"") == 0
 
 
+def test_a_refused_batch_does_not_take_the_room_of_others_for_ever(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool.db", 1) as spool:
+        spool.seal([Batch({"events": [(1,)]})], b"")
+        spool.refuse(1, "for the test")
+        spool.reach(1)
+        assert spool.depth().refused == 1
+        assert spool.seal([Batch({"events": [(2,)]})], b"") == 1
+        assert (spool.depth().batches, spool.depth().refused) == (1, 0)
+
+
 def sets(spool: Spool, *names: str) -> list[str]:
     """Those of some sets that go to the lake next."""
     return [row[0] for row in spool.sets_to_deliver([(name, "c") for name in names])]
@@ -226,7 +236,7 @@ def test_a_spool_of_which_nothing_is_left_is_damaged_and_not_new(tmp_path: Path)
     path = tmp_path / "spool.db"
     path.touch()
     with Spool(path, MIB) as spool:
-        assert spool.found == (), "nothing was ever in it"
+        assert not spool.found, "nothing was ever in it"
         agent = spool.agent
         spool.append([b""])
     path.write_bytes(b"")
