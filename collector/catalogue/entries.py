@@ -70,7 +70,7 @@ class Metric:
         labels: Key of the object name to column of bronze/runs, or to a label of that name.
         url_encoded: Keys whose values Kafka URL-encodes.
         filter: ``positive``: what is above zero is asked of the server; ``binary``: the same, and
-            above zero means 1. None: every bean is read, which costs less where most are above.
+            above zero means 1.
         led: Only partitions that this broker leads count.
         counted_by: Metric of the same family in which the broker itself counts what is above zero.
         above: Only values above it are recorded; None: all are.

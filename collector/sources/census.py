@@ -15,7 +15,7 @@ from collector.sources.names import series_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from collector.sources.mbean_server import Comparison, Kind, MBeanServer
+    from collector.sources.mbean_server import Kind, MBeanServer
 
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""
@@ -47,7 +47,7 @@ class Census:
     def __init__(self, server: MBeanServer, clock: Callable[[], float] = time.monotonic) -> None:
         self._server = server
         self._clock = clock
-        self._known: dict[tuple[str, Comparison | None], _Known] = {}
+        self._known: dict[str, _Known] = {}
         self._current: set[str] = set()
         self._of_led: dict[str, tuple[Beans, frozenset[Partition], Beans]] = {}
         self._led: frozenset[Partition] | None = None
@@ -64,9 +64,7 @@ class Census:
             self._current = {
                 name
                 for name in self._current
-                if not any(
-                    _is_of(pattern, kinds) for pattern in self._known[name, None].metric.patterns
-                )
+                if not any(_is_of(pattern, kinds) for pattern in self._known[name].metric.patterns)
             }
             if kinds & _LED_KINDS:
                 self.forget_led()
@@ -77,16 +75,15 @@ class Census:
 
     def beans(self, metric: Metric) -> Beans:
         """The beans of a metric, of all replicas; the same object while nothing changed."""
-        known = self._known.get((metric.name, None))
+        known = self._known.get(metric.name)
         if known is not None and known.metric is metric and metric.name in self._current:
             return known.beans
-        found = self._found(metric, None)
+        found = [self._server.names(pattern) for pattern in metric.patterns]
+        if known is None or known.metric is not metric or not _equal(known.found, found):
+            known = _Known(metric, found, series_by_name(metric, found))
+            self._known[metric.name] = known
         self._current.add(metric.name)
-        return found
-
-    def where(self, metric: Metric, comparison: Comparison) -> Beans:
-        """Those whose value compares so with zero now; the same object while nothing changed."""
-        return self._found(metric, comparison)
+        return known.beans
 
     def led_beans(self, metric: Metric, leaders: object) -> Beans:
         """Those of led partitions; ``leaders`` is how many the broker says it leads now."""
@@ -99,15 +96,6 @@ class Census:
             kept = {one: name for one, name in beans.items() if (one.topic, one.partition) in led}
             known = self._of_led[metric.name] = (beans, led, kept)
         return known[2]
-
-    def _found(self, metric: Metric, comparison: Comparison | None) -> Beans:
-        attribute = metric.attribute_name if comparison else ""
-        found = [self._server.names(one, attribute, comparison) for one in metric.patterns]
-        key = (metric.name, comparison)
-        known = self._known.get(key)
-        if known is None or known.metric is not metric or not _equal(known.found, found):
-            known = self._known[key] = _Known(metric, found, series_by_name(metric, found))
-        return known.beans
 
     def _led_now(self, leaders: object) -> frozenset[Partition]:
         # The count was asked first: what changed since shows in the next one.

@@ -7,7 +7,7 @@ one short call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import jpype
 
@@ -17,11 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-Comparison = Literal["gt", "eq"]
-"""Of an attribute with zero; both are false of NaN, and of an attribute that is not there."""
+class Comparison(NamedTuple):
+    """A condition on an attribute; of one that is not there none is true.
 
-ABOVE_ZERO: Final = "gt"
-ZERO: Final = "eq"
+    Both are false of NaN.
+    """
+
+    operator: Literal["gt", "eq"]
+    value: float
+
+
+ABOVE_ZERO: Final = Comparison("gt", 0)
+ZERO: Final = Comparison("eq", 0)
 _DELEGATE: Final = "JMImplementation:type=MBeanServerDelegate"
 _MOST_CHANGES: Final = 500
 Kind = tuple[str, str]
@@ -94,8 +101,10 @@ class MBeanServer:
         known = self._queries.get((attribute, comparison))
         if known is None:
             query = java("javax.management.Query")
-            compare = query.gt if comparison == ABOVE_ZERO else query.eq
-            expression = compare(query.attr(attribute), query.value(jpype.JLong(0)))
+            compare = query.gt if comparison.operator == "gt" else query.eq
+            whole = comparison.value == int(comparison.value)
+            value = jpype.JLong(int(comparison.value)) if whole else jpype.JDouble(comparison.value)
+            expression = compare(query.attr(attribute), query.value(value))
             known = java("java.rmi.MarshalledObject")(expression)
             self._queries[attribute, comparison] = known
         return known

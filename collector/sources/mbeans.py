@@ -1,10 +1,9 @@
 """Reads a family from an MBean server: what is above zero is asked of the server itself.
 
-A metric is read in one of three ways. Where the broker keeps a count of its own, zero means that
-nothing needs asking. With a filter one query names the beans above zero, and only those are read.
-Without one every bean is read. Which beans there are is known (see census), and a set of series
-that did not change is handed over as the same object: what a scrape costs follows from what is
-wrong.
+Which beans there are is known (see census), so a scrape asks only what they say. Where the broker
+keeps a count of its own, zero means that nothing needs asking; else one query names the beans above
+zero, and only those are read. A set of series that did not change is handed over as the same
+object. So what a scrape costs follows from what is wrong.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.samples import Series
+from collector.sources.above import AboveZero
 from collector.sources.attributes import Attributes
 from collector.sources.census import Beans, Census
-from collector.sources.mbean_server import ABOVE_ZERO, ZERO
 from collector.sources.readings import Readings, answer_of
 from collector.sources.values import Values, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.catalogue import Family, Metric
     from collector.samples import Answer, Reading
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 _LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"
 _VERIFY_SECONDS: Final = 300.0
+_FEW: Final = 8  # a query evaluates every bean; to read as many as this one by one costs less
 
 
 class _Quiet(NamedTuple):
@@ -60,8 +60,10 @@ class MBeanReader:
         self._clock = clock
         self._census = Census(server, clock)
         self._attributes = Attributes(server, where)
+        self._above = AboveZero(server)
         self._readings = Readings(version)
         self._quiet: dict[str, _Quiet] = {}
+        self._hits: dict[str, int] = {}
         self._verify_at: dict[str, float] = {}
 
     def read(self, family: Family) -> Answer:
@@ -72,13 +74,15 @@ class MBeanReader:
         """
         self._census.refresh()
         self._attributes.forget()
+        self._above.begin(family)
         found: dict[str, Reading] = {}
         verify = self._clock() >= self._verify_at.get(family.name, 0.0)
-        for metrics in _by_bean(metric for metric in family.metrics if metric.filter is None):
-            found.update(self._each(metrics))
-        for metric in family.metrics:
-            if metric.filter is not None:
-                found[metric.name] = self._filtered(metric, family, verify=verify)
+        for metrics in _by_bean(family.metrics):
+            if self._reads_each(metrics):
+                found.update(self._each(metrics))
+            else:
+                for metric in metrics:
+                    found[metric.name] = self._filtered(metric, family, verify=verify)
         if verify:
             self._verify_at[family.name] = self._clock() + _VERIFY_SECONDS
         return answer_of(tuple(found[metric.name] for metric in family.metrics), family.cap)
@@ -88,12 +92,24 @@ class MBeanReader:
             return self._census.led_beans(metric, self._attributes.single(_LEADERS, "Value"))
         return self._census.beans(metric)
 
+    def _reads_each(self, metrics: Sequence[Metric]) -> bool:
+        """Whether to read every bean costs fewer calls than to ask first which are above zero."""
+        if any(metric.filter is None for metric in metrics):
+            return True
+        if any(metric.filter == "binary" for metric in metrics):
+            return False
+        queries = len(metrics)
+        hits = sum(self._hits.get(metric.name, 0) for metric in metrics)
+        return len(self._beans(metrics[0])) <= queries + hits
+
     def _each(self, metrics: Sequence[Metric]) -> dict[str, Reading]:
         told = self._attributes.read_all(metrics, self._beans(metrics[0]))
-        return {
-            metric.name: self._readings.reading(metric, *split(told[metric.name]))
-            for metric in metrics
-        }
+        readings = {}
+        for metric in metrics:
+            zeros, rest = split(told[metric.name])
+            self._hits[metric.name] = len(rest) - sum(value is None for value in rest.values())
+            readings[metric.name] = self._readings.reading(metric, zeros, rest)
+        return readings
 
     def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
         census = self._beans(metric)
@@ -102,6 +118,7 @@ class MBeanReader:
             self._census.forget_led()  # it leads what we did not know of
             census = {**self._beans(metric), **above}
         quiet = self._quiet_beans(metric, census, above, verify=verify)
+        self._hits[metric.name] = len(above) + len(quiet.others)
         if not above and not quiet.others:
             return self._readings.reading(metric, quiet.zeros, quiet.idle)
         values = dict(quiet.idle)
@@ -124,11 +141,22 @@ class MBeanReader:
                 return {}
             if count == len(census):
                 return census
-        above = self._census.where(metric, ABOVE_ZERO)
-        # Only a leader is ever under its min ISR, so it leads what the census does not know of.
-        if (metric.filter == "binary" and metric.led) or above.keys() <= census.keys():
-            return above
-        return {series: name for series, name in above.items() if series in census}
+            if self._unchanged_above(metric, census, count):
+                return self._quiet[metric.name].above
+        return self._above.beans(metric, census)
+
+    def _unchanged_above(self, metric: Metric, census: Beans, count: object) -> bool:
+        """Whether the few that were above zero are as many as the broker counts, and still are so.
+
+        Then no other is. A topic with one replica is always at its min ISR; most brokers lead some.
+        """
+        known = self._quiet.get(metric.name)
+        if known is None or known.census is not census or count != len(known.above):
+            return False
+        if len(known.above) > _FEW:
+            return False
+        told = self._attributes.read(metric, known.above)
+        return len(told) == count and all(told.values())
 
     def _quiet_beans(self, metric: Metric, census: Beans, above: Beans, *, verify: bool) -> _Quiet:
         # A bean that is neither above zero nor zero says NaN, or something that must not pass for
@@ -142,7 +170,7 @@ class MBeanReader:
         if not checked or not rest:
             quiet = _Quiet(census, above, frozenset(rest), {}, {})
         else:
-            zeros = frozenset(rest & self._census.where(metric, ZERO).keys())
+            zeros = frozenset(rest & self._above.zeros(metric).keys())
             found = self._attributes.read(metric, {one: census[one] for one in rest - zeros})
             idle = {series: value for series, value in found.items() if value is None}
             others = {series: census[series] for series in found.keys() - idle.keys()}
@@ -151,7 +179,7 @@ class MBeanReader:
         return quiet
 
 
-def _by_bean(metrics: Iterable[Metric]) -> list[list[Metric]]:
+def _by_bean(metrics: Sequence[Metric]) -> list[list[Metric]]:
     """Metrics that are attributes of the same beans, together."""
     groups: dict[object, list[Metric]] = {}
     for metric in metrics:

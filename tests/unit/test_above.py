@@ -8,7 +8,7 @@ import pytest
 
 from collector.catalogue import Family, Metric
 from collector.samples import Series
-from collector.sources.mbeans import MBeanReader
+from collector.sources.above import AboveZero
 
 PATTERN = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
 
@@ -45,6 +45,6 @@ def test_a_bean_that_the_census_does_not_know_counts_only_where_it_shows_who_lea
     )  # fmt: skip
     family = Family(name="f", via="jmx", cadence_seconds=10, roles=("broker",), metrics=(metric,))
     census = {Series("m", topic, 0): bean(topic) for topic in ("known", "quiet", "calm")}
-    reader = MBeanReader(FakeServer(bean("known"), bean("new")), "fake")  # type: ignore[arg-type]
-    above = reader._above_zero(metric, family, census, verify=False)
-    assert {series.topic for series in above} == counts
+    asking = AboveZero(FakeServer(bean("known"), bean("new")))  # type: ignore[arg-type]
+    asking.begin(family)
+    assert {series.topic for series in asking.beans(metric, census)} == counts
