@@ -67,7 +67,7 @@ class World:
     """
 
     seed: int = 164
-    clients: int = 60
+    clients: int = 70
     _shapes: dict[tuple[int, Series], tuple[int, float]] = field(default_factory=dict)
 
     def live(self, second: float) -> tuple[int, ...]:
