@@ -11,91 +11,78 @@ from lakehouse.doctor.finding import Finding, counted, named, place, some, span,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lakehouse.doctor.accounts import Account, Failure, Happening
+    from lakehouse.doctor.accounts import Account, Happening
+    from lakehouse.doctor.finding import Check, Severity
 
 _MOST_STARTS_A_DAY: Final = 5
-_SPOOL: Final = {
-    "spool_damaged": "its spool was damaged",
-    "spool_tail_lost": "the last of its spool was lost",
-    "spool_restored": "its spool was an old copy put back",
-    "spool_unwritable": "its spool could not be written",
-    "journal_unreadable": "the end of its journal could not be read",
-    "batch_refused": "it had rows that no lake can take",
-}
+_DISK: Final = (
+    "look at the host's disk and at what was done to the spool; docs/reliability.md says what each "
+    "event means"
+)
+_EVENTS: Final[Mapping[str, tuple[Severity, Check, str, str]]] = {
+    "agent_start": (
+        "warning", "restarts", "its agent was started {often}, last at {at}",
+        "look at the agent's log before each start: memory limit, watchdog, or a service "
+        "that restarts it",
+    ),
+    "clock_step": (
+        "warning", "clock_set", "the clock of its agent's host was set {often}{step} at {at}",
+        "let a time service slew the clock (chrony, ntpd) instead of setting it; each step "
+        "cuts all runs",
+    ),
+    "batch_dropped": (
+        "error", "dropped",
+        "its spool was full and dropped what had been read; batches {old}, of {new}, the last at "
+        "{at}",
+        "give spool.max_size in the agent's configuration more room, and see why the lake was "
+        "out of reach for so long",
+    ),
+    "lake_lost_commits": (
+        "error", "lost_commits",
+        "the lake has lost what its agent had delivered: {new} was {old}, noticed at {at}",
+        "see whether the table was restored to an older version; else `jmxlake-agent check`"
+        " says whether the store takes conditional puts. What is gone is not sent again",
+    ),
+    "agent_crashed": (
+        "warning", "restarts", "the JVM in its agent crashed {often}, last at {at}",
+        "send the report beside the spool with `jmxlake-agent support`",
+    ),
+    **{
+        kind: (
+            "warning", "spool",
+            what + " at {at}, {often}; what was in it and not in the lake is unknown time", _DISK,
+        )
+        for kind, what in {
+            "spool_damaged": "its spool was damaged",
+            "spool_tail_lost": "the last of its spool was lost",
+            "spool_restored": "its spool was an old copy put back",
+            "spool_unwritable": "its spool could not be written",
+            "journal_unreadable": "the end of its journal could not be read",
+            "batch_refused": "it had rows that no lake can take",
+        }.items()
+    },
+}  # fmt: skip
+"""Severity, check, what and todo of the events of agents that are findings."""
 _PARTS: Final = re.compile(r"\d+")
 
 
-def dropped(found: Sequence[Happening], failures: Sequence[Failure]) -> Iterator[Finding]:
-    """Whose spool was full, so that what was read is lost.
-
-    Args:
-        found: What happened.
-        failures: What the accounts of older agents say: for how long runs were dropped.
-    """
-    events = {one.source: one for one in found if one.kind == "batch_dropped"}
-    lengths = {one.source: one.longest for one in failures if one.outcome == "dropped"}
-    for source in sorted(events.keys() | lengths.keys()):
-        what = "its spool was full and dropped what had been read"
-        if source in events:
-            one = events[source]
-            what += f"; batches {named(one.old or 'not told')}, the last at {when(one.last)}"
-        if source in events and (length := _length(events[source].new)) is not None:
-            what += f"; {span(length)} are without runs because of the last of them"
-        elif source in lengths:
-            what += f"; {span(lengths[source])} are without runs"
-        yield Finding(
-            "error", "dropped", place(*source), what,
-            "give spool.max_size in the agent's configuration more room, and see why the lake was "
-            "out of reach for so long",
-        )  # fmt: skip
-
-
-def lost_by_lake(found: Sequence[Happening]) -> Iterator[Finding]:
-    """Tables that have lost what they had taken from an agent."""
-    for one in sorted(found, key=lambda one: one.source):
-        if one.kind == "lake_lost_commits":
-            yield Finding(
-                "error", "lost_commits", place(*one.source),
-                f"the lake has lost what its agent had delivered: {named(one.new or 'a table')} was"
-                f" {named(one.old or 'further')}, noticed at {when(one.last)}",
-                "see whether the table was restored to an older version; else `jmxlake-agent check`"
-                " says whether the store takes conditional puts. What is gone is not sent again",
-            )  # fmt: skip
-
-
 def disturbed(found: Sequence[Happening], days: int) -> Iterator[Finding]:
-    """Agents that start too often, whose clock is set, or whose spool was damaged.
+    """What agents say of themselves that somebody should look at.
 
     Args:
         found: What happened.
         days: How far back was looked.
     """
     for one in sorted(found, key=lambda one: (one.source, one.kind)):
-        where = place(*one.source)
-        often = f"{counted(one.number, 'time')} in {counted(days, 'day')}"
-        if one.kind == "clock_step":
-            yield Finding(
-                "warning", "clock_set", where,
-                f"the clock of its agent's host was set {often}{_step(one)} at {when(one.last)}",
-                "let a time service slew the clock (chrony, ntpd) instead of setting it; each step "
-                "cuts all runs",
+        rarely = one.kind == "agent_start" and one.number <= _MOST_STARTS_A_DAY * days
+        if one.kind in _EVENTS and not rarely:
+            severity, check, what, todo = _EVENTS[one.kind]
+            said = what.format(
+                often=f"{counted(one.number, 'time')} in {counted(days, 'day')}", at=when(one.last),
+                old=named(one.old or "not told"), step=_step(one),
+                new="..".join(map(named, (one.new or "not told").split(".."))),
             )  # fmt: skip
-        elif one.kind == "agent_start" and one.number > _MOST_STARTS_A_DAY * days:
-            yield Finding(
-                "warning", "restarts", where,
-                f"its agent was started {often}, last at {when(one.last)}",
-                "look at the agent's log before each start: memory limit, watchdog, or a service "
-                "that restarts it",
-            )  # fmt: skip
-        elif one.kind in _SPOOL:
-            times = f", {counted(one.number, 'time')}" if one.number > 1 else ""
-            yield Finding(
-                "warning", "spool", where,
-                f"{_SPOOL[one.kind]} at {when(one.last)}{times}; what was in it and not in the "
-                "lake is unknown time",
-                "look at the host's disk and at what was done to the file; docs/reliability.md "
-                "says what each kind means",
-            )  # fmt: skip
+            yield Finding(severity, check, place(*one.source), said, todo)
 
 
 def of_agents(
@@ -181,12 +168,3 @@ def _step(one: Happening) -> str:
         return ""
     sign = "-" if microseconds < 0 else "+"
     return f", the last time by {sign}{span(dt.timedelta(microseconds=abs(microseconds)))}"
-
-
-def _length(instants: str | None) -> dt.timedelta | None:
-    """The time between two instants, ``FROM..TO``; None where that is not what it says."""
-    first, _, last = (instants or "").partition("..")
-    try:
-        return dt.datetime.fromisoformat(last) - dt.datetime.fromisoformat(first)
-    except ValueError:
-        return None

@@ -12,7 +12,6 @@ from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.doctor import accounts, agents, clocks, rolled_up, sources, standing
-from lakehouse.doctor.accounts import Failure
 from lakehouse.doctor.finding import ORDER, Finding
 from lakehouse.doctor.standing import Standing
 from lakehouse.errors import LakehouseError, TableNotFoundError
@@ -81,7 +80,6 @@ class Diagnosis:
     agents: list[Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
-    _failures: list[Failure] = field(default_factory=list, repr=False)
 
     @property
     def worst_first(self) -> list[Finding]:
@@ -104,8 +102,6 @@ class Diagnosis:
             told = self._accounts()
         with self._careful(tables.EVENTS):
             found = accounts.happenings(self._ask(tables.EVENTS), self.question.since)
-            self._tell(agents.dropped(found, self._failures))
-            self._tell(agents.lost_by_lake(found))
             self._tell(agents.disturbed(found, self.question.days))
         if self.question.with_gold:
             self._gold(told)
@@ -165,12 +161,12 @@ class Diagnosis:
     def _accounts(self) -> list[Account]:
         asked, ask = self.question, self._ask(tables.SCRAPES)
         told = accounts.accounts(ask, asked.since, asked.now)
-        self._failures = accounts.failures(ask, asked.since)
+        failures = accounts.failures(ask, asked.since)
         if not told:
             what = f"no agent has told anything in {asked.days} days"
             self._tell([Finding("error", "silent", tables.SCRAPES.path, what, _LOOK_AT_HOSTS)])
         self._tell(sources.silent(told, asked.now, asked.late))
-        self._tell(sources.gaps(accounts.holes(ask, asked.since), self._failures, asked.days))
+        self._tell(sources.gaps(accounts.holes(ask, asked.since), failures, asked.days))
         self._tell(sources.capped(told))
         self._tell(clocks.future(told, asked.now))
         self._tell(agents.of_clusters(told))

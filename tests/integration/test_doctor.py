@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from collector import arrow
+from collector.arrow import to_arrow
 from collector.bronze_table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
@@ -52,7 +53,9 @@ class Lake:
         ):  # fmt: skip
             if rows:
                 told = [tuple(row[name] for name in table.column_names) for row in rows]
-                BronzeTable(str(self.root), table, dict).append(told, agent, number)
+                BronzeTable(str(self.root), table, dict).append(
+                    to_arrow(table, told), agent, number
+                )
 
     def event(self, kind: str, at: float, old: str | None = None, new: str | None = None) -> None:
         row = dict.fromkeys(tables.EVENTS.column_names)
@@ -60,7 +63,8 @@ class Lake:
             date=micros(at) // 86_400_000_000, cluster=CLUSTER, source="broker-1", at=micros(at),
             kind=kind, old=old, new=new, agent="agent-1", batch=1,
         )  # fmt: skip
-        BronzeTable(str(self.root), tables.EVENTS, dict).append([tuple(row.values())], "agent-1", 1)
+        told = to_arrow(tables.EVENTS, [tuple(row.values())])
+        BronzeTable(str(self.root), tables.EVENTS, dict).append(told, "agent-1", 1)
 
     def rolled_up(self, at: dt.datetime = NOW) -> None:
         """Every table of gold as the rollup leaves it, without rows; and where it came."""
@@ -159,15 +163,12 @@ def test_an_agent_that_reads_nothing(lake: Lake) -> None:
 
 
 def test_what_was_dropped_and_what_befell_spools_and_clocks(lake: Lake) -> None:
-    gone = told("agent-1", "broker-1", SPAN, SPAN + 300.0, outcome="dropped")
-    lake.deliver("agent-1", 2, gone)
     lake.event("batch_dropped", SPAN, "3..7")
     lake.event("spool_restored", SPAN)
     lake.event("clock_step", SPAN, "0", "-3600000000")
     found = lake.found()
     assert found.keys() == {"dropped", "spool", "clock_set"}
-    assert "batches 3..7" in found["dropped"]
-    assert "5 m 0 s are without runs" in found["dropped"]
+    assert "batches 3..7, of not told, the last at" in found["dropped"]
     assert "by -1 h 0 m" in found["clock_set"]
 
 

@@ -137,28 +137,19 @@ def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
     assert found.what.endswith("log, min_isr")
 
 
-def test_how_long_runs_are_missing_is_told_by_the_event_of_a_drop() -> None:
+def test_the_time_of_dropped_batches_is_told_by_their_event() -> None:
     span = "2026-11-18T02:30:00.000000+00:00..2026-11-18T11:00:00.250000+00:00"
     event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93", span)
-    (found,) = agents.dropped([event], [])
-    assert "batches 17..93, the last at 2026-11-18 11:00:00 UTC; 8 h 30 m are without" in found.what
+    (found,) = agents.disturbed([event], 7)
+    assert brief([found]) == [("error", "dropped")]
+    assert f"batches 17..93, of {span}, the last at 2026-11-18 11:00:00 UTC" in found.what
 
 
 def test_commits_that_a_lake_has_lost_are_an_error() -> None:
     event = Happening(BROKER, "lake_lost_commits", 1, NOW, "runs 17", "runs 5")
-    (found,) = agents.lost_by_lake([event])
+    (found,) = agents.disturbed([event], 7)
     assert brief([found]) == [("error", "lost_commits")]
     assert "runs 5 was runs 17" in found.what
-
-
-def test_dropped_batches_of_older_agents_are_told_of_events_and_accounts_together() -> None:
-    event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93")
-    lost = Failure(BROKER, "dropped", 6 * HOUR, "the spool was full: spool.max_size")
-    other = Failure(Source("cluster-a", "broker-2"), "dropped", HOUR, None)
-    found = list(agents.dropped([event], [lost, other]))
-    assert brief(found) == [("error", "dropped")] * 2
-    assert "batches 17..93, the last at 2026-11-18 11:00:00 UTC; 6 h 0 m" in found[0].what
-    assert "1 h 0 m are without runs" in found[1].what
 
 
 @pytest.mark.parametrize(
