@@ -173,7 +173,7 @@ class _Paced:
         if plan.orderly:
             self._part()
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        self._log.info("ended", peak_mb=peak_mb)
+        logs.info("ended", peak_mb=peak_mb)
 
     def _part(self) -> None:
         now_us = self._clock.wall_us()

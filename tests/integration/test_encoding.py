@@ -105,7 +105,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
         deliveries = [Delivery(str(fresh), dict, spool)]
         for number in range(1, 4):
             batch = Batch({table.name: _rows(table, number * 7) for table in tables.BRONZE})
-            _refer(batch)
+            _refer(batch, number)
             spool.seal([batch], b"")
             while deliveries[0].deliver_next():
                 pass
@@ -118,10 +118,10 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
     return fresh, compacted, wanted
 
 
-def _refer(batch: Batch) -> None:
-    """Let the first runs refer to the sets: one that none refers to is not delivered."""
+def _refer(batch: Batch, batch_number: int) -> None:
+    """Let the first runs refer to the sets, each once: one that none refers to is not delivered."""
     runs, sets = batch.rows[tables.RUNS.name], batch.rows[tables.MEMBERS.name]
-    assert len({row[:2] for row in sets}) == len(sets) <= len(runs)
+    sets[:] = [(f"{row[0]}{batch_number}.{place}", *row[1:]) for place, row in enumerate(sets)]
     at = tables.RUNS.positions
     for number, (key, cluster, *_) in enumerate(sets):
         row = [*runs[number]]
