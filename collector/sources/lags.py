@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.samples import Partition, Series
-from lakehouse.tables import bucket_end
+from collector.sources.buckets import bucket_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

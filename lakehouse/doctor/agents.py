@@ -15,27 +15,20 @@ if TYPE_CHECKING:
     from lakehouse.doctor.finding import Check, Severity
 
 _MOST_STARTS_A_DAY: Final = 5
-_DISK: Final = (
-    "look at the host's disk and at what was done to the spool; docs/reliability.md says what each "
-    "event means"
-)
+_DISK: Final = "see the disk and what was done to the spool; docs/reliability.md has each event"
 _EVENTS: Final[Mapping[str, tuple[Severity, Check, str, str]]] = {
     "agent_start": (
         "warning", "restarts", "its agent was started {often}, last at {at}",
-        "look at the agent's log before each start: memory limit, watchdog, or a service "
-        "that restarts it",
+        "look at the agent's log before each start: a limit of memory, a watchdog, a service",
     ),
     "clock_step": (
         "warning", "clock_set", "the clock of its agent's host was set {often}{step} at {at}",
-        "let a time service slew the clock (chrony, ntpd) instead of setting it; each step "
-        "cuts all runs",
+        "let a time service slew the clock (chrony, ntpd), not set it; each step cuts all runs",
     ),
     "batch_dropped": (
         "error", "dropped",
-        "its spool was full and dropped what had been read; batches {old}, of {new}, the last at "
-        "{at}",
-        "give spool.max_size in the agent's configuration more room, and see why the lake was "
-        "out of reach for so long",
+        "its spool was full and dropped what had been read; batches {old}, of {new}, last at {at}",
+        "raise spool.max_size of the agent, and see why the lake was out of reach for so long",
     ),
     "lake_lost_commits": (
         "error", "lost_commits",

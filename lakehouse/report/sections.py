@@ -181,16 +181,12 @@ def lost_before_read(gold: Gold, stated: Sequence[Statement]) -> Row:
     What expired while nobody looked is in no bound, so that time is told: of all the group reads.
     """
     rows = gold.sums(tables.NON_CONSUMED)
-    names = ("group", "topic", "partition", "offsets_low", "offsets_high")
+    names = ("group", "topic", "partition", "offsets_low", "offsets_high", "unknown_us")
     rows.sort(key=lambda row: (-row["offsets_high"], str(row["group"]), str(row["topic"])))
     unknown = {key[3]: us for key, us in unknown_of(stated, _LOST).items()}
-    return {
-        "groups": [
-            {name: row[name] for name in names}
-            | {"unknown_us": max(row["unknown_us"], unknown.get(row["group"], 0))}
-            for row in rows
-        ]
-    }
+    for row in rows:
+        row["unknown_us"] = max(row["unknown_us"], unknown.get(row["group"], 0))
+    return {"groups": [{name: row[name] for name in names} for row in rows]}
 
 
 def remote_reads(gold: Gold) -> Row:

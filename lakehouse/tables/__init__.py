@@ -27,7 +27,6 @@ from lakehouse.tables.bronze import (
     RUNS as RUNS,
     SCRAPES as SCRAPES,
 )
-from lakehouse.tables.buckets import bucket_end as bucket_end
 from lakehouse.tables.columns import Column as Column, Table as Table
 from lakehouse.tables.gold import (
     BROKERS as BROKERS,

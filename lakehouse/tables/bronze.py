@@ -128,9 +128,7 @@ SCRAPES: Final = Table(
         required("start", "timestamp", "instant of the first reading, or a cut"),
         required("end", "timestamp", "instant until which the outcome stands"),
         required(
-            "outcome",
-            "string",
-            "ok, timeout, refused, error, skipped or clock_step; of older agents also dropped",
+            "outcome", "string", "ok, timeout, refused, error, skipped, dropped or clock_step"
         ),
         required("scrapes", "int", "attempts in the run"),
         required("beans", "bigint", "beans read"),
@@ -165,8 +163,7 @@ EVENTS: Final = Table(
             "agent_start, source_restart, version_change, leader_change, quota_change, "
             "config_change, topic_recreated, group_unreadable, catalogue_change, clock_step, "
             "batch_dropped, batch_refused, journal_unreadable, lake_lost_commits, spool_damaged, "
-            "spool_restored, spool_unwritable, agent_crashed, family_coarsened, family_restored, "
-            "or of older agents spool_tail_lost",
+            "spool_restored, spool_unwritable, agent_crashed, family_coarsened or family_restored",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

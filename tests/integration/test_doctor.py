@@ -168,7 +168,7 @@ def test_what_was_dropped_and_what_befell_spools_and_clocks(lake: Lake) -> None:
     lake.event("clock_step", SPAN, "0", "-3600000000")
     found = lake.found()
     assert found.keys() == {"dropped", "spool", "clock_set"}
-    assert "batches 3..7, of not told, the last at" in found["dropped"]
+    assert "batches 3..7, of not told, last at" in found["dropped"]
     assert "by -1 h 0 m" in found["clock_set"]
 
 

@@ -142,7 +142,7 @@ def test_the_time_of_dropped_batches_is_told_by_their_event() -> None:
     event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93", span)
     (found,) = agents.disturbed([event], 7)
     assert brief([found]) == [("error", "dropped")]
-    assert f"batches 17..93, of {span}, the last at 2026-11-18 11:00:00 UTC" in found.what
+    assert f"batches 17..93, of {span}, last at 2026-11-18 11:00:00 UTC" in found.what
 
 
 def test_commits_that_a_lake_has_lost_are_an_error() -> None:
