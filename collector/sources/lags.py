@@ -8,10 +8,10 @@ less than a fifth.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from collector.samples import Partition, Series
-from collector.sources.buckets import bucket_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"
 UNTIERED: Final = "kafka.partition.untiered_records"
+
+# Every 16th end of gold/distributions (scale 6): the ends of scale 2.
+_PER_DOUBLING: Final = 4
+_SLACK: Final = 1e-7  # as kernel/sql/distributions.sql has it: powers of two are ends everywhere
+
+
+def bucket_end(value: int) -> int:
+    """A whole number rounded up, by less than a fifth, to the greatest one of a coarse bucket.
+
+    The bucket ends where one of gold/distributions does. What is not above 0 is 0.
+    """
+    if value <= 0:
+        return 0
+    bucket = math.ceil(math.log2(value) * _PER_DOUBLING - _SLACK)
+    return max(value, math.floor(2 ** (bucket / _PER_DOUBLING)))
 
 
 def keeps_up(position: int, end: int, end_before: int | None) -> bool:
