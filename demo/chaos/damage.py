@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from collector.spool_file import checksum
@@ -15,6 +15,7 @@ from demo.chaos.tripwires import Step
 from lakehouse import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from demo.chaos.rig import Rig
@@ -105,12 +106,9 @@ def restored_while_away(stage: Stage) -> Outcome:
     copy = _copy(rig.spool.parent, rig.folder / "copy")
     outcome.must_end(rig.paced(4.0))
     _put_back(rig, copy)
-    away = rig.lake.rename(rig.lake.with_name("away"))
-    rig.lake.write_text("no folder: nothing can be read or made here")
-    for seconds in (9.0, 3.0):
-        outcome.must_end(rig.paced(seconds, orderly=False))
-    rig.lake.unlink()
-    away.rename(rig.lake)
+    with _lake_away(rig):
+        for seconds in (9.0, 3.0):
+            outcome.must_end(rig.paced(seconds, orderly=False))
     _recovered(rig, outcome)
     outcome.expect("spool_restored" in outcome.says, "no lake says spool_restored")
     return outcome
@@ -121,11 +119,8 @@ def full_spool(stage: Stage) -> Outcome:
     outcome = Outcome()
     rig = stage.rig(spool_bytes=40_000)
     outcome.must_end(rig.paced(4.0))
-    away = rig.lake.rename(rig.lake.with_name("away"))
-    rig.lake.write_text("no folder: nothing can be read or made here")
-    outcome.must_end(rig.paced(30.0, orderly=False))
-    rig.lake.unlink()
-    away.rename(rig.lake)
+    with _lake_away(rig):
+        outcome.must_end(rig.paced(30.0, orderly=False))
     _recovered(rig, outcome)
     outcome.expect("batch_dropped" in outcome.says, "no lake says what was dropped")
     return outcome
@@ -151,18 +146,15 @@ def refused_batch(stage: Stage) -> Outcome:
     outcome = Outcome()
     rig = stage.rig()
     outcome.must_end(rig.paced(4.0))
-    away = rig.lake.rename(rig.lake.with_name("away"))
-    rig.lake.write_text("no folder: nothing can be read or made here")
-    outcome.must_end(rig.paced(4.0, orderly=False))
-    beans = tables.SCRAPES.positions["beans"]
-    with closing(sqlite3.connect(rig.spool, isolation_level=None)) as db:
-        waiting = [(one[0], one[-1]) for one in read_batches(db)]
-        number, batch = next(one for one in waiting if tables.SCRAPES.name in one[1].rows)
-        rows = batch.rows[tables.SCRAPES.name]
-        rows[0] = (*rows[0][:beans], 1 << 63, *rows[0][beans + 1 :])
-        put_batch(db, number, number, batch)
-    rig.lake.unlink()
-    away.rename(rig.lake)
+    with _lake_away(rig):
+        outcome.must_end(rig.paced(4.0, orderly=False))
+        beans = tables.SCRAPES.positions["beans"]
+        with closing(sqlite3.connect(rig.spool, isolation_level=None)) as db:
+            waiting = [(one[0], one[-1]) for one in read_batches(db)]
+            number, batch = next(one for one in waiting if tables.SCRAPES.name in one[1].rows)
+            rows = batch.rows[tables.SCRAPES.name]
+            rows[0] = (*rows[0][:beans], 1 << 63, *rows[0][beans + 1 :])
+            put_batch(db, number, number, batch)
     _recovered(rig, outcome)
     outcome.expect("batch_refused" in outcome.says, "no lake says batch_refused")
     return outcome
@@ -182,6 +174,16 @@ def two_agents(stage: Stage) -> Outcome:
     outcome.must_end(first)
     outcome.ask(rig)
     return outcome
+
+
+@contextmanager
+def _lake_away(rig: Rig) -> Iterator[None]:
+    """Nothing can be read or made where the lake is."""
+    away = rig.lake.rename(rig.lake.with_name("away"))
+    rig.lake.write_text("no folder: nothing can be read or made here")
+    yield
+    rig.lake.unlink()
+    away.rename(rig.lake)
 
 
 def _killed(stage: Stage, name: str, outcome: Outcome) -> Rig:
