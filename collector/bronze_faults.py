@@ -101,6 +101,11 @@ _HIDDEN: Final = "***"
 _LONGEST: Final = 300
 
 
+def is_fault(error: BaseException) -> bool:
+    """Whether something went wrong, and nobody ended us; a panic of Rust is no Exception."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 def explain(error: BaseException, secrets: Sequence[str]) -> str:
     """One line for an error of delta-rs.
 

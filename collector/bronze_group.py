@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from arro3.core import Table
+
+from collector.arrow import to_arrow
 from collector.batches import MAX_ROWS, Row
 from collector.spool import WaitingBatch
 from lakehouse import tables
@@ -38,6 +41,7 @@ class Group:
     agent: str
     batches: list[WaitingBatch]
     sets: list[Row]
+    _whole: dict[str, Table] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def first(self) -> int:
@@ -54,6 +58,14 @@ class Group:
         if table is tables.MEMBERS:
             return bool(self.sets)
         return any(sealed.batch.rows.get(table.name) for sealed in self.batches)
+
+    def arrow(self, table: tables.Table, after: int = 0) -> Table:
+        """The rows for a table as Arrow; all of them are sorted and converted once."""
+        if after >= self.first:
+            return to_arrow(table, self.rows(table, after))
+        if table.name not in self._whole:
+            self._whole[table.name] = to_arrow(table, self.rows(table, 0))
+        return self._whole[table.name]
 
     def rows(self, table: tables.Table, after: int) -> list[Row]:
         """The rows for a table, sorted as they are to lie in the file, each with its own batch.

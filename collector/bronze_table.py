@@ -20,7 +20,7 @@ from deltalake import (
 from deltalake.exceptions import TableNotFoundError
 
 from collector import arrow, bronze_disk, bronze_probe
-from collector.bronze_faults import explain, scrubbed
+from collector.bronze_faults import explain, is_fault, scrubbed
 from collector.bronze_options import secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from collector.known_lake import ACCEPT
@@ -283,7 +283,6 @@ class BronzeTable:
         except JmxlakeError:
             raise
         except BaseException as error:
-            # It raises OSError and plain Exception, too; and where Rust panics, what is neither.
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            if not is_fault(error):  # it raises OSError and plain Exception, too
                 raise
             raise LakeError(f"{self._where}: {explain(error, self._secrets)}") from None

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from collector import known_lake
-from collector.arrow import to_arrow
+from collector.bronze_faults import is_fault
 from collector.bronze_group import group_of, next_group, sets_of
 from collector.bronze_options import bounded
 from collector.bronze_table import BronzeTable
@@ -151,7 +151,7 @@ class Delivery:
         self._spool.refuse(number, why)
 
     def _commit(self, bronze: BronzeTable, group: Group, number: int) -> None:
-        rows, seen = to_arrow(bronze.table, group.rows(bronze.table, number)), bronze.version
+        rows, seen = group.arrow(bronze.table, number), bronze.version
         if rows.num_rows:
             try:
                 self._write(bronze, group, rows)
@@ -258,11 +258,11 @@ def _fault(group: Group) -> str | None:
     """Why the rows of a group cannot become what Delta takes; None: they can."""
     try:
         for table in _ORDER:
-            to_arrow(table, group.rows(table, 0))
+            group.arrow(table)
     except MemoryError:
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise  # a panic of Rust is no Exception
+        if not is_fault(error):
+            raise
         return unexpected(error)
     return None
