@@ -45,8 +45,9 @@ test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
 test-nightly: test-connect test-cluster test-s3-spark test-truth ## What is too long for every change: the four below
 
 .PHONY: test-connect
-test-connect: setup ## The rollup's tests over Spark Connect; make test has a part of it
+test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect
 	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py
+	@$(BIN)/pytest tests/everywhere/connect.py
 
 .PHONY: test-cluster
 test-cluster: setup ## A bigger lake on a Spark cluster of three processes; some minutes
@@ -86,13 +87,17 @@ docs: $(VENV)/.installed ## The documentation as a site, in .docs; what is wrong
 	@$(BIN)/python -m mkdocs build --strict
 	@echo "open .docs/index.html; to search it, too: $(BIN)/python -m http.server -d .docs"
 
+.PHONY: definitions
+definitions: $(VENV)/.installed ## What the lakehouse knows of metrics, from the catalogue; after a change of it
+	@$(BIN)/python -m docs.tools.definitions
+
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, with hashes
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --quiet -o requirements.lock
 
 .PHONY: bench-scrape
-bench-scrape: setup ## What reading a broker costs, against other tools: ten minutes, on a quiet machine
+bench-scrape: setup ## What reading a broker costs, against other tools: 35 minutes, on a quiet machine
 	@$(BIN)/python -m bench.scrape $(BENCH)
 
 .PHONY: bench-fleet
@@ -106,6 +111,10 @@ bench-maintenance: setup ## What many small files cost an agent and the maintena
 .PHONY: bench-delivery
 bench-delivery: setup ## A thousand kills and every other fault, and what they cost: ten minutes
 	@$(BIN)/python -m bench.delivery $(BENCH)
+
+.PHONY: bench-day
+bench-day: setup ## A day with faults at random instants, a hundred times faster: a quarter of an hour
+	@$(BIN)/python -m bench.day $(BENCH)
 
 .PHONY: bench-storage
 bench-storage: setup ## What a sample takes on disk, against plain Delta tables and the literature: three minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -11,9 +12,10 @@ import psutil
 import yaml
 from deltalake import DeltaTable
 
-from bench.peak import peak_mb
+from bench.beans import FAMILIES
+from bench.installed import WITHOUT_SITE, environment
+from bench.peak import anonymous_mb, peak_mb, resident_mb
 from collector import catalogue
-from demo.agents import script
 from demo.launcher import end, last_lines
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
@@ -22,28 +24,38 @@ if TYPE_CHECKING:
 
     from bench.broker import LoadedBroker
 
-_FASTER = 100
+_FASTER = 5
+_FASTEST = 50  # what is read in milliseconds; above that ticks are skipped on a busy machine
 _SHORT_SECONDS = 10  # a window must be longer than 2.5 intervals of every family
 _GRACE_SECONDS = 60
 
 
 @dataclass
 class Memory:
-    """The resident set over time: scrapes done so far, megabytes."""
+    """The resident set over time, in megabytes, and the anonymous part of it."""
 
     series: list[float] = field(default_factory=list)
+    anonymous: list[float] = field(default_factory=list)
 
     @property
-    def last_mb(self) -> float:
-        """The highest of the last tenth."""
-        return max(self.series[-max(1, len(self.series) // 10) :])
+    def at_rest_mb(self) -> float:
+        """The median of the last tenth: deliveries come and go within it."""
+        return statistics.median(_last(self.series, 10))
+
+    @property
+    def anonymous_mb(self) -> float:
+        """The same of the anonymous part."""
+        return statistics.median(_last(self.anonymous, 10))
 
     @property
     def growth_mb(self) -> float:
         """By how much the last quarter lies above the second: what never stops growing."""
-        quarter = max(1, len(self.series) // 4)
-        second, last = self.series[quarter : 2 * quarter], self.series[-quarter:]
-        return sum(last) / len(last) - sum(second) / len(second) if second else 0.0
+        second = _last(self.series[: len(self.series) // 2], 2)
+        return statistics.median(_last(self.series, 4)) - statistics.median(second)
+
+
+def _last(series: list[float], share: int) -> list[float]:
+    return series[-max(1, len(series) // share) :]
 
 
 class AgentProcess:
@@ -53,7 +65,8 @@ class AgentProcess:
         broker: What it reads.
         folder: Where its files go.
         admin: Whether it has the Admin client too.
-        fast: Whether every cadence, and the window, is a hundredth of what it would be.
+        fast: Whether it does 10,000 scrapes in ten minutes: the families that are compared at a
+            fiftieth of their cadence, the others, and the window, at a fifth.
         deliver_every: Length of its window and between its commits, where not the usual ones.
     """
 
@@ -79,9 +92,10 @@ class AgentProcess:
                 if family.cadence_seconds > _SHORT_SECONDS
             }
         config.write_text(yaml.safe_dump(made))
-        command = [sys.executable, "-m", "bench.fast_agent"] if fast else [script("jmxlake-agent")]
-        command += ["run", "--config", str(config)]
-        self._process = broker.cluster.launcher.start(command, self._log)
+        module = "bench.fast_agent" if fast else "collector.cli.main"
+        command = [sys.executable, WITHOUT_SITE, "-m", module, "run", "--config", str(config)]
+        packages = environment(folder / "packages")
+        self._process = broker.cluster.launcher.start(command, self._log, packages)
         self._watched = psutil.Process(self._process.pid)
         self.memory = Memory()
 
@@ -98,7 +112,8 @@ class AgentProcess:
         """
         if self._process.poll() is not None:
             raise RuntimeError(f"the agent ended:\n{last_lines(self._log)}")
-        self.memory.series.append(self._watched.memory_info().rss / 1e6)
+        self.memory.series.append(resident_mb(self._process.pid))
+        self.memory.anonymous.append(anonymous_mb(self._process.pid))
 
     def commits(self) -> int:
         """How many commits it has made to bronze/runs, its creation included."""
@@ -139,10 +154,14 @@ def _config(broker: LoadedBroker, folder: Path, *, admin: bool, fast: bool) -> d
         config["admin"] = {"bootstrap": broker.cluster.bootstrap, "libs": libs}
     if fast:
         config["window"] = f"{DEFAULT_WINDOW_SECONDS // _FASTER}s"
-        config["lake"]["commit_interval"] = "100ms"
+        config["lake"]["commit_interval"] = "1s"
         config["families"] = {
-            family.name: {"interval": f"{family.cadence_seconds * 1000 // _FASTER}ms"}
+            family.name: {"interval": f"{family.cadence_seconds * 1000 // _times(family.name)}ms"}
             for family in catalogue.load().families
         }
-        config["families"]["quotas"]["memory"] = f"{60_000 // _FASTER}ms"
+        config["families"]["quotas"]["memory"] = f"{60_000 // _FASTEST}ms"
     return config
+
+
+def _times(family: str) -> int:
+    return _FASTEST if family in FAMILIES else _FASTER

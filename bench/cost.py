@@ -68,6 +68,7 @@ def settle(broker: BareRmi) -> None:
 
 def of(peer: Peer, broker: BareRmi, rest: Rate, seconds: float) -> Cost:
     """Scrape without a pause for so long, at least three times."""
+    peer.prepare()
     before = Meter.read(broker)
     scrapes = 0
     while scrapes < 3 or time.perf_counter() - before.at < seconds:

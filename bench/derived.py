@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from collector import catalogue
-from collector.samples import Commit, Partition, Reading, Series
-from collector.scraper import as_catalogued
-from collector.sources.lags import UNTIERED, lags, untiered
-from collector.sources.values import split
+from collector.agent.scraper import as_catalogued
+from collector.model import Commit, Partition, Reading, Series
+from collector.sources.admin.lags import UNTIERED, lags, untiered
+from collector.sources.readings import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from collector.samples import Answer, Scrape
-    from collector.sources.values import Values
+    from collector.model import Answer, Scrape
+    from collector.sources.readings import Values
 
 _OFFSET: Final = "_offset"
 

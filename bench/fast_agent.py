@@ -5,10 +5,10 @@ Ten thousand scrapes at the shortest cadence that a person may configure would t
 
 from __future__ import annotations
 
-from collector import limits
-from collector.cli import main
+from collector.cli.main import main
+from collector.config import checks
 
-limits._SHORTEST_US = 1  # type: ignore[misc]  # noqa: SLF001
+checks._SHORTEST = "1ms"  # type: ignore[misc]  # noqa: SLF001
 
 if __name__ == "__main__":
     main()

@@ -30,6 +30,7 @@ class Findings:
         points: The curve of ours.
         offsets: Log starts and ends, batched and one by one.
         weights: The agent without and with the Admin client.
+        large_window: Memory for a window of many rows, by the names of the figures.
     """
 
     same: list[Result] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Findings:
     points: list[Point] = field(default_factory=list)
     offsets: OffsetTimes | None = None
     weights: list[Weight] = field(default_factory=list)
+    large_window: dict[str, float] = field(default_factory=dict)
 
     def ratios(self) -> dict[str, float]:
         """Theirs by ours, so that more is better; ``growth_5x`` is 5,000 by 1,000 partitions."""
@@ -63,6 +65,10 @@ class Findings:
         figures: dict[str, Any] = {}
         for weight in self.weights:
             figures |= weight.figures()
+        figures |= self.large_window
+        for result in self.same[:1]:  # ours
+            figures["read_ms"] = round(result.times.median * 1e3, 3)
+            figures["read_p99_ms"] = round(result.times.p99 * 1e3, 3)
         figures["tools"] = {result.name: _tool(result) for result in self.same}
         figures["all_beans"] = {result.name: _tool(result) for result in self.everything}
         figures["curve"] = [_point(point) for point in self.points]

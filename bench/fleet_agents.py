@@ -1,7 +1,7 @@
 """Simulated agents: real spools and real deliveries, many in one process, each a thread.
 
-What an agent reads is left out: a window's rows are there at its tick. Courier, delivery and spool
-are the product's own.
+What an agent reads is left out: a window's rows are there at its tick. The thread's worker,
+delivery and spool are the product's own.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench.fleet_windows import window
-from collector import bronze_table, footprint
+from collector.agent.schedule import phase_us
 from collector.clock import SystemClock
-from collector.courier import Courier
-from collector.delivery import Delivery
-from collector.schedule import phase_us
-from collector.spool import Spool
-from collector.vitals import Vitals
+from collector.delivery import table as bronze_table
+from collector.delivery.delivery import Delivery
+from collector.delivery.worker import DeliveryWorker
+from collector.spool.spool import Spool
+from collector.telemetry import memory
+from collector.telemetry.self_metrics import AgentStats
 from demo.s3.proxy import FaultyProxy
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    from collector.bronze_table import BronzeTable
+    from collector.delivery.table import BronzeTable
 
 COMMIT_RETRIES = bronze_table._COMMIT_RETRIES  # noqa: SLF001 (a peer has another figure)
 """How often the product lets delta-rs try one commit."""
@@ -119,8 +120,8 @@ class SimulatedAgent:
     def work(self, order: Order, stop: threading.Event) -> Account:
         """Seal and deliver at every tick; what was due meanwhile goes together."""
         account = Account(self.lake, self._spool.agent)
-        courier = Courier(
-            self._delivery, round(order.interval * 1e6), SystemClock(), Vitals(),
+        courier = DeliveryWorker(
+            self._delivery, round(order.interval * 1e6), SystemClock(), AgentStats(),
             account.failures.append,
         )  # fmt: skip
         due = self._ticks(order)
@@ -149,7 +150,7 @@ class SimulatedAgent:
         )
         self._sealed += 1
 
-    def _deliver(self, courier: Courier, stop: threading.Event, account: Account) -> None:
+    def _deliver(self, courier: DeliveryWorker, stop: threading.Event, account: Account) -> None:
         self._delivery.seconds.clear()
         try:
             courier.deliver(stop)
@@ -178,7 +179,7 @@ def _serve(
     proxy: FaultyProxy,
 ) -> None:
     bronze_table._COMMIT_RETRIES = commit_retries  # type: ignore[misc]  # noqa: SLF001
-    footprint.hand_back = lambda: None  # the others in this process go on
+    memory.trim = lambda: None  # the others in this process go on
     agents: dict[int, SimulatedAgent] = {}
     while (order := orders.recv()) is not None:
         missing = order.lakes.keys() - agents.keys()

@@ -9,8 +9,8 @@ import duckdb
 from deltalake import DeltaTable
 
 from bench.fleet_windows import RUNS, SCRAPES, SETS
-from collector.delivery import Delivery
-from collector.spool import Spool
+from collector.delivery.delivery import Delivery
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 Of every history the thirteen weeks before an origin are shown, and the four after it are held out.
 What is scored is the pinball loss at 10, 50 and 90 % on the scale of trends (see
-``lakehouse.trends.weeks.scale``), and how often the interval held the truth.
+``lakehouse.slo.trends.weeks.scale``), and how often the interval held the truth.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from rich.table import Table
 from bench.forecast_models import MODELS
 from bench.forecast_weeks import WEEKS, histories
 from bench.teller import Teller
-from lakehouse.trends.forecast import AHEAD, Ahead
-from lakehouse.trends.weeks import WEEKS as SHOWN, scale, share_of
+from lakehouse.slo.trends.forecast import AHEAD, Ahead
+from lakehouse.slo.trends.weeks import WEEKS as SHOWN, scale, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

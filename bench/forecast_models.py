@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lakehouse.trends.forecast import LEVEL, Ahead, ahead
+from lakehouse.slo.trends.forecast import LEVEL, Ahead, ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

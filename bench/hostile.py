@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from collector.samples import Reading, Scrape, Series
+    from collector.model import Reading, Scrape, Series
 
 Kind = Literal["flag", "whole", "double"]
 

@@ -10,15 +10,14 @@ import duckdb
 
 from bench.measure import log_bytes, sizes
 from collector import catalogue as catalogues
-from collector.delivery import Delivery
-from collector.recorder import Recorder
-from collector.samples import Scrape, Series
-from collector.spool import Spool
+from collector.delivery.delivery import Delivery
+from collector.model import Scrape, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
-from lakehouse.maintain.compaction import LARGEST_FILE
-from lakehouse.maintain.place import Place
-from lakehouse.maintain.plan import Compact
-from lakehouse.maintain.work import Work
+from lakehouse.ops.location import Location
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.plan import LARGEST_FILE, Compact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -83,7 +82,7 @@ def keep(scrapes: Iterable[Scrape], folder: Path) -> Kept:
         _deliver(delivery)
         kept.hours = (now_us - (began_us or now_us)) / _HOUR_US
     for table in tables.BRONZE:
-        _compact(kept, table, Place(str(lake)))
+        _compact(kept, table, Location(str(lake)))
         kept.log += log_bytes(lake / table.path)
     return kept
 
@@ -114,7 +113,7 @@ def _deliver(delivery: Delivery) -> None:
         pass
 
 
-def _compact(kept: Kept, table: tables.Table, place: Place) -> None:
+def _compact(kept: Kept, table: tables.Table, place: Location) -> None:
     """As the maintenance does it, once."""
     delta = place.open(table)
     fresh = sizes(delta)
@@ -122,7 +121,7 @@ def _compact(kept: Kept, table: tables.Table, place: Place) -> None:
     dates = [dt.date.fromisoformat(one["date"]) for one in delta.partitions() if one]
     for date in dates if table.partition_by else [None]:
         action = Compact(date, LARGEST_FILE, len(fresh.files), fresh.bytes)
-        Work(place, "bench").do(table, delta, action)
+        Executor(place, "bench").run(table, delta, action)
     compacted = sizes(place.open(table))
     kept.rows[table.name], kept.files[table.name] = compacted.rows, compacted.bytes
     if table is tables.RUNS:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 
 from bench.teller import Teller
-from collector.sources import jvm
-from collector.sources.admin_client import KafkaAdmin
+from collector.sources.admin.client import KafkaAdmin
+from collector.sources.java import jvm
 from demo.jars import kafka_libs
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def main() -> None:
     teller = Teller()
     jvm.start(kafka_libs())
     fake = FakeAdmin(partitions // _OF_A_TOPIC)
-    client = KafkaAdmin(fake, 5, controllers=False)
+    client = KafkaAdmin(fake, 5)
     figures: dict[str, float] = {"partitions": partitions, "heap_mb_before": _heap_mb()}
     for name in ("first", "again"):
         fake.prepare()

@@ -11,19 +11,19 @@ import tempfile
 from pathlib import Path
 
 from bench.peak import peak_mb
-from collector import footprint
+from collector.telemetry import memory
 
 _MIB = 1 << 20
 
 
 def main(lake: str, batches: int) -> None:
-    footprint.prepare()  # first of all, as the agent does
+    memory.configure_malloc()  # first of all, as the agent does
     import psutil  # noqa: PLC0415
 
     from bench.many_files import rows_of  # noqa: PLC0415
-    from collector.batches import Batch  # noqa: PLC0415
-    from collector.delivery import Delivery  # noqa: PLC0415
-    from collector.spool import Spool  # noqa: PLC0415
+    from collector.delivery.delivery import Delivery  # noqa: PLC0415
+    from collector.encoding.rows import Batch  # noqa: PLC0415
+    from collector.spool.spool import Spool  # noqa: PLC0415
     from lakehouse import tables  # noqa: PLC0415
 
     process = psutil.Process()
@@ -38,7 +38,7 @@ def main(lake: str, batches: int) -> None:
             spool.seal([Batch({**made, "members": []})], b"")
             delivery.deliver_next()
         appended = process.memory_info().rss
-        footprint.hand_back()
+        memory.trim()
         at_rest = process.memory_info().rss
     told = {"imported": before, "loaded": loaded, "appended": appended, "at_rest": at_rest}
     in_mb = {name: round(value / 1e6, 1) for name, value in told.items()}

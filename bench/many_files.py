@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 from deltalake.transaction import AddAction
 
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.tables import parquet
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.rounds import Times
-from collector.samples import Partition
-from collector.sources.admin_client import KafkaAdmin, create
+from collector.model import Partition
+from collector.sources.admin.client import KafkaAdmin
+from collector.sources.admin.connection import java_admin
 
 if TYPE_CHECKING:
     from bench.broker import LoadedBroker
@@ -37,8 +38,8 @@ class OffsetTimes:
 
 def compare(broker: LoadedBroker, beans: BareRmi, rounds: int) -> OffsetTimes:
     """Read the same offsets both ways, turn and turn about, after one of each to warm up."""
-    java_admin = create(broker.cluster.bootstrap, None, _TIMEOUT_SECONDS, controllers=False)
-    admin = KafkaAdmin(java_admin, _TIMEOUT_SECONDS, controllers=False)
+    client = java_admin(broker.cluster.bootstrap, None, _TIMEOUT_SECONDS)
+    admin = KafkaAdmin(client, _TIMEOUT_SECONDS)
     led = [Partition(topic, number) for topic, count in broker.topics for number in range(count)]
     names = [
         (name, attribute)
@@ -55,7 +56,7 @@ def compare(broker: LoadedBroker, beans: BareRmi, rounds: int) -> OffsetTimes:
         single.seconds.append(time.perf_counter() - asked)
         if not len(starts) + len(ends) == len(values) == 2 * len(led):
             raise RuntimeError(f"{len(values)} beans, {len(starts)} starts, {len(ends)} ends")
-    java_admin.close()
+    client.close()
     return OffsetTimes(
         len(led), Times(batched.seconds[1:]).median, Times(single.seconds[1:]).median
     )

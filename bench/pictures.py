@@ -16,7 +16,7 @@ from typing import Final
 
 from bench import palette
 from lakehouse.report import pdf
-from lakehouse.report.page import render
+from lakehouse.report.page.page import render
 from tests.story_facts import facts_of
 from tests.story_lake import Story
 

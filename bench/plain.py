@@ -9,14 +9,14 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 
 from bench.kept import samples_of
 from bench.measure import sizes
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from collector.samples import Scrape, Series
+    from collector.model import Scrape, Series
 
 SAMPLES: Final = tables.Table(
     "plain",

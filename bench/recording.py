@@ -13,8 +13,10 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bench.broker import LoadedBroker
-from collector import catalogue as catalogues, config as configs, planning
-from collector.moments import expand
+from collector import catalogue as catalogues
+from collector.agent import plan
+from collector.agent.scraper import expand
+from collector.config import loader as configs
 from demo.clients import producer, send
 from demo.launcher import end
 from demo.topics import configure
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from collector.plan import Task
-    from collector.samples import Scrape
+    from collector.agent.plan import Task
+    from collector.model import Scrape
 
 PARTITIONS: Final = 1_000
 CADENCE_SECONDS: Final = 10
@@ -97,7 +99,7 @@ def _tasks(broker: LoadedBroker, folder: Path) -> list[Task]:
         },
     }
     config = configs.parse(raw, "recording", {})
-    return planning.tasks(config, loaded, planning.scrapers(config))
+    return plan.tasks(config, loaded, plan.scrapers(config))
 
 
 def _read(

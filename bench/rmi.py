@@ -18,11 +18,8 @@ class BareRmi:
     """One attribute a call, as JMX has it; the process's JVM must run."""
 
     def __init__(self, node: Node) -> None:
-        registry = jpype.JClass("java.rmi.registry.LocateRegistry")
-        strings = jpype.JArray(jpype.JClass("java.lang.String"))
-        login = strings([JMX_ROLE, node.jmx_password])
-        server = registry.getRegistry("127.0.0.1", node.jmx_port).lookup("jmxrmi")
-        self._connection = server.newClient(login)
+        self._node = node
+        self._connection = self._connect()
         self._name = jpype.JClass("javax.management.ObjectName")
 
     def names(self, pattern: str) -> list[Any]:
@@ -35,8 +32,19 @@ class BareRmi:
 
     def cpu_seconds(self) -> float:
         """What the broker has used of the processors since it was started."""
+        try:
+            self._connection.getConnectionId()
+        except jpype.JClass("java.rmi.NoSuchObjectException"):  # idle for two minutes: closed
+            self._connection = self._connect()
         return self.attribute(self._name(_SYSTEM), "ProcessCpuTime") / 1e9
 
     def close(self) -> None:
         """Tell the broker that nobody will come again."""
         self._connection.close()
+
+    def _connect(self) -> Any:
+        registry = jpype.JClass("java.rmi.registry.LocateRegistry")
+        strings = jpype.JArray(jpype.JClass("java.lang.String"))
+        login = strings([JMX_ROLE, self._node.jmx_password])
+        server = registry.getRegistry("127.0.0.1", self._node.jmx_port).lookup("jmxrmi")
+        return server.newClient(login)

@@ -23,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench import rollup_rows, rollup_world
 from bench.rollup_world import HOUR_US, Fleet
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.tables import parquet
 

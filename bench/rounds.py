@@ -42,12 +42,14 @@ class Times:
 def in_turns(readers: Sequence[Turns], rounds: int) -> dict[str, Times]:
     """Warm every reader up, then time ``rounds`` rounds."""
     for reader in readers:
+        reader.peer.prepare()
         for _ in range(reader.warm_up):
             reader.peer.scrape()
     times = {reader.peer.name: Times() for reader in readers}
     for number in range(rounds):
         for reader in readers:
             if number % reader.every == 0:
+                reader.peer.prepare()
                 began = time.perf_counter()
                 reader.peer.scrape()
                 times[reader.peer.name].seconds.append(time.perf_counter() - began)

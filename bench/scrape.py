@@ -10,9 +10,11 @@ import argparse
 import json
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench import cost, offsets, table
+from bench import cost, large_window, offsets, table, weight
 from bench.broker import LoadedBroker
 from bench.curve import curve
 from bench.extent import FULL, QUICK, Extent
@@ -21,8 +23,10 @@ from bench.peers.ours import Jmxlake
 from bench.rmi import BareRmi
 from bench.teller import Teller
 from bench.tools import Tools
-from bench.weight import Scale
 from demo.errors import DemoError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FEW, _MANY = 1_000, 5_000
 _OFFSET_ROUNDS = 5
@@ -36,13 +40,15 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
         teller.say(f"{_FEW:,} partitions, and clients with quotas")
         broker.grow(_FEW)
         broker.start_clients()
-        ours, bare = Jmxlake(broker.node, broker.cluster.libs), BareRmi(broker.node)
-        cost.settle(bare)
-        with Scale(broker, folder, extent) as scale:
+        teller.say(f"memory of agents without and with Admin: {extent.agent_scrapes:,} scrapes")
+        findings.weights = weight.weigh(broker, folder, extent, teller.say)
+        teller.show(table.weights(findings.weights))
+        teller.say(f"memory for a window of {large_window.ROWS:,} rows")
+        findings.large_window = weight.large_window(broker, folder / "large")
+        with _reading(broker) as (ours, bare):
             teller.say("the same beans: each tool in turn")
             findings.same = tools.same_beans(ours, broker, bare, extent)
             teller.show(table.tools(f"The same beans of {_FEW:,} partitions", findings.same))
-            scale.tare()
             teller.say("all beans: jmx_exporter and ours in turn")
             findings.everything = tools.all_beans(ours, bare, extent)
             teller.show(table.tools("Beside jmx_exporter with all beans", findings.everything))
@@ -51,24 +57,31 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
             teller.show(table.offsets(findings.offsets))
             teller.say("0, 1, 10 and 100 % of the partitions under min ISR")
             findings.points = curve(broker, ours, bare, extent)
-            teller.say(f"agents without and with Admin: {extent.agent_scrapes:,} scrapes each")
-            findings.weights = scale.weigh()
-            teller.show(table.weights(findings.weights))
         teller.say(f"{_MANY:,} partitions")
         broker.grow(_MANY)
-        cost.settle(bare)
-        teller.say("0, 1, 10 and 100 % of them under min ISR")
-        findings.points += curve(broker, ours, bare, extent)
+        with _reading(broker) as (ours, bare):
+            teller.say("0, 1, 10 and 100 % of them under min ISR")
+            findings.points += curve(broker, ours, bare, extent)
         teller.show(table.curve(findings.points))
+    return findings
+
+
+@contextmanager
+def _reading(broker: LoadedBroker) -> Iterator[tuple[Jmxlake, BareRmi]]:
+    """Connections to a broker that has settled; it would close them if they were idle meanwhile."""
+    ours, bare = Jmxlake(broker.node, broker.cluster.libs), BareRmi(broker.node)
+    cost.settle(bare)
+    try:
+        yield ours, bare
+    finally:
         bare.close()
         ours.close()
-    return findings
 
 
 def main() -> int:
     """Measure, tell, and print the one line that machines read."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a short look, in four minutes")
+    parser.add_argument("--quick", action="store_true", help="a short look, in ten minutes")
     extent = QUICK if parser.parse_args().quick else FULL
     try:
         with tempfile.TemporaryDirectory(prefix="jmxlake-bench-") as folder:

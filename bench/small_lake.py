@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.small_world import BROKERS, CONTROLLER, DOWN, KILLED, World
 from collector import catalogue as catalogues
-from collector.arrow import to_arrow
-from collector.batches import Batch, Origin, batches_of
-from collector.bronze_table import BronzeTable
-from collector.runs import Encoder
-from collector.samples import Answer, Identity, Notice, Reading, Scrape, Series
-from collector.sealed import Event
+from collector.delivery.arrow import to_arrow
+from collector.delivery.table import BronzeTable
+from collector.encoding.encoder import Encoder
+from collector.encoding.rows import Batch, Origin, batches_of
+from collector.model import Answer, Event, Identity, Notice, Reading, Scrape, Series
 from demo.agents import INTERVALS
 from lakehouse import tables
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.catalogue import Catalogue, Family
-    from collector.samples import Outcome
+    from collector.model import Outcome
 
 START: Final = dt.datetime(2026, 11, 9, 10, 10, 2, tzinfo=dt.UTC)
 """In 2026-W46, and not at the start of a window."""

@@ -12,8 +12,8 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.samples import Commit, Offsets, Partition, Series
-from collector.sources.lags import lags
+from collector.model import Commit, Offsets, Partition, Series
+from collector.sources.admin.lags import lags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,7 +22,7 @@ from bench.storage_findings import CLAIM, Findings, show
 from bench.teller import Teller
 from bench.written import written
 from collector import catalogue as catalogues
-from collector.samples import Scrape
+from collector.model import Scrape
 from demo.errors import DemoError
 
 if TYPE_CHECKING:

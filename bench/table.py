@@ -71,13 +71,21 @@ def offsets(times: OffsetTimes) -> Table:
 def weights(found: Sequence[Weight]) -> Table:
     """A row for each kind of agent."""
     table = new_table(
-        "The agent", "scrapes", "RSS MB", "grew by MB", "CPU % of a core at default cadences"
+        "The agent",
+        "scrapes",
+        "RSS MB",
+        "anonymous",
+        "most",
+        "grew by MB",
+        "CPU % of a core, alone",
     )
     for weight in found:
         table.add_row(
-            "with the Admin client" if weight.admin else "without the Admin client",
+            "with the Admin client" if weight.name else "without the Admin client",
             f"{weight.scrapes:,}",
-            f"{weight.memory.last_mb:,.0f}",
+            f"{weight.memory.at_rest_mb:,.0f}",
+            f"{weight.memory.anonymous_mb:,.0f}",
+            f"{weight.peak_mb:,.0f}",
             f"{weight.memory.growth_mb:+,.1f}",
             f"{weight.cpu_percent:.2f}",
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from collector.samples import Answer, Commit, Offsets, Partition, Reading, Scrape, Series
+from collector.model import Answer, Commit, Offsets, Partition, Reading, Scrape, Series
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping

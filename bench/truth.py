@@ -32,10 +32,11 @@ from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import INTERVAL_US, judge
 from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
 from demo.errors import DemoError
-from lakehouse import lake as lakes, rollup, slo
-from lakehouse.periods import Period, instant
-from lakehouse.report.facts import facts
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import rollup, slo
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import Period, instant
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.build import facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 PERIOD: Final = Period(instant(START_US), instant(START_US + LENGTH_US))
 _AT_ONCE: Final = 2
-_JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli import main; main()")
+_JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli.main import main; main()")
 _MAINTAINED: Final = 25  # schedules; each brings some ten commits a table
 _QUICK: Final = 5
 _SHOWN: Final = 40

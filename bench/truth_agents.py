@@ -17,13 +17,12 @@ from bench.truth_sources import FAMILIES, Instants, Simulated
 from bench.truth_steps import Span
 from bench.truth_world import BROKERS, S
 from collector import catalogue
-from collector.delivery import Delivery
-from collector.plan import Task
-from collector.recorder import Recorder
-from collector.samples import Series
-from collector.scraper import Scraper, skipped
-from collector.sealed import Event
-from collector.spool import Spool
+from collector.agent.plan import Task
+from collector.agent.scraper import Scraper, skipped
+from collector.delivery.delivery import Delivery
+from collector.model import Event, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
 from lakehouse.tables import MAX_GAP_INTERVALS
 

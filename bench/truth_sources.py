@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from bench.truth_schedule import CLIENTS, LAGS
 from bench.truth_world import BROKERS, TOPICS, S, under
 from collector.errors import SourceRefusedError, SourceTimeoutError
-from collector.samples import Answer, Identity, Reading, Series
+from collector.model import Answer, Identity, Reading, Series
 
 if TYPE_CHECKING:
     import random
@@ -158,7 +158,7 @@ def _at_min(spec: object, state: State) -> bool:
 
 
 def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
-    """As collector.sources.admin_readings has it: 1 is told by the two lowest that live."""
+    """As collector.sources.admin.readings has it: 1 is told by the two lowest that live."""
     at_us = look()
     for_all = broker in world.live.at(look())[:2]
     found: Values = {}

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
+import os
+import subprocess
+import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
+
+import yaml
 
 from bench.agents import AgentProcess, Memory
+from bench.installed import WITHOUT_SITE, environment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bench.broker import LoadedBroker
     from bench.extent import Extent
+
+_LOOK_SECONDS = 1
+_COUNT_SECONDS = 20
+_SETTLE_SECONDS = 60
+_KINDS = {"": False, "_admin": True}  # as figures call them, and whether they have the Admin client
 
 
 @dataclass(frozen=True)
@@ -21,69 +34,93 @@ class Weight:
     """One kind of agent.
 
     Attributes:
-        admin: Whether it has the Admin client.
+        name: As figures call it: empty, or ``_admin`` with the Admin client.
         scrapes: How many it had done when its memory was read.
+        peak_mb: The most that it ever had resident.
         cpu_percent: Of a core, at the default cadences, with all that an agent does.
     """
 
-    admin: bool
+    name: str
     scrapes: int
     memory: Memory
+    peak_mb: float
     cpu_percent: float
 
     def figures(self) -> dict[str, float]:
         """As the last line of the benchmark has them."""
-        which = "_admin" if self.admin else ""
         return {
-            f"rss{which}_mb": round(self.memory.last_mb, 1),
-            f"rss{which}_growth_mb": round(self.memory.growth_mb, 1),
-            f"rss{which}_scrapes": self.scrapes,
-            f"cpu{which}_percent": round(self.cpu_percent, 3),
+            f"rss{self.name}_mb": round(self.memory.at_rest_mb, 1),
+            f"rss{self.name}_anon_mb": round(self.memory.anonymous_mb, 1),
+            f"rss{self.name}_growth_mb": round(self.memory.growth_mb, 1),
+            f"rss{self.name}_peak_mb": round(self.peak_mb, 1),
+            f"rss{self.name}_scrapes": self.scrapes,
+            f"cpu{self.name}_percent": round(self.cpu_percent, 3),
         }
 
 
-class Scale:
-    """Weighs the agent without and with the Admin client.
+def weigh(
+    broker: LoadedBroker, folder: Path, extent: Extent, say: Callable[[str], None]
+) -> list[Weight]:
+    """Memory of both kinds at once, then the processor of each, with nothing beside it."""
+    with ExitStack() as running:
+        fast = {
+            name: running.enter_context(
+                AgentProcess(broker, folder / f"fast{name}", admin=admin, fast=True)
+            )
+            for name, admin in _KINDS.items()
+        }
+        _watch(fast, extent, say)
+        peaks = {name: agent.peak_mb() for name, agent in fast.items()}
+    return [
+        Weight(
+            name,
+            fast[name].scrapes(),  # all are delivered now
+            fast[name].memory,
+            peaks[name],
+            _alone(broker, folder, name, extent, say),
+        )
+        for name in _KINDS
+    ]
 
-    Two agents at the default cadences run as long as the scale is open: their processor time counts
-    from ``tare``, when they have settled. Two others are so fast that memory has time to grow.
+
+def large_window(broker: LoadedBroker, folder: Path) -> dict[str, float]:
+    """Memory of an agent's parts that read the broker and keep and deliver a window of many rows.
+
+    Returns:
+        Figures, as the last line of the benchmark has them.
     """
+    folder.mkdir()
+    config = folder / "agent.yaml"
+    config.write_text(yaml.safe_dump(broker.sections(folder)))
+    command = [sys.executable, WITHOUT_SITE, "-m", "bench.large_window", str(config)]
+    packages = {**os.environ, **environment(folder / "packages")}
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=packages)
+    found: dict[str, float] = json.loads(ran.stdout)
+    return {f"rss_large_window_{name}": value for name, value in found.items()}
 
-    def __init__(self, broker: LoadedBroker, folder: Path, extent: Extent) -> None:
-        self._broker, self._folder, self._extent = broker, folder, extent
-        self._open = contextlib.ExitStack()
-        self._slow = [self._start("slow", admin=admin, fast=False) for admin in (False, True)]
-        self._tare: list[tuple[float, float]] = []
 
-    def tare(self) -> None:
-        """From now on processor time counts."""
-        self._tare = [(time.monotonic(), agent.cpu_seconds()) for agent in self._slow]
-
-    def weigh(self) -> list[Weight]:
-        """Let the fast agents do their scrapes, then read everything."""
-        fast = [self._start("fast", admin=admin, fast=True) for admin in (False, True)]
-        until = time.monotonic() + self._extent.agent_seconds
-        while time.monotonic() < until:
-            time.sleep(2)
-            for agent in fast:
+def _watch(agents: dict[str, AgentProcess], extent: Extent, say: Callable[[str], None]) -> None:
+    """Look at their memory until each has delivered its scrapes."""
+    until, fewest = time.monotonic() + extent.agent_seconds, 0
+    while fewest < extent.agent_scrapes and time.monotonic() < until:
+        counted = time.monotonic() + _COUNT_SECONDS
+        while time.monotonic() < counted:
+            time.sleep(_LOOK_SECONDS)
+            for agent in agents.values():
                 agent.look()
-            if all(agent.scrapes() >= self._extent.agent_scrapes for agent in fast):
-                break
-        shares = [
-            (agent.cpu_seconds() - used) / (time.monotonic() - since) * 100
-            for agent, (since, used) in zip(self._slow, self._tare, strict=True)
-        ]
-        return [
-            Weight(admin, agent.scrapes(), agent.memory, share)
-            for admin, agent, share in zip((False, True), fast, shares, strict=True)
-        ]
+        fewest = min(agent.scrapes() for agent in agents.values())
+        resident = ", ".join(f"{agent.memory.series[-1]:.0f} MB" for agent in agents.values())
+        say(f"  {fewest:,} scrapes delivered by each at least; {resident}")
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-
-    def _start(self, kind: str, *, admin: bool, fast: bool) -> AgentProcess:
-        folder = self._folder / f"{kind}-{'admin' if admin else 'lean'}"
-        return self._open.enter_context(AgentProcess(self._broker, folder, admin=admin, fast=fast))
+def _alone(
+    broker: LoadedBroker, folder: Path, name: str, extent: Extent, say: Callable[[str], None]
+) -> float:
+    """The share of a core that an agent takes at the default cadences, in percent."""
+    admin = _KINDS[name]
+    say(f"the processor of an agent {'with' if admin else 'without'} Admin, alone")
+    with AgentProcess(broker, folder / f"alone{name}", admin=admin) as agent:
+        time.sleep(min(_SETTLE_SECONDS, extent.alone_seconds))
+        began, used = time.monotonic(), agent.cpu_seconds()
+        time.sleep(extent.alone_seconds)
+        return (agent.cpu_seconds() - used) / (time.monotonic() - began) * 100

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from collector.samples import Reading, Scrape, Series
+    from collector.model import Reading, Scrape, Series
 
 _MOST: Final = {"kafka.log.size": 30_000}
 """By how much a log's size rises at most between two scrapes: bytes."""

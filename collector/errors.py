@@ -1,8 +1,8 @@
-"""What can go wrong, as one tree.
+"""All errors of the agent, as one tree.
 
 JmxlakeError
 ├── ConfigError             the configuration or a catalogue file is wrong; a person must change it
-│   └── SettingError            one of its keys does not fit; whoever loaded it names the file
+│   └── SettingError            one of its keys does not fit; the loader adds the file's name
 ├── SourceError             a source could not be read
 │   ├── SourceDataError         it answered with what cannot be used
 │   ├── SourceTimeoutError      it did not answer in time
@@ -12,7 +12,7 @@ JmxlakeError
 ├── HealthError             the health server cannot listen
 ├── SpoolError              the spool on this host cannot be read or written
 └── LakeError               the lake cannot be read or written
-    ├── LakeSchemaError         the table has another schema or protocol: a person must mend it
+    ├── LakeSchemaError         the table has another schema or protocol: a person must fix it
     └── CommitError             the commit did not land; it is tried again
 """
 
@@ -28,12 +28,12 @@ UNEXPECTED: Final = "unexpected "
 
 
 def extra(name: str) -> str:
-    """What to install where a package of an extra is missing: jmxlake is on no package index."""
+    """How to install an extra whose package is missing: jmxlake is on no package index."""
     return f"jmxlake[{name}] (in a checkout pip install '.[{name}]', else the wheel with [{name}])"
 
 
 def unexpected(error: BaseException) -> str:
-    """An error that nobody thought of, and where it was raised, in one line."""
+    """An unexpected error, and where it was raised, in one line."""
     places = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
     return " ".join(f"{UNEXPECTED}{type(error).__name__}: {error}{where}".split())
@@ -54,7 +54,7 @@ class ConfigError(JmxlakeError):
 
 
 class SettingError(ConfigError):
-    """What a key says does not fit.
+    """The value of a key does not fit.
 
     Args:
         key: The key, as ``source.jmx.port``.

@@ -1,9 +1,9 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # One client's story
-# MAGIC All that was bad for one client in the week, as `jmxlake explain` tells it: when, how bad,
-# MAGIC told by whom, and who was silent meanwhile. Name it in the widget `client`:
-# MAGIC `alice/billing`, `user:alice` or `client:billing`.
+# MAGIC Everything that was bad for one client in the week, as `jmxlake explain` prints it: when,
+# MAGIC how bad, which source reported it, and which sources were silent. Write its name in the
+# MAGIC widget `client`: `alice/billing`, `user:alice` or `client:billing`.
 
 # COMMAND ----------
 
@@ -16,7 +16,7 @@ displayHTML(notebook.story())
 
 # MAGIC %md
 # MAGIC The client's hours. The widgets fill in `:clients` (the table's name), `:cluster`,
-# MAGIC `:start`, `:end` and `:client`, as values and never as text. A null is told as not known.
+# MAGIC `:start`, `:end` and `:client`, as values and never as text. A null is shown as not known.
 
 # COMMAND ----------
 

@@ -16,7 +16,7 @@ displayHTML(notebook.question("lost"))
 # MAGIC %md
 # MAGIC Losses by day; in unknown time a group may have lost anything. The widgets fill in
 # MAGIC `:non_consumed` (the table's name), `:cluster`, `:start` and `:end`, as values and never
-# MAGIC as text. A null is told as not known.
+# MAGIC as text. A null is shown as not known.
 
 # COMMAND ----------
 

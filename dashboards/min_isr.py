@@ -15,7 +15,7 @@ displayHTML(notebook.question("min-isr"))
 
 # MAGIC %md
 # MAGIC The worst topics by day. The widgets fill in `:topics` (the table's name), `:cluster`,
-# MAGIC `:start` and `:end`, as values and never as text. A null is told as not known.
+# MAGIC `:start` and `:end`, as values and never as text. A null is shown as not known.
 
 # COMMAND ----------
 

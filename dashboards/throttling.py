@@ -1,6 +1,6 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Whom did quotas slow down?
+# MAGIC # Which clients did quotas slow down?
 # MAGIC KIP-13: how long each client was throttled, against which quota. Kafka shows a throttle
 # MAGIC for up to a minute after it ended; the lower bound takes that away.
 
@@ -15,7 +15,7 @@ displayHTML(notebook.question("throttling"))
 
 # MAGIC %md
 # MAGIC The worst hours of each client. The widgets fill in `:clients` (the table's name),
-# MAGIC `:cluster`, `:start` and `:end`, as values and never as text. A null is told as not known.
+# MAGIC `:cluster`, `:start` and `:end`, as values and never as text. A null is shown as not known.
 
 # COMMAND ----------
 

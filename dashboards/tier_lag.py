@@ -15,7 +15,7 @@ displayHTML(notebook.question("tier-lag"))
 
 # MAGIC %md
 # MAGIC Lag by day. The widgets fill in `:topics` (the table's name), `:cluster`, `:start` and
-# MAGIC `:end`, as values and never as text. A null is told as not known.
+# MAGIC `:end`, as values and never as text. A null is shown as not known.
 
 # COMMAND ----------
 

@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # A tour of the lake
-# MAGIC What each table holds, how much of it, and whom it tells of. Bronze is what the agents
-# MAGIC wrote, gold what the rollup makes of it.
+# MAGIC The tables, their rows and periods, and the subjects of the cluster. Agents write bronze;
+# MAGIC the rollup computes gold from it.
 
 # COMMAND ----------
 
@@ -14,8 +14,8 @@ displayHTML(notebook.tour())
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC How much of the week was seen, and by whom. The widgets fill in `:coverage` (the table's
-# MAGIC name), `:cluster`, `:start` and `:end`, as values and never as text. A null is told as not
+# MAGIC Coverage of the week, by source and family. The widgets fill in `:coverage` (the table's
+# MAGIC name), `:cluster`, `:start` and `:end`, as values and never as text. A null is shown as not
 # MAGIC known.
 
 # COMMAND ----------

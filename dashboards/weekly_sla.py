@@ -15,7 +15,7 @@ displayHTML(notebook.report())
 # MAGIC %md
 # MAGIC What was published of the week, the last statement of each figure. The widgets fill in
 # MAGIC `:sla` (the table's name), `:cluster`, `:start` and `:end`, as values and never as text. A
-# MAGIC null is told as not known.
+# MAGIC null is shown as not known.
 
 # COMMAND ----------
 

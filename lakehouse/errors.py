@@ -29,12 +29,19 @@ import re
 from typing import Final
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")  # delta-rs writes some of its errors for terminals
+_SECRETS: Final = re.compile(
+    r"(?<=\w)\?[^\s<>'\"]*=[^\s<>'\"]*|"  # the query of a URL: it may be signed
+    r"(?:(?<=://)[^/\s:@]+:|\b\w*(?:token|secret|password|credential)\w*\s*[=:]\s*|\bBearer\s+)"
+    r"[^\s&;,<>'\"@]+",
+    re.IGNORECASE,
+)
 _LONGEST: Final = 500
 
 
 def one_line(error: Exception) -> str:
-    """What an error of a library says, as one line that is not too long."""
-    return " ".join(_COLOURS.sub("", str(error)).split())[:_LONGEST]
+    """What an error of a library says, as one line that is not too long and has no secrets."""
+    text = _SECRETS.sub("***", _COLOURS.sub("", str(error)))
+    return " ".join(text.split())[:_LONGEST]
 
 
 def is_of_spark(error: Exception) -> bool:

@@ -22,9 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: The command and its options; by default those of the process.
 
     Raises:
-        JobFailedError: It ended with another code than 0; what it said is on standard error.
+        JobFailedError: It ended with another code than 0; its output is on standard error.
     """
-    from lakehouse.cli import main as commands  # noqa: PLC0415 - a notebook may want only the above
+    from lakehouse.cli.main import main as commands  # noqa: PLC0415 - a notebook may want only the above
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -21,7 +21,7 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError
 
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
 from lakehouse.tables import parquet
 from tests.lake_builder import Batch
@@ -67,7 +67,7 @@ def rows_of(table: tables.Table, agent: str, number: int, count: int) -> list[tu
 
 
 def commit(delta: DeltaTable, table: tables.Table, agent: str, number: int, count: int = 3) -> None:
-    """Commit a batch once: what an agent does, see collector/delivery.py."""
+    """Commit a batch once: what an agent does, see collector/delivery/delivery.py."""
     while (delta.transaction_version(f"{agent}/{table.name}") or 0) < number:
         try:
             append(delta, table, agent, number, count)

@@ -12,9 +12,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from lakehouse import tables
-from lakehouse.maintain.place import Place
-from lakehouse.maintain.plan import Checkpoint
-from lakehouse.maintain.work import Work
+from lakehouse.ops.location import Location
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.plan import Checkpoint
 from tests.lake_builder import BASE
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ APART = dt.timedelta(minutes=10)
 
 def checkpoint(lake: str, options: dict[str, str], numbers: Iterable[int]) -> list[int]:
     """Make checkpoints of runs, the n-th at n times ten minutes; their versions."""
-    place = Place(lake, options)
-    work, delta = Work(place, "x"), place.open(tables.RUNS)
+    place = Location(lake, options)
+    work, delta = Executor(place, "x"), place.open(tables.RUNS)
     return [
-        work.do(tables.RUNS, delta, Checkpoint(0, BASE + number * APART))["version"]
+        work.run(tables.RUNS, delta, Checkpoint(0, BASE + number * APART))["version"]
         for number in numbers
     ]
 

@@ -40,7 +40,7 @@ def spark(
 ) -> Iterator[SparkSession]:
     """One session for all modules, as the command starts it."""
     from demo.jars import delta_jars  # noqa: PLC0415
-    from lakehouse.session import JARS_SETTING, session  # noqa: PLC0415
+    from lakehouse.core.session import JARS_SETTING, session  # noqa: PLC0415
 
     if request.config.getoption("--spark") == "classic":
         os.environ[JARS_SETTING] = str(delta_jars()[0].parent)

@@ -13,10 +13,12 @@ import time
 from pathlib import Path
 
 from collector.catalogue import Family, Metric
+from collector.config.schema import Jmx
+from collector.config.units import Duration
 from collector.errors import SourceError
-from collector.sources import jvm
-from collector.sources.expected import Expected
-from collector.sources.jmx import JmxSource
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.remote import JmxSource
 
 TIMEOUT = 3.0
 
@@ -28,7 +30,7 @@ def main() -> None:
         source = sources.get(port)
         if source is None:
             source = sources[port] = JmxSource(
-                Expected("broker"), "127.0.0.1", port, timeout_seconds=TIMEOUT
+                Expected("broker"), Jmx(port, timeout=Duration(f"{TIMEOUT:g}s"))
             )
         started = time.monotonic()
         told: dict[str, object] = {"error": None, "outcome": "ok"}

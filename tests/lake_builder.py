@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable, write_deltalake
 
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
 
 if TYPE_CHECKING:

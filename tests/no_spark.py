@@ -20,7 +20,7 @@ class _NoPandas(MetaPathFinder):
 
 sys.meta_path.insert(0, _NoPandas())
 
-from lakehouse.cli import main  # noqa: E402 - after what is not there
+from lakehouse.cli.main import main  # noqa: E402 - after what is not there
 
 if __name__ == "__main__":
     main(sys.argv[1:])

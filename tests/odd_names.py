@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector.sources.names import LONGEST
+from collector.sources.jmx.object_names import LONGEST
 
 HELD: Final = (
     "plain",

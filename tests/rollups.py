@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from lakehouse import lake as lakes, rollup, slo, tables
-from lakehouse.lake import Lake
-from lakehouse.rollup import Wanted, upkeep
-from lakehouse.rollup.engine import Engine
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import rollup, slo, tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.lake import Lake
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.rollup import Wanted, gold_tables
 from tests.lake_builder import Batch
 
 Engines = Callable[[Path], Engine]
@@ -32,7 +33,7 @@ def prepare(root: Path) -> None:
     """Give a lake the tables of gold."""
     made = Path(_EMPTY.name) / "gold"
     if not made.exists():
-        for table in upkeep.EVERY:
+        for table in gold_tables.EVERY:
             LocalEngine(Lake(_EMPTY.name)).create(table)
     shutil.copytree(made, root / "gold")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import lake as lakes, slo
-from lakehouse.business_hours import Calendar
-from lakehouse.maintenance import Maintenance
-from lakehouse.periods import WEEK, Period
-from lakehouse.report import facts as reports
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import slo
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import WEEK, Period
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts import build as reports
+from lakehouse.slo.business_hours import Calendar
+from lakehouse.slo.maintenance import Maintenance
 from tests import rollups
 from tests.lake_builder import BASE, micros
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import write_deltalake
 
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
 from tests.lake_builder import CLUSTER, Batch, made, micros
 

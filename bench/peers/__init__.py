@@ -16,6 +16,10 @@ class Peer(Protocol):
     name: str
     pid: int | None
 
+    def prepare(self) -> None:
+        """What comes before a scrape and is not timed: a connection that is still open."""
+        ...
+
     def scrape(self) -> int:
         """Read everything once and return how much came: values of ours, else bytes."""
         ...

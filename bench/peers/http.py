@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import select
 import time
 
 
@@ -18,6 +19,14 @@ class HttpPeer:
         self._path = path
         self._body = body
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def prepare(self) -> None:
+        """Drop the connection if its server closed it while it waited for its turn."""
+        sock = self._connection.sock
+        if sock is not None and select.select([sock], [], [], 0)[0]:  # there is no answer to come
+            self._connection.close()
+        if self._connection.sock is None:
+            self._connection.connect()
 
     def scrape(self) -> int:
         return len(self.read())

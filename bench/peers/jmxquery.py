@@ -33,6 +33,9 @@ class Jmxquery:
             for attribute in attributes
         ]
 
+    def prepare(self) -> None:
+        """Each query has a connection of its own."""
+
     def scrape(self) -> int:
         answers = self._connection.query(self._queries, timeout=_TIMEOUT_SECONDS)
         if not answers:

@@ -4,12 +4,13 @@ import os
 from typing import TYPE_CHECKING
 
 from bench.beans import families
+from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
-from collector.scraper import Scraper
-from collector.secret import Secret
-from collector.sources import jvm
-from collector.sources.expected import Expected
-from collector.sources.jmx import JmxSource
+from collector.config.schema import Jmx
+from collector.config.units import Duration
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.remote import JmxSource
 from demo.node import JMX_ROLE
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from demo.node import Node
 
-_TIMEOUT_SECONDS = 30.0
+_TIMEOUT = Duration("30s")
 
 
 class Jmxlake:
@@ -26,18 +27,22 @@ class Jmxlake:
     name = "jmxlake (jmx)"
 
     def __init__(self, node: Node, libs: Path | None = None) -> None:
-        jvm.start(libs, timeout_seconds=_TIMEOUT_SECONDS)
+        jvm.start(libs, timeout_seconds=_TIMEOUT.seconds)
         self.pid: int | None = os.getpid()
         self._families = families()
         source = JmxSource(
             Expected("broker", str(node.plan.id)),
-            "127.0.0.1",
-            node.jmx_port or 0,
-            user=JMX_ROLE,
-            secret=Secret(node.password_file),
-            timeout_seconds=_TIMEOUT_SECONDS,
+            Jmx(
+                node.jmx_port or 0,
+                user=JMX_ROLE,
+                password_file=node.password_file,
+                timeout=_TIMEOUT,
+            ),
         )
         self._scraper = Scraper(source, SystemClock())
+
+    def prepare(self) -> None:
+        """It keeps its connection itself."""
 
     def scrape(self) -> int:
         beans = 0

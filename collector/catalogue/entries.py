@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
 
 from collector.errors import ConfigError
 
@@ -34,18 +36,21 @@ Needs = Literal[
 ]
 
 
+Version = Annotated[str, Meta(pattern=r"^\d+(\.\d+)+$")]
+"""A Kafka version such as 3.7.0."""
+
+
 def version_key(version: str) -> tuple[int, ...]:
     """The numbers of a Kafka version, for comparing: 3.10.0 is later than 3.9.1."""
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
 
 
-@dataclass(frozen=True, slots=True)
-class KnownWrong:
+class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Kafka versions that report a metric wrongly; ``before`` is the first that does not."""
 
-    since: str
+    since: Version
     reason: str
-    before: str | None = None
+    before: Version | None = None
 
     def covers(self, version: str) -> bool:
         """Whether this Kafka version is among them."""
@@ -55,8 +60,7 @@ class KnownWrong:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One metric of a family.
 
     Attributes:
@@ -71,14 +75,16 @@ class Metric:
         url_encoded: Keys whose values Kafka URL-encodes.
         filter: ``positive``: what is above zero is asked of the server; ``binary``: the same, and
             above zero means 1.
+        least: The least value that a bean of a ``positive`` metric has: those above it are read.
         led: Only partitions that this broker leads count.
         counted_by: Metric of the same family in which the broker itself counts what is above zero.
         above: Only values above it are recorded; None: all are.
         absent: What a bean that is not there means.
         needs: What must be there first, so that a bean may be absent and all is well; see
-            collector.absence.
+            collector.catalogue.absence.
         percentiles: Whether the rollup keeps a distribution of the values.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
+        refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.
         call: Admin call that the metric comes from, where it does not come from JMX.
         replaces: Metric that this one is the better source of: where this one's family is read, it
             takes that name, and what had it becomes the cross-check (see ``Catalogue.preferring``).
@@ -95,20 +101,22 @@ class Metric:
     object: str | None = None
     also: tuple[str, ...] = ()
     attribute: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     url_encoded: tuple[str, ...] = ()
     filter: Filter | None = None
+    least: int = 0
     led: bool = False
     counted_by: str | None = None
-    above: float | None = None
+    above: Annotated[float, Meta(ge=0)] | None = None
     absent: Absent = "not_applicable"
     needs: Needs | None = None
     percentiles: bool = False
     memory_seconds: int = 0
+    refresh_seconds: int = 0
     call: str | None = None
     replaces: str | None = None
-    first: str | None = None
-    last: str | None = None
+    first: Version | None = None
+    last: Version | None = None
     known_wrong: tuple[KnownWrong, ...] = ()
     kip: str | None = None
 
@@ -134,8 +142,7 @@ class Metric:
         return next((known.reason for known in self.known_wrong if known.covers(version)), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Metrics that are read together, from one kind of source, at one cadence.
 
     Attributes:
@@ -144,12 +151,12 @@ class Family:
         enabled: Whether it is read without being asked for.
     """
 
-    name: str
+    name: str = msgspec.field(name="family")
     via: Via
-    cadence_seconds: int
+    cadence_seconds: Annotated[int, Meta(ge=1)] = 60
     roles: tuple[Role, ...]
     metrics: tuple[Metric, ...]
-    cap: int = DEFAULT_CAP
+    cap: Annotated[int, Meta(ge=1)] = DEFAULT_CAP
     enabled: bool = True
 
     def metric(self, name: str) -> Metric:
@@ -158,10 +165,10 @@ class Family:
         Raises:
             ConfigError: There is none.
         """
-        found = next((metric for metric in self.metrics if metric.name == name), None)
-        if found is None:
-            raise ConfigError(f"family {self.name} has no metric {name!r}")
-        return found
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise ConfigError(f"family {self.name} has no metric {name!r}")
 
     @property
     def cadence_us(self) -> int:
@@ -185,6 +192,16 @@ class Catalogue:
         """All metrics by name."""
         return {metric.name: metric for family in self.families for metric in family.metrics}
 
+    def definitions(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of bronze/metric_definitions, without the agent."""
+        for family in self.families:
+            for metric in family.metrics:
+                yield (
+                    self.hash, metric.name, family.name, list(family.roles), metric.kind,
+                    metric.unit, metric.absent, metric.memory_us,
+                    metric.refresh_seconds * 1_000_000, metric.description,
+                )  # fmt: skip
+
     def preferring(self, name: str) -> Catalogue:
         """The same where a family is read whose metrics replace others.
 
@@ -194,20 +211,8 @@ class Catalogue:
         Raises:
             ConfigError: There is no family of this name.
         """
-        names = {metric.replaces: metric.name for metric in self.family(name).metrics}
-        taken = {own: replaced for replaced, own in names.items() if replaced}
+        taken = {one.name: one.replaces for one in self.family(name).metrics if one.replaces}
         return Catalogue(tuple(_renamed(family, taken) for family in self.families))
-
-    def metric(self, name: str) -> Metric:
-        """The metric of this name.
-
-        Raises:
-            ConfigError: There is none.
-        """
-        try:
-            return self.metrics[name]
-        except KeyError:
-            raise ConfigError(f"the catalogue has no metric {name!r}") from None
 
     def family(self, name: str) -> Family:
         """The family of this name.

@@ -1,4 +1,4 @@
-"""How long to leave alone whom we could not reach."""
+"""Waiting times after failed attempts to connect."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Backoff:
         self._error = None
 
     def failed(self, error: SourceError) -> None:
-        """What was tried has failed."""
+        """Note a failed attempt."""
         self._failures = self._failures + 1 if type(error) is type(self._error) else 1
         refused = isinstance(error, CredentialsError)
         first = _FIRST_OF_REFUSED if refused else _FIRST_SECONDS
@@ -84,7 +84,7 @@ class Backoff:
         self._error = error
 
     def _version(self) -> object:
-        """What tells the file from how it was."""
+        """Time, inode and size of the file, which differ after a change."""
         if self._credentials is None:
             return None
         try:

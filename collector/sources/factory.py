@@ -1,33 +1,23 @@
 """Makes the sources that a configuration asks for.
 
-What a source needs is imported when it is made: an agent that speaks HTTP with Jolokia starts no
-JVM.
+A source's imports happen when it is made: an agent that reads Jolokia over HTTP starts no JVM.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.quantities import Duration
-from collector.secret import Secret
-from collector.sources.expected import Expected
+from collector.config.schema import Attach
+from collector.config.units import Duration
+from collector.sources.identity import Expected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from collector.samples import Source
-    from collector.sections import (
-        Admin,
-        Attach,
-        Config,
-        Jmx,
-        Jmxquery,
-        Jolokia,
-        MetadataLog,
-        Statistics,
-    )
+    from collector.config.schema import Admin, Config, MetadataLog
+    from collector.model import Source
 
 SLOW_ADMIN = ("offsets", "tiered_offsets")
 SLOW_JMX = ("log", "log_offsets")
@@ -37,18 +27,20 @@ up those that are read every few seconds."""
 _SLOW_TIMEOUT: Final = Duration("30s")
 
 
-def sources(config: Config, told: Callable[[str], int] = lambda _: 0) -> dict[str, Source]:
+def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dict[str, Source]:
     """The sources by ``via``, or by family where one has a source of its own; may start the JVM.
 
     Args:
-        config: What is asked for.
-        told: Up to when a family was recorded; a source that tells a history goes on from there.
+        config: The configuration.
+        recorded: Up to when a family was recorded; a source with a history continues there.
 
     Raises:
         ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
     """
     if config.source.statistics is not None:
-        return {"statistics": _statistics(config, config.source.statistics)}
+        from collector.sources.librdkafka.statistics import StatisticsSource  # noqa: PLC0415
+
+        return {"statistics": StatisticsSource(_expected(config), config.source.statistics.file)}
     patient = _patient(config)
     found: dict[str, Source] = {"jmx": _mbeans(config)}
     for name in SLOW_JMX:
@@ -56,7 +48,7 @@ def sources(config: Config, told: Callable[[str], int] = lambda _: 0) -> dict[st
     if config.admin is not None and config.source.role == "broker":
         found |= _admin(config, config.admin)
     if config.metadata_log is not None and config.source.role == "broker":
-        found["metadata_log"] = _metadata_log(config, config.metadata_log, told)
+        found["metadata_log"] = _metadata_log(config, config.metadata_log, recorded)
     return found
 
 
@@ -71,112 +63,47 @@ def _patient(config: Config) -> Config:
 
 
 def _mbeans(config: Config) -> Source:
-    (way,) = config.source.ways
-    return _MBEANS[way](config, getattr(config.source, way))
+    source, expected = config.source, _expected(config)
+    if source.jolokia is not None:
+        from collector.sources.bulk.jolokia import JolokiaSource  # noqa: PLC0415
 
+        return JolokiaSource(expected, source.jolokia)
+    if source.jmxquery is not None:
+        from collector.sources.bulk.jmxquery import JmxquerySource  # noqa: PLC0415
 
-def _jmx(config: Config, section: Jmx) -> Source:
-    from collector.sources.jmx import JmxSource  # noqa: PLC0415
-
+        return JmxquerySource(expected, source.jmxquery)
     _start_jvm(config)
-    if section.tls is not None:
-        from collector.sources import tls  # noqa: PLC0415
+    if source.jmx is not None:
+        from collector.sources.jmx.remote import JmxSource  # noqa: PLC0415
 
-        tls.install(section.tls)
-    return JmxSource(
-        _expected(config),
-        section.host,
-        section.port,
-        user=section.user,
-        secret=Secret(section.password_file, section.password_env),
-        tls=section.tls,
-        timeout_seconds=section.timeout.seconds,
-    )
+        return JmxSource(expected, source.jmx)
+    from collector.sources.jmx.attach import AttachSource  # noqa: PLC0415
 
-
-def _attach(config: Config, section: Attach) -> Source:
-    from collector.sources.attach import AttachSource  # noqa: PLC0415
-
-    _start_jvm(config)
-    return AttachSource(
-        _expected(config),
-        section.pid,
-        unit=section.unit,
-        main_class=section.main_class,
-        timeout_seconds=section.timeout.seconds,
-    )
-
-
-def _jolokia(config: Config, section: Jolokia) -> Source:
-    from collector.sources.jolokia import JolokiaSource  # noqa: PLC0415
-
-    return JolokiaSource(
-        _expected(config),
-        section.url,
-        user=section.user,
-        secret=Secret(section.password_file, section.password_env),
-        ca_file=section.ca_file,
-        timeout_seconds=section.timeout.seconds,
-    )
-
-
-def _jmxquery(config: Config, section: Jmxquery) -> Source:
-    from collector.sources.jmxquery import JmxquerySource  # noqa: PLC0415
-
-    return JmxquerySource(
-        _expected(config),
-        section.host,
-        section.port,
-        user=section.user,
-        secret=Secret(section.password_file, section.password_env),
-        allow_password_in_argv=section.allow_password_in_argv,
-        timeout_seconds=section.timeout.seconds,
-    )
-
-
-_MBEANS: Final[Mapping[str, Callable[[Config, Any], Source]]] = {
-    "jmx": _jmx,
-    "attach": _attach,
-    "jolokia": _jolokia,
-    "jmxquery": _jmxquery,
-}
-"""How MBeans are reached; each with its section of the configuration."""
-
-
-def _statistics(config: Config, section: Statistics) -> Source:
-    from collector.sources.statistics import StatisticsSource  # noqa: PLC0415
-
-    return StatisticsSource(_expected(config), section.file)
+    return AttachSource(expected, source.attach or Attach())
 
 
 def _admin(config: Config, section: Admin) -> dict[str, Source]:
-    from collector.sources.admin import AdminSource, connect  # noqa: PLC0415
+    from collector.sources.admin.connection import connect  # noqa: PLC0415
+    from collector.sources.admin.source import AdminSource  # noqa: PLC0415
 
     _start_jvm(config)
-    timeout = section.timeout.seconds
-    shared = connect(section.bootstrap, section.properties_file, timeout, controllers=False)
+    shared = connect(section.bootstrap, section.properties_file, section.timeout.seconds)
     return {
-        name: AdminSource(
-            int(config.source.node),
-            section.bootstrap,
-            cluster=config.source.cluster,
-            timeout_seconds=timeout,
-            connection=shared,
-        )
+        name: AdminSource(int(config.source.node), shared, config.source.cluster)
         for name in ("admin", *SLOW_ADMIN)
     }
 
 
-def _metadata_log(config: Config, section: MetadataLog, told: Callable[[str], int]) -> Source:
-    from collector.sources.metadata_folder import MetadataFolder  # noqa: PLC0415
-    from collector.sources.metadata_log import MetadataLogSource  # noqa: PLC0415
+def _metadata_log(config: Config, section: MetadataLog, recorded: Callable[[str], int]) -> Source:
+    from collector.sources.metadata_log.segments import MetadataFolder  # noqa: PLC0415
+    from collector.sources.metadata_log.source import MetadataLogSource  # noqa: PLC0415
 
     _start_jvm(config)
     return MetadataLogSource(
         _expected(config),
         MetadataFolder(section.folder),
         min_isr=section.min_insync_replicas,
-        told=lambda: told("metadata_log"),
+        recorded_until=lambda: recorded("metadata_log"),
     )
 
 
@@ -186,7 +113,7 @@ def _expected(config: Config) -> Expected:
 
 def _start_jvm(config: Config) -> None:
     """Start the process's one JVM with all that any of the sources will need of it."""
-    from collector.sources import jvm  # noqa: PLC0415
+    from collector.sources.java import jvm  # noqa: PLC0415
 
     spans = [config.source.jmx, config.source.attach]
     timeout = next((one.timeout for one in spans if one is not None), Duration("5s"))

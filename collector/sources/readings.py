@@ -1,20 +1,77 @@
-"""Readings of MBeans, and the answer they make: the same whatever way the values came."""
+"""From values of beans to readings and an answer, for all ways of reading them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from collector.samples import Answer, Reading
-from collector.sources.cap import within_cap
-from collector.sources.unchanged import Unchanged
+from collector.errors import SourceDataError
+from collector.model import Answer, Reading, Series
+from collector.sources.jmx.object_names import text_of
+from collector.sources.series_cap import within_cap
 from lakehouse.tables import FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from collector.catalogue import Metric
-    from collector.samples import Series
-    from collector.sources.values import Values
+
+Values = Mapping[Series, float | None]
+"""None where the bean says NaN (observed, idle)."""
+
+
+def number_of(value: object, where: str, name: Any, metric: Metric) -> float | None:
+    """A value as a number; true and false count as 1 and 0, and NaN is None.
+
+    Args:
+        value: What was said.
+        where: What is read, for messages.
+        name: The object name of the bean, for messages; as text or as Java has it.
+        metric: What it is read for.
+
+    Raises:
+        SourceDataError: It is no number, or infinite.
+    """
+    number = _float(value)
+    if math.isinf(number):
+        shown = " ".join(text_of(value)[:80].split())
+        raise SourceDataError(
+            f"{where}: {text_of(name):.200} {metric.attribute_name} is {shown}, not a number:"
+            f" correct or remove {metric.name} in the catalogue"
+        )
+    return None if math.isnan(number) else number
+
+
+def split(values: Values) -> tuple[frozenset[Series], dict[Series, float | None]]:
+    """The series that are zero, and the values of the others."""
+    zeros = frozenset(series for series, value in values.items() if value == 0)
+    return zeros, {series: value for series, value in values.items() if value != 0}
+
+
+def _float(value: object) -> float:
+    """The value as a number; infinite where it is none."""
+    if not isinstance(value, (int, float)):
+        return math.inf
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+class Unchanged:
+    """The last set of series per metric, handed over again while nothing changed."""
+
+    def __init__(self) -> None:
+        self._sets: dict[str, frozenset[Series]] = {}
+
+    def same(self, metric: str, series: frozenset[Series]) -> frozenset[Series]:
+        """The set handed over last for this metric, if this one equals it."""
+        before = self._sets.get(metric)
+        if before == series:
+            return before
+        self._sets[metric] = series
+        return series
 
 
 class Readings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from collector.samples import Reading, Scrape, Series
+    from collector.model import Reading, Scrape, Series
     from demo.chaos.spans import Spans
     from demo.chaos.told import Held
 

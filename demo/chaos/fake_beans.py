@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from collector.catalogue import Family
 from collector.errors import SourceDataError, SourceRefusedError, SourceTimeoutError
-from collector.samples import Answer, Identity, Notice, Reading, Series
+from collector.model import Answer, Identity, Notice, Reading, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.samples import Kind
+    from collector.model import Kind
 
 MS: Final = 1_000
 CLUSTER: Final = "chaos"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from deltalake import DeltaTable
 
-from collector.delivery import Delivery
+from collector.delivery.delivery import Delivery
 from collector.errors import LakeError
-from collector.spool import Spool
+from collector.spool.spool import Spool
 from demo.chaos.stage import Outcome
 from demo.s3 import rules
 from demo.s3.fake_unconditional import FakeUnconditionalStore

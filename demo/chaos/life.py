@@ -17,15 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector import logs
-from collector.agent import Agent
-from collector.delivery import Delivery
+from collector.agent.agent import Agent
+from collector.agent.plan import Task
+from collector.agent.scraper import Scraper
+from collector.delivery.delivery import Delivery
 from collector.errors import JmxlakeError, LakeError
-from collector.plan import Task
-from collector.samples import Series
-from collector.scraper import Scraper
-from collector.sealed import Event
-from collector.spool import Spool
+from collector.model import Event, Series
+from collector.spool.spool import Spool
+from collector.telemetry import logs, memory
 from demo.chaos import fake_beans
 from demo.chaos.clocks import SteppableClock, VirtualClock
 from demo.chaos.fake_beans import FakeBeans
@@ -64,6 +63,7 @@ class LifePlan:
         paced_us: Of a paced agent: how long it lives.
         orderly: Of a paced agent: whether it seals and delivers everything at the end.
         slow_down: How many times slower than usual everything is read.
+        haste: How many times faster the delivery's steady clock goes: tables are held for an hour.
         window_us: Length of a window.
         wide: How many more partitions its broker has, which change all the time.
     """
@@ -84,12 +84,14 @@ class LifePlan:
     paced_us: int = 0
     orderly: bool = True
     slow_down: int = 1
+    haste: int = 1
     window_us: int = WINDOW_US
     wide: int = 0
 
 
 def live(plan: LifePlan) -> None:
     """Live it; ends with SIGTERM in order, and with exit code 3 where an error ended it."""
+    memory.configure_malloc()  # as ``jmxlake-agent run`` does
     with plan.log.open("ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
@@ -123,9 +125,15 @@ class _Parts:
             self.spool, plan.source, plan.window_us, fake_beans.MEMORY_US, "fake", None
         )
         self.recorder.witness = self.witness
-        told = {name: self.recorder.told_us(name) for name in fake_beans.FAMILIES}
+        told = {name: self.recorder.recorded_until_us(name) for name in fake_beans.FAMILIES}
         self.witness.write(Began(clock.wall_us(), told))
-        self.delivery = Delivery(plan.lake, lambda: plan.options, self.spool, self.recorder)
+        self.delivery = Delivery(
+            plan.lake,
+            lambda: plan.options,
+            self.spool,
+            self.recorder,
+            lambda: time.monotonic() * plan.haste,
+        )
         sources = {via: FakeBeans(plan.seed, now_us, plan.wide) for via in ("jmx", "admin")}
         scrapers = {via: Scraper(source, clock) for via, source in sources.items()}
         self.tasks = [

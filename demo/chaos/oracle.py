@@ -22,7 +22,7 @@ from lakehouse.tables import MAX_GAP_INTERVALS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.samples import Reading, Scrape, Series
+    from collector.model import Reading, Scrape, Series
     from demo.chaos.testimony import Life
     from demo.chaos.told import Held, Told
 

@@ -14,6 +14,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import psutil
+
 from demo.chaos.clocks import SteppableClock
 from demo.chaos.life import LifePlan, live
 from demo.chaos.oracle import judge
@@ -72,6 +74,17 @@ class Process:
     def crash(self) -> None:
         """SIGSEGV, as a fault of the JVM in it would end it."""
         os.kill(self._process.pid or 0, signal.SIGSEGV)
+
+    def pause(self, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT so much later."""
+        os.kill(self._process.pid or 0, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(self._process.pid or 0, signal.SIGCONT)
+
+    def memory_mb(self) -> tuple[float, float]:
+        """Its resident memory, and the part of that which is of no file."""
+        found = psutil.Process(self._process.pid).memory_info()
+        return found.rss / 1e6, (found.rss - found.shared) / 1e6
 
     def stop(self) -> int:
         """SIGTERM, and its exit code."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from demo.agents import script
 from demo.chaos.rig import Rig
 from demo.chaos.told import read
 from demo.chaos.verdict import Verdict
@@ -111,6 +113,20 @@ class Stage:
         rig.lake = server.bucket("lake") / name
         return rig
 
+    def maintain(self, server: S3Server, name: str) -> subprocess.Popen[bytes]:
+        """``jmxlake maintain`` of an S3 rig's lake, every second until the stage is cleared."""
+        options = self.folder / f"{name}-maintain.json"
+        options.write_text(json.dumps(server.options), "utf-8")
+        options.chmod(0o600)
+        maintain = ("maintain", server.url(f"lake/{name}"), "--every", "1s")
+        process = subprocess.Popen(
+            [script("jmxlake"), *maintain, "--options-file", str(options)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._things.callback(_ended, process)
+        return process
+
     @contextmanager
     def small_disk(self, name: str, size: str) -> Iterator[Path]:
         """A disk of its own, in memory.
@@ -128,3 +144,12 @@ class Stage:
             yield folder
         finally:
             subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

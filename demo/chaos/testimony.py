@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.samples import Scrape
-from collector.sealed import Event
+from collector.model import Event, Scrape
 from demo.chaos.witness import LENGTH, Began, Ended, Failed, Kept, Meant, Noted, Record
 
 if TYPE_CHECKING:

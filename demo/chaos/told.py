@@ -13,7 +13,7 @@ import duckdb
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from collector.samples import Series
+from collector.model import Series
 from lakehouse import tables
 
 if TYPE_CHECKING:

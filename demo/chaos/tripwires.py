@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import deltalake
 
-from collector.delivery import Delivery
-from collector.spool import Spool
+from collector.delivery.delivery import Delivery
+from collector.spool.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

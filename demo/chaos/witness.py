@@ -12,14 +12,13 @@ import itertools
 import os
 import struct
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from collector.errors import JmxlakeError
-from collector.recorder import Recorder
-from collector.samples import Scrape
-from collector.sealed import Event
+from collector.model import Event, Scrape
+from collector.spool.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,6 +92,10 @@ class WitnessedRecorder(Recorder):
 
     witness: Witness
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._taken_last: dict[str, Scrape] = {}  # by family: each has one thread
+
     def record(self, *scrapes: Scrape) -> None:
         (scrape,) = scrapes  # there is no exact history here
         if scrape.outcome == "skipped":  # no attempt: nothing was read
@@ -102,8 +105,12 @@ class WitnessedRecorder(Recorder):
         self.witness.write(Meant(number, scrape))
         with self._watched(number):
             super().record(scrape)
-        told_us = self.told_us(scrape.family)
-        self.witness.write(Kept(number, scrape.asked_us <= told_us <= scrape.answered_us))
+        self.witness.write(Kept(number, self._taken_last.get(scrape.family) is scrape))
+
+    def _taken(self, scrape: Scrape) -> bytes:
+        # Not by told_us() afterwards: a step of the clock may come between, and take it back.
+        self._taken_last[scrape.family] = scrape
+        return super()._taken(scrape)
 
     def note(self, event: Event) -> None:
         number = self.witness.number()

@@ -16,7 +16,7 @@ from deploy.errors import DeployError
 
 ROOT: Final = Path(__file__).parents[2]
 EXTRAS: Final = "agent,maintain"
-PROGRAMS: Final = {"jmxlake-agent": "collector.cli", "jmxlake": "lakehouse.cli"}
+PROGRAMS: Final = {"jmxlake-agent": "collector.cli.main", "jmxlake": "lakehouse.cli.main"}
 """By name, the module whose ``main`` it begins."""
 
 # Isolated: neither the caller's PYTHONPATH nor his working directory has a say. No bytecode is

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collector.cli import main as agent
+from collector.cli.main import main as agent
 from docs.tools.layout import page
-from lakehouse.cli import main as lakehouse
+from lakehouse.cli.main import main as lakehouse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_arg
 
 import msgspec
 
-from collector.environment import variable
-from collector.quantities import Duration, Size
-from collector.sections import Config, FamilySettings, Section
+from collector.config.loader import PREFIX
+from collector.config.schema import Config, FamilySettings, Section
+from collector.config.units import Duration, Size
 from docs.tools.layout import code, page, prose, table
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def _section(name: str, section: type[Section]) -> str:
     parts = [head, summary, table(("Key", "Type", "Default", "Meaning"), rows)]
     if name and "NAME" not in name:
         full = f"{name}.{msgspec.structs.fields(section)[0].name}"
-        parts.append(f"In the environment: {code(f'{variable(full)}=...')} and its like.")
+        variable = PREFIX + full.replace(".", "__").upper()
+        parts.append(f"In the environment: {code(f'{variable}=...')} and its like.")
     return "\n\n".join(parts)
 
 
@@ -132,5 +133,5 @@ def _shown(value: Any) -> str:
 
 def _amount(value: Duration | Size) -> str:
     """A quantity in the largest unit in which it is a whole number, as people write it."""
-    unit = next(one for one in _UNITS[type(value)] if value.amount % value.units[one] == 0)
-    return f"{value.amount // value.units[unit]}{unit}"
+    unit = next(one for one in _UNITS[type(value)] if value % value.units[one] == 0)
+    return f"{value // value.units[unit]}{unit}"

@@ -1,13 +1,17 @@
-"""The facts of a story, as docs/explain.md describes them: plain data from plain rows."""
+"""A story as JSON, as docs/explain.md describes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.existence import floor_us
-from lakehouse.explain.intervals import (
+from lakehouse.core.lifetimes import floor_us
+from lakehouse.core.metrics import Watched
+from lakehouse.core.time.intervals import Span, shared, union
+from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.engines.gold_reader import Row
+from lakehouse.explain.incidents import (
     ANY_FAMILY,
     UNSEEN,
     Interval,
@@ -16,16 +20,11 @@ from lakehouse.explain.intervals import (
     silences,
     unknown,
 )
-from lakehouse.explain.subject import Asked
-from lakehouse.metrics import Watched
-from lakehouse.periods import Period, iso, micros
-from lakehouse.sla import Statement, Times
-from lakehouse.spans import Span, shared, union
+from lakehouse.explain.subject import Target
+from lakehouse.slo.attainment import Statement, Times
 
 if TYPE_CHECKING:
-    from lakehouse.explain.evidence import Evidence
-
-Row = dict[str, Any]
+    from lakehouse.explain.queries import Evidence
 
 FORMAT: Final = 1
 NOTICED_LATE_US: Final = 60_000_000
@@ -33,21 +32,21 @@ NOTICED_LATE_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What a story is about, and what it is judged by; instants in microseconds.
+class Scope:
+    """The subject of a story, its period and its objectives; instants in microseconds.
 
     Attributes:
-        asked: Whose story it is.
+        target: The subject.
         period: Whole windows.
         window_us: Length of a window.
         now_us: Nothing is expected later than this.
-        watched: The metrics that are looked for.
+        watched: The metrics of the story.
         life: When the subject existed within the period; None: it did not.
-        lives: When each source that may tell of it was to be read within the period.
-        statements: What is said of it and of its objectives; of a partition, its topic's.
+        lives: When each source that may report it was expected to be read within the period.
+        statements: Attainments of its objectives; of a partition, those of its topic.
     """
 
-    asked: Asked
+    target: Target
     period: Period
     window_us: int
     now_us: int
@@ -63,104 +62,106 @@ class _Event(NamedTuple):
     row: Row
 
 
-def story(setting: Setting, evidence: Evidence) -> Row:
-    """The facts of a story."""
-    quiet = silences(setting.lives, evidence.attempts, evidence.read)
-    found = _intervals(setting, evidence, quiet)
+def story(scope: Scope, evidence: Evidence) -> Row:
+    """The JSON of a story."""
+    silences_ = silences(scope.lives, evidence.attempts, evidence.read)
+    bad = _intervals(scope, evidence, silences_)
     floors = [
-        floor_us(one.interval_us, one.slowest_us)
-        for one in evidence.attempts
-        if one.outcome == "ok" and one.interval_us
+        floor_us(attempt.interval_us, attempt.slowest_us)
+        for attempt in evidence.attempts
+        if attempt.outcome == "ok" and attempt.interval_us
     ]
-    first, last = setting.life or (None, None)
     return {
         "format": FORMAT,
-        "cluster": setting.asked.subject.cluster,
-        "subject": setting.asked.as_json(),
-        "from": iso(micros(setting.period.start)),
-        "to": iso(micros(setting.period.end)),
-        "generated_at": iso(setting.now_us),
-        "window_seconds": setting.window_us // 1_000_000,
-        "exists": None if first is None else {"from": iso(first), "to": iso(last or 0)},
-        "objectives": [_objective(one, setting, evidence) for one in setting.statements],
+        "cluster": scope.target.subject.cluster,
+        "subject": scope.target.to_json(),
+        "from": iso(micros(scope.period.start)),
+        "to": iso(micros(scope.period.end)),
+        "generated_at": iso(scope.now_us),
+        "window_seconds": scope.window_us // 1_000_000,
+        "exists": scope.life and {"from": iso(scope.life[0]), "to": iso(scope.life[1])},
+        "objectives": [_objective(statement, scope, evidence) for statement in scope.statements],
         "sums": [
-            _sum(watched, [one for one in found if one.watched == watched])
-            for watched in (*setting.watched, *_unseen(setting))
+            _sum(watched, [interval for interval in bad if interval.watched == watched])
+            for watched in (*scope.watched, *_unseen(scope))
         ],
-        "intervals": _told(found, quiet, evidence.events),
-        "silences": [_silence(one) for one in quiet],
+        "intervals": _with_context(bad, silences_, evidence.events),
+        "silences": [_silence(silence) for silence in silences_],
         "events": [_event(row) for row in evidence.events],
         "until": None if evidence.until is None else iso(evidence.until),
         "detection_floor_us": max(floors, default=None),
     }
 
 
-def _unseen(setting: Setting) -> tuple[Watched, ...]:
-    return (UNSEEN,) if setting.asked.kind == "source" else ()
+def _unseen(scope: Scope) -> tuple[Watched, ...]:
+    return (UNSEEN,) if scope.target.kind == "source" else ()
 
 
-def _intervals(setting: Setting, evidence: Evidence, quiet: Sequence[Silence]) -> list[Interval]:
-    """All bad intervals, oldest first; of a source those too in which it was not read."""
-    found = [
-        one
-        for watched in setting.watched
-        for one in intervals(watched, evidence.stretches, evidence.totals.get(watched.metric, ()))
+def _intervals(scope: Scope, evidence: Evidence, silences_: Sequence[Silence]) -> list[Interval]:
+    """All bad intervals, oldest first; of a source also those in which it was not read."""
+    bad = [
+        interval
+        for watched in scope.watched
+        for interval in intervals(
+            watched, evidence.stretches, evidence.totals.get(watched.metric, ())
+        )
     ]
-    if _unseen(setting):
-        spans = union((one.start, one.end) for one in quiet)
-        found += [
-            Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans
-        ]
-    return sorted(found, key=lambda one: (one.start, one.end, one.watched.metric))
+    for watched in _unseen(scope):
+        spans = union((one.start, one.end) for one in silences_)
+        bad += [Interval(watched, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
+    return sorted(bad, key=lambda one: (one.start, one.end, one.watched.metric))
 
 
-def _objective(one: Statement, setting: Setting, evidence: Evidence) -> Row:
-    times = evidence.times.get(one.objective.name, {})
-    known = {window: told.good_us + told.bad_us for window, told in times.items()}
-    if setting.asked.kind == "partition":  # while another was bad, it may have been unseen
-        known = evidence.seen.get(one.objective.name, {})
-    spans = unknown(setting.life, setting.window_us, known) if setting.life else []
-    # Windows are the topic's: when a single partition was bad, the intervals say.
-    of_topic = one.subject.partition is None
-    bad = sorted(window for window, told in times.items() if told.bad_high_us and of_topic)
+def _objective(statement: Statement, scope: Scope, evidence: Evidence) -> Row:
+    objective = statement.objective
+    times = evidence.times.get(objective.name, {})
+    known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
+    if scope.target.kind == "partition":  # while another one was bad, it may have been unseen
+        known = evidence.seen.get(objective.name, {})
+    spans = unknown(scope.life, scope.window_us, known) if scope.life else []
+    # The windows are the topic's; the intervals show when a single partition was bad.
+    of_topic = statement.subject.partition is None
+    bad = sorted(window for window, sums in times.items() if sums.bad_high_us and of_topic)
     return {
-        "objective": one.objective.name,
-        "title": one.objective.title,
-        "metric": one.objective.metric,
-        "level": one.objective.level,
-        "above": one.objective.above,
-        "target": one.objective.target,
-        **one.figures(),
+        "objective": objective.name,
+        "title": objective.title,
+        "metric": objective.metric,
+        "level": objective.level,
+        "above": objective.above,
+        "target": objective.target,
+        **statement.figures(),
         "bad": [
             _bad(span, [times[window] for window in bad if span[0] <= window < span[1]])
-            for span in union((window, window + setting.window_us) for window in bad)
+            for span in union((window, window + scope.window_us) for window in bad)
         ],
-        "unknown": [
-            {"start": iso(start), "end": iso(end), "unknown_us": us} for start, end, us in spans
-        ],
+        "unknown": [{**_span((start, end)), "unknown_us": us} for start, end, us in spans],
     }
 
 
+def _span(span: Span) -> Row:
+    return {"start": iso(span[0]), "end": iso(span[1])}
+
+
 def _bad(span: Span, times: Sequence[Times]) -> Row:
-    """Bad time of windows side by side, as gold has it."""
-    bad = Times(*map(sum, zip(*times, strict=True)))
+    """Bad time of neighbouring windows."""
+    sums = Times(*map(sum, zip(*times, strict=True)))
     names = ("bad_us", "bad_low_us", "bad_high_us")
-    return {"start": iso(span[0]), "end": iso(span[1]), **{n: getattr(bad, n) for n in names}}
+    return {**_span(span), **{name: getattr(sums, name) for name in names}}
 
 
-def _sum(watched: Watched, found: Sequence[Interval]) -> Row:
-    """All intervals of a metric together; leads are told in one of them each, so they add up."""
+def _sum(watched: Watched, bad: Sequence[Interval]) -> Row:
+    """All intervals of a metric together; no two leads overlap, so they add up."""
     times = (
-        sum(one.end - one.start for one in found),
-        sum(one.sure_us for one in found),
-        sum(one.most_us for one in found),
+        sum(interval.end - interval.start for interval in bad),
+        sum(interval.sure_us for interval in bad),
+        sum(interval.most_us for interval in bad),
     )
     return {
         "metric": watched.metric,
         "title": watched.title,
-        "intervals": len(found),
+        "intervals": len(bad),
         **_lasted(watched, times),
-        **_worst(watched, found),
+        **_worst(watched, bad),
     }
 
 
@@ -170,56 +171,60 @@ def _lasted(watched: Watched, times: tuple[int, int, int]) -> Row:
     return dict(zip(names, nothing if watched.is_counter else times, strict=True))
 
 
-def _worst(watched: Watched, found: Sequence[Interval]) -> Row:
-    """The greatest of gauges, the sum of counters; of time that was not seen there is none."""
-    if watched == UNSEEN or not found:
-        none = None if watched == UNSEEN else 0.0
-        return {"worst_low": none, "worst_high": none, "unit": watched.unit}
-    combine = sum if watched.is_counter else max
-    low, high = (combine(one.worst[at] for one in found) for at in (0, 1))
+def _worst(watched: Watched, bad: Sequence[Interval]) -> Row:
+    """The maximum of gauges, the sum of counters; time that was not seen has neither."""
+    low: float | None = None if watched == UNSEEN else 0.0
+    high = low
+    if bad and watched != UNSEEN:
+        combine = sum if watched.is_counter else max
+        low, high = (combine(interval.worst[end] for interval in bad) for end in (0, 1))
     return {"worst_low": low, "worst_high": high, "unit": watched.unit}
 
 
-def _told(found: Sequence[Interval], quiet: Sequence[Silence], events: Sequence[Row]) -> list[Row]:
-    """The intervals, each with who was silent in it and what was noticed about it."""
-    moments = [_Event(row["at"], row["at"] + 1, row) for row in events]
-    told: dict[Interval, Row] = {}
-    for watched in dict.fromkeys(one.watched for one in found):
-        mine = [one for one in found if one.watched == watched]
-        spans = [(one.start - one.lead_us, one.end) for one in mine]
+def _with_context(
+    bad: Sequence[Interval], silences_: Sequence[Silence], events: Sequence[Row]
+) -> list[Row]:
+    """The intervals, each with the silences and the events in it."""
+    instants = [_Event(row["at"], row["at"] + 1, row) for row in events]
+    rows: dict[Interval, Row] = {}
+    for watched in dict.fromkeys(one.watched for one in bad):
+        of_metric = [one for one in bad if one.watched == watched]
+        spans = [(one.start - one.lead_us, one.end) for one in of_metric]
         wide = [(start - NOTICED_LATE_US, end + NOTICED_LATE_US) for start, end in spans]
-        silent = shared(spans, [one for one in quiet if _may_tell(one, watched)])
-        noticed = shared(wide, moments)
-        for one, span, who, what in zip(mine, spans, silent, noticed, strict=True):
-            told[one] = {
-                **_interval(one),
-                "silent": [_silence(part) for each in who if (part := each.within(span))],
-                "events": [_event(each.row) for each in what],
+        silent = shared(spans, [one for one in silences_ if _concerns(one, watched)])
+        noticed = shared(wide, instants)
+        for interval, span, of_span, events_ in zip(of_metric, spans, silent, noticed, strict=True):
+            rows[interval] = {
+                **_interval(interval),
+                "silent": [_silence(part) for one in of_span if (part := one.within(span))],
+                "events": [_event(one.row) for one in events_],
             }
-    return [told[one] for one in found]
+    return [rows[one] for one in bad]
 
 
-def _may_tell(one: Silence, watched: Watched) -> bool:
-    return not watched.families or one.family in watched.families or one.family == ANY_FAMILY
+def _concerns(silence: Silence, watched: Watched) -> bool:
+    """Whether the source could have reported the metric."""
+    families = watched.families
+    return not families or silence.family in families or silence.family == ANY_FAMILY
 
 
-def _interval(one: Interval) -> Row:
+def _interval(interval: Interval) -> Row:
+    watched, length = interval.watched, interval.end - interval.start
     return {
-        "metric": one.watched.metric,
-        "title": one.watched.title,
-        "start": iso(one.start),
-        "end": iso(one.end),
-        "lead_us": None if one.watched.is_counter else one.lead_us,
-        "tail_us": None if one.watched.is_counter else one.tail_us,
-        **_lasted(one.watched, (one.end - one.start, one.sure_us, one.most_us)),
-        **_worst(one.watched, [one]),
-        "parts": list(one.parts),
-        "told_by": list(one.told_by),
+        "metric": watched.metric,
+        "title": watched.title,
+        **_span((interval.start, interval.end)),
+        "lead_us": None if watched.is_counter else interval.lead_us,
+        "tail_us": None if watched.is_counter else interval.tail_us,
+        **_lasted(watched, (length, interval.sure_us, interval.most_us)),
+        **_worst(watched, [interval]),
+        "parts": list(interval.parts),
+        "told_by": list(interval.sources),
     }
 
 
-def _silence(one: Silence) -> Row:
-    return {**one._asdict(), "start": iso(one.start), "end": iso(one.end)}
+def _silence(silence: Silence) -> Row:
+    return {**silence._asdict(), **_span((silence.start, silence.end))}
 
 
 def _event(row: Row) -> Row:

@@ -1,4 +1,4 @@
-"""Who is meant: a name as a person types it, looked up among all that the lake knows."""
+"""Finds the subject that a typed name means."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from lakehouse.core import formats
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.errors import SubjectError
-from lakehouse.existence import Subject
-from lakehouse.metrics import PARTITIONS_TOLD
-from lakehouse.report import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 KINDS: Final = ("topic", "client", "group", "source")
-"""Kinds of gold/subjects that have a story; quotas are told with their clients."""
+"""Kinds of gold/subjects that have a story; a quota is part of its clients' stories."""
 
 _PARTITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>[0-9]{1,9})")
 _NUMBERED: Final = re.compile(r"(broker|controller)-([0-9]+)")
@@ -24,12 +24,12 @@ _PREFIX: Final = re.compile(r"^(topic|partition|client|user|group|source|broker)
 _SHOWN: Final = 4
 _ALIKE: Final = 0.6
 _MOST_CLOSE: Final = 3
-_LONGEST: Final = 2 * words.NAME_LIMIT
+_LONGEST: Final = 2 * formats.NAME_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who is asked for: a row of gold/subjects and, of a topic, maybe one partition."""
+class Target:
+    """The subject of a story: a row of gold/subjects, or one partition of a topic."""
 
     subject: Subject
     partition: int | None = None
@@ -39,69 +39,71 @@ class Asked:
         """``topic``, ``partition``, ``client``, ``group`` or ``source``."""
         return self.subject.kind if self.partition is None else "partition"
 
-    def as_json(self) -> dict[str, Any]:
-        """What it is, and its names."""
+    @property
+    def name(self) -> str:
+        """A name that can be typed and means nothing else in its cluster."""
+        subject = self.subject
+        if subject.kind == "client":
+            if subject.user is None:
+                return f"client:{subject.client_id}"
+            both = subject.client_id is not None
+            return f"{subject.user}/{subject.client_id}" if both else f"user:{subject.user}"
+        if subject.source is not None and _NUMBERED.fullmatch(subject.source):
+            return subject.source
+        whole = f"{subject.kind}:{subject.names[subject.kind]}"
+        return whole if self.partition is None else f"{whole}/{self.partition}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and its names."""
         return {"kind": self.kind, **self.subject.names, "partition": self.partition}
 
 
-def find(text: str, known: Sequence[Subject], lake: str) -> Asked:
-    """The subject of a name, which may be written as reports spell it out.
+def find(text: str, known: Sequence[Subject], lake: str) -> Target:
+    """The subject of a name.
 
     Args:
         text: ``orders``, ``topic:orders``, ``orders/3``, ``user/client-id``, ``client:ID``,
-            ``group:NAME``, ``broker-1`` or ``broker:1``.
-        known: All of gold/subjects of the clusters that are asked for.
-        lake: How the lake is called, for errors.
+            ``group:NAME``, ``broker-1`` or ``broker:1``; invisible characters may be spelt out as
+            in reports.
+        known: The subjects of the clusters to search.
+        lake: The lake's name in errors.
 
     Raises:
-        SubjectError: There is none of this name, or more than one.
+        SubjectError: No subject has this name, or several have.
     """
-    told = [one for one in known if one.kind in KINDS]
-    found = [Asked(one) for one in told if _is_called(one, text)]
+    subjects = [subject for subject in known if subject.kind in KINDS]
+    targets = [Target(subject) for subject in subjects if _has_name(subject, text)]
     split = _PARTITION.fullmatch(text.removeprefix("partition:"))
     if split:
-        topics = [s for s in told if s.kind == "topic" and _is_called(s, split["topic"])]
-        found += [Asked(one, int(split["partition"])) for one in topics]
-    if not found:
+        topics = [s for s in subjects if s.kind == "topic" and _has_name(s, split["topic"])]
+        targets += [Target(topic, int(split["partition"])) for topic in topics]
+    if not targets:
         raise SubjectError(
-            f"{words.line(text)}: {lake} has no topic, partition, client, group or broker of this "
-            f"name{_meant(text, told)}"
+            f"{formats.line(text)}: {lake} has no topic, partition, client, group or broker of "
+            f"this name{_suggestion(text, subjects)}"
         )
-    if len(found) > 1:
-        raise SubjectError(f"{words.line(text)}: this may be {_several(found)}; write which one")
-    one = found[0]
-    told_last = one.subject.attributes.get(PARTITIONS_TOLD)
-    if one.partition is not None and told_last is not None and one.partition >= told_last:
+    if len(targets) > 1:
         raise SubjectError(
-            f"{words.line(one.subject.topic)} has {words.plural(int(told_last), 'partition')}, "
-            f"and none of number {one.partition}"
+            f"{formats.line(text)}: this may be {_several(targets)}; write which one"
         )
-    return one
+    target = targets[0]
+    number = target.subject.attributes.get(PARTITION_COUNT)
+    if target.partition is not None and number is not None and target.partition >= number:
+        raise SubjectError(
+            f"{formats.line(target.subject.topic)} has {formats.plural(int(number), 'partition')}, "
+            f"and none of number {target.partition}"
+        )
+    return target
 
 
-def name(one: Asked) -> str:
-    """The name that means it and nothing else of its cluster, as it can be typed."""
-    subject = one.subject
+def _has_name(subject: Subject, text: str) -> bool:
+    return any(text in (name, formats.visible(name)) for name in _names(subject))
+
+
+def _names(subject: Subject) -> Iterator[str]:
+    """All names of a subject, the plain one first."""
     if subject.kind == "client":
-        if subject.user is None:
-            return f"client:{subject.client_id}"
-        both = subject.client_id is not None
-        return f"{subject.user}/{subject.client_id}" if both else f"user:{subject.user}"
-    if subject.source is not None and _NUMBERED.fullmatch(subject.source):
-        return subject.source
-    of = {"topic": subject.topic, "group": subject.group, "source": subject.source}
-    whole = f"{subject.kind}:{of[subject.kind]}"
-    return whole if one.partition is None else f"{whole}/{one.partition}"
-
-
-def _is_called(one: Subject, text: str) -> bool:
-    return any(text in (form, words.visible(form)) for form in _forms(one))
-
-
-def _forms(one: Subject) -> Iterator[str]:
-    """All names of a subject."""
-    if one.kind == "client":
-        user, client_id = one.user, one.client_id
+        user, client_id = subject.user, subject.client_id
         if user is None:
             yield from (f"{client_id}", f"client:{client_id}")
         elif client_id is None:
@@ -109,41 +111,37 @@ def _forms(one: Subject) -> Iterator[str]:
         else:
             yield from (f"{user}/{client_id}", f"client:{user}/{client_id}", f"client:{client_id}")
         return
-    (plain,) = (part for part in (one.topic, one.group, one.source) if part is not None)
-    yield from (plain, f"{one.kind}:{plain}")
-    if one.kind == "source":
+    plain = str(subject.names[subject.kind])
+    yield from (plain, f"{subject.kind}:{plain}")
+    if subject.kind == "source":
         if node := _NUMBERED.fullmatch(plain):
             yield f"{node[1]}:{node[2]}"
         yield f"broker:{plain}"
 
 
-def _meant(text: str, told: Iterable[Subject]) -> str:
-    """What may have been meant: names that are alike, whatever kind they are of."""
-    names: dict[str, list[Subject]] = {}
-    for one in told:
-        names.setdefault(_plain(next(_forms(one))), []).append(one)
+def _suggestion(text: str, subjects: Iterable[Subject]) -> str:
+    """The most similar names of any kind, as the end of an error."""
+    by_name: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        by_name.setdefault(_plain(next(_names(subject))), []).append(subject)
     bare = _PREFIX.sub("", text, count=1)
     split = _PARTITION.fullmatch(bare)
-    close: dict[str, float] = {}
-    for wanted in {_plain(bare), _plain(split["topic"]) if split else _plain(bare)}:
-        for match in difflib.get_close_matches(wanted, names, _MOST_CLOSE, _ALIKE):
-            ratio = difflib.SequenceMatcher(None, wanted, match).ratio()
-            close[match] = max(ratio, close.get(match, 0.0))
-    best = sorted(close, key=lambda match: (-close[match], match))[:_MOST_CLOSE]
-    alike = [name(Asked(one)) for match in best for one in names[match]][:_MOST_CLOSE]
-    shown = [words.line(one, words.NAME_LIMIT) for one in alike]
+    wanted = _plain(split["topic"] if split else bare)
+    best = difflib.get_close_matches(wanted, by_name, _MOST_CLOSE, _ALIKE)
+    names = [Target(subject).name for match in best for subject in by_name[match]][:_MOST_CLOSE]
+    shown = [formats.line(name, formats.NAME_LIMIT) for name in names]
     return f"; did you mean {' or '.join(shown)}?" if shown else ""
 
 
 def _plain(text: str) -> str:
-    return words.visible(text[:_LONGEST])[:_LONGEST].casefold()
+    return formats.visible(text[:_LONGEST])[:_LONGEST].casefold()
 
 
-def _several(found: Sequence[Asked]) -> str:
-    clusters = {one.subject.cluster for one in found}
-    if len({(one.kind, one.subject.key, one.partition) for one in found}) == 1:
-        named = ", ".join(words.line(cluster) for cluster in sorted(clusters))
-        return f"in any of the clusters {named}, and --cluster chooses one"
-    names = sorted({words.line(name(one), words.NAME_LIMIT) for one in found})
-    more = f" or {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return " or ".join(names[:_SHOWN]) + more
+def _several(targets: Sequence[Target]) -> str:
+    clusters = {target.subject.cluster for target in targets}
+    if len({(target.kind, target.subject.key, target.partition) for target in targets}) == 1:
+        names = ", ".join(formats.line(cluster) for cluster in sorted(clusters))
+        return f"in any of the clusters {names}, and --cluster chooses one"
+    names_ = sorted({formats.line(target.name, formats.NAME_LIMIT) for target in targets})
+    more = f" or {len(names_) - _SHOWN} more" if len(names_) > _SHOWN else ""
+    return " or ".join(names_[:_SHOWN]) + more

@@ -1,130 +1,138 @@
-"""A story for a terminal, or as plain text for a pipe or file."""
+"""A story as text for a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.padding import Padding
 from rich.text import Text
 
-from lakehouse.explain.wording import length, lines, listed, span
-from lakehouse.metrics import told_as
-from lakehouse.periods import DAY_US, instant
-from lakehouse.report import figures, words
-from lakehouse.report.terminal import printed
-from lakehouse.spans import Span, length as covered, overlap
+from lakehouse.core import formats
+from lakehouse.core.metrics import names_in_bronze
+from lakehouse.core.time import intervals
+from lakehouse.core.time.periods import DAY_US, instant
+from lakehouse.report.page import cells, figures
+from lakehouse.report.page.figures import span_of
+from lakehouse.report.terminal import badge, printed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
-
-Row = dict[str, Any]
+    from lakehouse.core.time.intervals import Span
+    from lakehouse.report.page.figures import Row
 
 MOST: Final = 20
 """Intervals that are shown, the longest; the JSON has all."""
 
-_MARKS: Final = {
-    "met": ("✓ met", "green"),
-    "missed": ("✗ missed", "red"),
-    "uncertain": ("? uncertain", "yellow"),
-    "no_data": ("- no data", "dim"),
-}
-_NOBODY_LOOKED: Final = "Nothing bad was seen, and nothing good either: nobody looked."
+_UNITS: Final = {"{offset}": "offsets", "{request}": "requests"}
 _MOST_WIDTH: Final = 120
 _NARROW: Final = 72
 _INDENT: Final = 3
 _FEW: Final = 4
+_EVENTS: Final = 8
+_NAMES: Final = 8
 
 GOOD: Final = "·"
 UNKNOWN: Final = "░"
-NOT_THERE: Final = " "
+ABSENT: Final = " "
 BAD: Final = "▁▂▃▄▅▆▇█"
-"""By the share of the time that was bad; what was bad at all is never drawn as nothing."""
+"""By the share of the time that was bad; the lowest bar stands for any bad time, however short."""
 
 LEGEND: Final = f"{BAD[0]}{BAD[3]}{BAD[-1]} bad, by its share   {UNKNOWN} not known   {GOOD} good"
 
 
-def view(
-    story: Mapping[str, Any], *, terminal: bool | None = None, width: int | None = None
-) -> str:
+def view(story: Row, *, terminal: bool | None = None, width: int | None = None) -> str:
     """The story with colour for a terminal, plain for anything else.
 
     Args:
-        story: The facts, as docs/explain.md describes them.
-        terminal: Whether a terminal reads it; None looks at standard output.
-        width: Columns; None: those of the terminal, or 100 where there is none.
+        story: The JSON of the story, as docs/explain.md describes it.
+        terminal: Whether the output is a terminal; None looks at standard output.
+        width: Columns; None: those of the terminal, or 100 without one.
     """
     return printed(
         lambda columns: _parts(story, min(columns, _MOST_WIDTH)), terminal=terminal, width=width
     )
 
 
-def _parts(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
+def _parts(story: Row, width: int) -> Iterator[RenderableType]:
     yield Text(_title(story), "bold")
-    yield Text(f"{words.period(story['from'], story['to'])}, {_life(story)}", "dim")
+    yield Text(f"{formats.period(story['from'], story['to'])}, {_life(story)}", "dim")
     yield from _objectives(story)
     yield Text()
-    yield from _picture(story, width)
+    yield from _timelines(story, width)
     yield from _intervals(story)
     yield from _remarks(story)
 
 
-def _title(story: Mapping[str, Any]) -> str:
-    names = figures.subject(story["subject"])
-    what = ", ".join(f"{one.label} {one.text}" for one in names)
+def _title(story: Row) -> str:
+    subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
     cluster = figures.name(story["cluster"]).text
-    return f"{what[:1].upper()}{what[1:]} of cluster {cluster}"
+    return f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}"
 
 
-def _life(story: Mapping[str, Any]) -> str:
+def _life(story: Row) -> str:
     exists = story["exists"]
     if exists is None:
         return "in which it did not exist"
     whole = exists["from"] == story["from"] and exists["to"] == story["to"]
-    first, last = (words.day_and_time(exists[end]) for end in ("from", "to"))
+    first, last = (formats.day_and_time(exists[end]) for end in ("from", "to"))
     return "all of which it existed" if whole else f"of which it existed {first} to {last}"
 
 
-def _objectives(story: Mapping[str, Any]) -> Iterator[RenderableType]:
-    for one in story["objectives"]:
-        mark, style = _MARKS[one["verdict"]]
-        of_topic = story["subject"]["kind"] == "partition" != one["level"]
-        whose = " (of its topic)" if of_topic else ""
-        good = f"good {figures.attainment(one).text}"
-        target = words.percent(one["target"])
-        yield Text.assemble(
-            (mark, style), f"  {words.line(one['title'])}{whose}: {good}; promised {target}"
-        )
-        if one["above"]:
-            # What is bad above another value than zero is told by windows, as gold has it.
-            yield from _bad_windows(one["bad"])
+def _objectives(story: Row) -> Iterator[RenderableType]:
+    for row in story["objectives"]:
+        of_topic = story["subject"]["kind"] == "partition" != row["level"]
+        title = formats.line(row["title"]) + " (of its topic)" * of_topic
+        good, target = figures.attainment(row).text, formats.percent(row["target"])
+        yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
+        if row["above"]:
+            # With a threshold above zero only windows are known, and no intervals.
+            yield from _bad_windows(row["bad"])
 
 
 def _bad_windows(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    shown = sorted(rows, key=lambda row: row["bad_high_us"], reverse=True)[:_FEW]
-    for row in (row for row in rows if row in shown):
-        start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
-        bad = figures.time({**row, "unknown_us": 0}, "bad").text
-        yield Padding(Text(f"between {start} and {end} bad for {bad}"), (0, 0, 0, _INDENT))
-    if left := len(rows) - len(shown):
-        yield Padding(Text(f"{words.plural(left, 'time')} more: see --json"), (0, 0, 0, _INDENT))
+    shown, left = _greatest(rows, _FEW, lambda row: row["bad_high_us"])
+    for row in shown:
+        bad = figures.seen_time(row, "bad").text
+        yield _indented(f"between {_span_text(row, 'and')} bad for {bad}")
+    if left:
+        yield _indented(f"{formats.plural(left, 'time')} more: see --json")
 
 
-def _picture(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
-    """A line for each metric, its name before it or, where it is narrow, above it."""
+def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], int]) -> tuple[list[Row], int]:
+    """The greatest rows in their order, and how many others there are."""
+    greatest = sorted(rows, key=key, reverse=True)[:most]
+    return [row for row in rows if row in greatest], len(rows) - len(greatest)
+
+
+def _indented(text: str) -> Padding:
+    return Padding(Text(text), (0, 0, 0, _INDENT))
+
+
+def _span_text(row: Row, word: str) -> str:
+    return f"{formats.day_and_time(row['start'])} {word} {formats.day_and_time(row['end'])}"
+
+
+def _length(row: Row) -> int:
+    start, end = span_of(row)
+    return end - start
+
+
+def _timelines(story: Row, width: int) -> Iterator[RenderableType]:
+    """A line for each metric, its name before it or, on a narrow terminal, above it."""
     sums = story["sums"]
     narrow = width < _NARROW
-    label = 0 if narrow else min(width // 3, max(len(words.line(s["title"])) for s in sums)) + 2
-    within = span(story, "from", "to")
-    drawn = _cells(within, max(7, width - label))
-    life = span(story["exists"], "from", "to") if story["exists"] else None
-    for one in sums:
-        title = words.line(one["title"], max(label - 2, 30))
-        bad = [span(row) for row in story["intervals"] if row["metric"] == one["metric"]]
-        letters = _strip(drawn, life, bad, _unknown(story, one["metric"]))
+    label = 0 if narrow else min(width // 3, max(len(formats.line(s["title"])) for s in sums)) + 2
+    drawn = _cells(span_of(story, "from", "to"), max(7, width - label))
+    life = story["exists"] and span_of(story["exists"], "from", "to")
+    for row in sums:
+        title = formats.line(row["title"], max(label - 2, 30))
+        bad = [span_of(one) for one in story["intervals"] if one["metric"] == row["metric"]]
+        unknown = _unknown(story, row["metric"])
+        letters = "".join(_letter(cell, life, bad, unknown) for cell in drawn)
         if narrow:
             yield Text(title)
         colour = "red" if bad else "green"
@@ -134,23 +142,8 @@ def _picture(story: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     yield Text(LEGEND, "dim")
 
 
-def _strip(
-    cells: Sequence[Span], life: Span | None, bad: Iterable[Span], unknown: Iterable[Span]
-) -> str:
-    """One letter for each cell.
-
-    Args:
-        cells: What each letter stands for, in order.
-        life: When the subject existed; None: not in this period.
-        bad: When it was bad.
-        unknown: When nobody knows.
-    """
-    bad, unknown = list(bad), list(unknown)
-    return "".join(_letter(cell, life, bad, unknown) for cell in cells)
-
-
 def _cells(within: Span, width: int) -> list[Span]:
-    """The period in at most so many equal cells; as many each day, if it is of whole days."""
+    """The period in at most ``width`` equal cells; as many each day, if it is of whole days."""
     start, end = within
     days, rest = divmod(end - start, DAY_US)
     number = width // days * days if days and not rest and width >= days else width
@@ -158,73 +151,152 @@ def _cells(within: Span, width: int) -> list[Span]:
     return list(pairwise(edges))
 
 
-def _axis(cells: Sequence[Span]) -> str:
-    """Letters below the cells that say where each day begins; empty where no name has room."""
-    each = sum(1 for cell in cells if cell[0] < cells[0][0] + DAY_US)
-    if each == len(cells) or len(cells) % each:
+def _axis(cells_: Sequence[Span]) -> str:
+    """The days below their cells; empty where there is no room for their names."""
+    each = sum(1 for cell in cells_ if cell[0] < cells_[0][0] + DAY_US)
+    if each == len(cells_) or len(cells_) % each:
         return ""
     for form in ("%a %-d", "%a", "%-d"):
-        days = [f"{instant(cell[0]):{form}}" for cell in cells[::each]]
+        days = [f"{instant(cell[0]):{form}}" for cell in cells_[::each]]
         if max(map(len, days)) < each:
             return "".join(day.ljust(each) for day in days).rstrip()
     return ""
 
 
 def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterable[Span]) -> str:
-    alive = overlap(cell, life) if life else None
-    ill = _covered(cell, bad)
-    if ill:
-        share = ill / (cell[1] - cell[0])
-        return BAD[min(len(BAD) - 1, int(share * len(BAD)))]
+    """The letter of a cell.
+
+    Args:
+        cell: Its span.
+        life: When the subject existed; None: not in this period.
+        bad: When it was bad.
+        unknown: When it is not known.
+    """
+    if bad_us := _covered(cell, bad):
+        return BAD[min(len(BAD) - 1, bad_us * len(BAD) // (cell[1] - cell[0]))]
+    alive = life and intervals.overlap(cell, life)
     if alive is None:
-        return NOT_THERE
+        return ABSENT
     return UNKNOWN if _covered(alive, unknown) else GOOD
 
 
 def _covered(cell: Span, spans: Iterable[Span]) -> int:
-    return covered(common for one in spans if (common := overlap(cell, one)))
+    common = (intervals.overlap(cell, span) for span in spans)
+    return intervals.length(span for span in common if span)
 
 
-def _unknown(story: Mapping[str, Any], metric: str) -> list[Span]:
-    """When it is not known: by the objective on this metric, else by any; else by its sources."""
-    stated = story["objectives"]
-    mine = [one for one in stated if metric in told_as([one["metric"]])] or stated
-    if not mine:
-        return [span(row) for row in story["silences"]]
-    return [span(row) for one in mine for row in one["unknown"]]
-
-
-def _intervals(story: Mapping[str, Any]) -> Iterator[RenderableType]:
-    rows: list[Row] = story["intervals"]
-    yield Text()
+def _unknown(story: Row, metric: str) -> list[Span]:
+    """Unknown time by the objective on this metric, else by any, else by the silences."""
+    objectives = story["objectives"]
+    rows = [row for row in objectives if metric in names_in_bronze([row["metric"]])] or objectives
     if not rows:
-        seen = any(one["attainment"] is not None for one in story["objectives"])
-        yield Text("Nothing bad was seen." if seen else _NOBODY_LOOKED)
-        return
-    longest = sorted(rows, key=length, reverse=True)[:MOST]
-    shown = [row for row in rows if row in longest]
-    for number, row in enumerate(shown, 1):
-        start, end = words.day_and_time(row["start"]), words.day_and_time(row["end"])
-        title = f"{number}. {words.line(row['title'])}"
-        yield Text.assemble((title, "bold"), f"  {start} to {end}")
-        yield Padding(Text("\n".join(lines(row, story["subject"]))), (0, 0, 0, _INDENT))
-    if left := len(rows) - len(shown):
-        yield Text(f"{words.plural(left, 'shorter interval')} more: see --json.", "dim")
+        return [span_of(row) for row in story["silences"]]
+    return [span_of(span) for row in rows for span in row["unknown"]]
 
 
-def _remarks(story: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _intervals(story: Row) -> Iterator[RenderableType]:
     yield Text()
-    quiet = story["silences"]
-    if quiet:
-        who = list(dict.fromkeys(figures.name(row["source"]).text for row in quiet))
-        yield Text(f"Silent at some time in the period: {listed(who)}.")
-    for one in story["objectives"]:
-        if lost := one["unknown_us"]:
-            title, time = words.line(one["title"]), words.duration(lost, "up")
-            yield Text(f"{title}: {time} are lost to what nobody saw.")
+    if not story["intervals"]:
+        seen = any(row["attainment"] is not None for row in story["objectives"])
+        yield Text("Nothing bad was seen." if seen else "Not known: no source was read.")
+        return
+    shown, left = _greatest(story["intervals"], MOST, _length)
+    for number, row in enumerate(shown, 1):
+        title = f"{number}. {formats.line(row['title'])}"
+        yield Text.assemble((title, "bold"), f"  {_span_text(row, 'to')}")
+        yield _indented("\n".join(_lines(row, story["subject"])))
+    if left:
+        yield Text(f"{formats.plural(left, 'shorter interval')} more: see --json.", "dim")
+
+
+def _lines(row: Row, subject: Row) -> list[str]:
+    """How long an interval lasted and how bad it was, its reporters, its silences, its events."""
+    reporters = [figures.name(source).text for source in row["told_by"]]
+    first = [_how_long(row), f"reported by {_listed(reporters)}" if reporters else ""]
+    return [line for line in (*first, *_silent(row), *_events(row, subject)) if line]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    left = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {left} more" if left > 0 else "")
+
+
+def _how_long(row: Row) -> str:
+    lasted = "" if row["lasted_us"] is None else f"lasted {figures.seen_time(row, 'lasted').text}"
+    edges = [
+        f"{verb} up to {formats.duration(row[key], 'up')} earlier"
+        for verb, key in (("began", "lead_us"), ("ended", "tail_us"))
+        if row[key]
+    ]
+    parts = [formats.line(part, formats.NAME_LIMIT) for part in row["parts"]]
+    noun = "partition" if len(parts) == 1 else "partitions"
+    affected = f"{noun} {_listed(parts)}" if parts else ""
+    return "; ".join(text for text in (lasted, *edges, _worst(row), affected) if text)
+
+
+def _worst(row: Row) -> str:
+    low, high = row["worst_low"], row["worst_high"]
+    unit = str(_UNITS.get(row["unit"], row["unit"]))
+    if high is None or (unit == "partitions" and len(row["parts"]) == 1 and high == 1):
+        return ""
+    if unit == "ms":
+        return f"at worst {formats.milliseconds(high)} a request"
+    most = formats.quantity(high, unit)
+    if row["lasted_us"] is None:
+        return most if low == high else f"{formats.count(low)} to {most}"
+    if low != high:
+        return f"at worst {formats.quantity(low, unit)} to {most}"
+    return f"at worst {most} at once" if unit == "partitions" else f"at worst {most}"
+
+
+def _silent(row: Row) -> list[str]:
+    shown, left = _greatest(row["silent"], _FEW, _length)
+    texts = [f"silent: {_silence(silence, row)}" for silence in shown]
+    return [*texts, f"silent: {left} more, see --json"] if left else texts
+
+
+def _silence(silence: Row, row: Row) -> str:
+    error = f": {formats.line(silence['error'])}" if silence["error"] else ""
+    source = f"{figures.name(silence['source']).text} ({formats.line(silence['family'])})"
+    length, outcome = formats.duration(_length(silence)), cells.word("outcome", silence["outcome"])
+    return f"{source} from {_at(silence['start'], row)} for {length}, {outcome}{error}"
+
+
+def _events(row: Row, subject: Row) -> list[str]:
+    texts = [_event(event, row, subject) for event in row["events"]]
+    left = len(texts) - _EVENTS
+    return [*texts[:_EVENTS], f"{left} more events, see --json"] if left > 0 else texts
+
+
+def _event(event: Row, row: Row, subject: Row) -> str:
+    keys = ("topic", "partition", "user", "client_id", "group")
+    differing = [key for key in keys if event.get(key) not in (None, subject.get(key))]
+    of = "".join(f" of {name.labelled}" for name in figures.subject(event, differing))
+    values = [formats.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
+    change = f": {' to '.join(values)}" if values else ""
+    source = figures.name(event["source"]).text
+    return f"{_at(event['at'], row)} {cells.event(event)}{of}{change} (noticed by {source})"
+
+
+def _at(instant_: str, row: Row) -> str:
+    """The time of day, with the day if the interval began on another one."""
+    moment = formats.parse(instant_)
+    same = moment.date() == formats.parse(row["start"]).date()
+    return f"{moment:%H:%M:%S}" if same else formats.day_and_time(instant_)
+
+
+def _remarks(story: Row) -> Iterator[RenderableType]:
+    yield Text()
+    if story["silences"]:
+        names = dict.fromkeys(figures.name(row["source"]).text for row in story["silences"])
+        yield Text(f"Silent at some time in the period: {_listed(list(names))}.")
+    for row in story["objectives"]:
+        if unknown := row["unknown_us"]:
+            yield Text(f"{formats.line(row['title'])}: {figures.unknown_time(unknown)}.")
     if story["until"]:
-        until = words.day_and_time(story["until"])
-        yield Text(f"There is more: this tells of the time until {until}.", "yellow")
+        until = formats.day_and_time(story["until"])
+        yield Text(f"The story ends at {until}: the rest has too many rows.", "yellow")
     if floor := story["detection_floor_us"]:
-        time = words.duration(floor, "up")
-        yield Text(f"What lasted less than {time} may never have been seen.", "dim")
+        shortest = formats.duration(floor, "up")
+        yield Text(f"Incidents shorter than {shortest} may not have been seen.", "dim")

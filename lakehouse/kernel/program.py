@@ -2,51 +2,67 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
-from lakehouse.kernel.reasons import CLOCK_SLACK
+from lakehouse.core.metrics import (
+    CONTROLLER_METRICS,
+    DESCRIBING,
+    LEADERLESS,
+    UNAVAILABLE,
+    UNDER_MIN_ISR,
+    WATCHED,
+)
+from lakehouse.core.time.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
-from lakehouse.metrics import CONTROLLERS_TELL, DESCRIBING, WATCHED, family
-from lakehouse.periods import micros, window_name
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Iterable, Iterator, Sequence
 
-    from lakehouse.slo_objective import Objective
+    from lakehouse.core.metrics import Families
+    from lakehouse.core.objective import Objective
     from lakehouse.tables import Column, Table
 
-_ATTEMPTS: Final = ("scrapes", "readings", "sli_sources")
-_RUNS: Final = ("runs",)
-_DESCRIBED: Final = ("described",)
+CLOCK_SLACK: Final = dt.timedelta(hours=1)
+"""A row may be this much later than bronze's newest commit; clocks differ by less."""
+
+_ATTEMPTS: Final = ("attempts/scrapes", "attempts/readings", "sli/sources")
+_RUNS: Final = ("values/runs",)
+_DESCRIBED: Final = ("topics/described",)
 _PARTS: Final = (
-    "additive", "non_consumed", "gauges", "doubts", "claims", "client_claims", "atoms", "topics",
-    "distributions", "subjects", "incidents", "lags", "sli_topics", "sli_clients", "sli_groups",
+    "values/additive", "values/gauges", "values/doubts", "values/claims", "values/client_claims",
+    "values/atoms", "topics/topics", "topics/incidents", "subjects/subjects", "sli/topics",
+    "sli/clients", "sli/groups",
 )  # fmt: skip
-_VIEWS: Final = ("sli_finest", "incidents_joined")
+_VIEWS: Final = ("sli/finest", "topics/incidents_joined")
 _TYPES: Final = {
     "string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
     "map<string,timestamp>": "MAP(VARCHAR, BIGINT)",
 }  # fmt: skip
+_BY_LEADERS: Final = frozenset({UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE})
 _SUM: Final = "DECIMAL(38, 6)"
 _AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"}
 _HOUR: Final = "hour_of(w)"
 
 
 def program(
-    window_seconds: int, committed: dt.datetime, objectives: Sequence[Objective]
+    window_seconds: int,
+    committed: dt.datetime,
+    objectives: Sequence[Objective],
+    families: Families,
 ) -> Program:
     """The program of a rollup.
 
     Args:
         window_seconds: Finest windows of gold.
-        committed: When the newest commit of bronze was made; nothing can have been seen later.
-        objectives: What gold/sli is made for.
+        committed: When the newest commit of bronze was made; later rows lie in the future.
+        objectives: The objectives of gold/sli.
+        families: With which families of beans their metrics are read.
     """
     import duckdb  # noqa: PLC0415 - readers of gold need none of it
 
@@ -54,8 +70,9 @@ def program(
         return tuple(one for name in names for one in _statements(name))
 
     finish = tuple(_finish())
-    merge = _subjects("subjects_merge")
-    files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *_PARTS, *_VIEWS)
+    merge = _subjects("subjects/merge")
+    parts = (*_PARTS, *_of_one_table())
+    files = ("macros", *_ATTEMPTS, *_RUNS, *_DESCRIBED, *parts, *_VIEWS)
     everything = "\n".join((*map(_text, files), *dict(finish).values(), merge))
     constants = (
         ("window", f"CREATE MACRO window_us() AS {window_seconds * 1_000_000}::BIGINT"),
@@ -74,11 +91,11 @@ def program(
         schemas={name: tuple(_schema(table)) for name, table in _filled().items()},
         describing=tuple(sorted({*DESCRIBING, *(key for one in objectives for key in one.where)})),
         setup=(*constants, *_statements("macros"), *results, *stage(_VIEWS)),
-        literals=_literals(objectives),
+        literals=_literals(objectives, families),
         attempts=stage(_ATTEMPTS),
         runs=stage(_RUNS),
         described=stage(_DESCRIBED),
-        parts=stage(_PARTS),
+        parts=stage(parts),
         finish=finish,
         merge=merge,
     )
@@ -93,6 +110,14 @@ _TABLES: Final = {
     "subjects": tables.SUBJECTS,
 }
 """Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
+
+
+def _of_one_table() -> tuple[str, ...]:
+    """Files that fill one table alone; each has its name."""
+    folder = resources.files("lakehouse.kernel").joinpath("sql/tables")
+    return tuple(
+        f"tables/{name}" for name in sorted(_TABLES) if folder.joinpath(f"{name}.sql").is_file()
+    )
 
 
 def _filled() -> dict[str, Table]:
@@ -116,24 +141,34 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name}.sql/{number}", sql
 
 
-def _literals(objectives: Sequence[Objective]) -> dict[str, Any]:
+def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, Any]:
     timed = [one for one in objectives if one.events is None]
+    # A leader's own readings of these claim the time that it was read.
+    by_others = {one.metric for one in timed if one.kind in {"topic", "client"}} - _BY_LEADERS
     return {
         "describing": _names(DESCRIBING),
         "watched": _names({*WATCHED, *(one.metric for one in timed if one.above <= 0)}),
         "objectives": (
             {
                 "objective": "VARCHAR", "level": "VARCHAR", "metric": "VARCHAR", "above": "DOUBLE",
-                "family": "VARCHAR", "by_controllers": "BOOLEAN", "conditions": "INTEGER",
+                "by_controllers": "BOOLEAN", "conditions": "INTEGER",
             },
             [
                 {
                     "objective": one.name, "level": one.kind, "metric": one.metric,
-                    "above": one.above, "family": family(one.metric),
-                    "by_controllers": one.metric.startswith(CONTROLLERS_TELL),
+                    "above": one.above,
+                    "by_controllers": one.metric.startswith(CONTROLLER_METRICS),
                     "conditions": len(one.where),
                 }
                 for one in timed
+            ],
+        ),
+        "read_with": (
+            {"metric": "VARCHAR", "family": "VARCHAR"},
+            [
+                {"metric": metric, "family": family}
+                for metric in sorted(by_others)
+                for family in sorted(families.get(metric, ()))
             ],
         ),
         "conditions": (
@@ -157,7 +192,7 @@ def _names(metrics: Iterable[str]) -> tuple[dict[str, str], list[dict[str, str]]
 def _result_table(table: Table) -> str:
     """Finest rows of a table while parts are computed: sums of doubles stay exact."""
     if table is tables.SUBJECTS:
-        return _text("subjects_table")
+        return _text("subjects/table")
     columns = ", ".join(
         f'"{column.name}" {_SUM if _is_exact(column) else _TYPES[column.type]}'
         for column in table.columns
@@ -182,12 +217,12 @@ def _finish() -> Iterator[tuple[str, str]]:
     yield tables.READINGS.name, _of_spans(tables.READINGS, "out_readings")
     yield tables.LAGS.name, _of_spans(tables.LAGS, "out_lags")
     yield tables.REJECTED.name, _rejected()
-    yield tables.SUBJECTS.name, _subjects("subjects_reported")
+    yield tables.SUBJECTS.name, _subjects("subjects/reported")
 
 
 def _subjects(each: str) -> str:
     """Subjects of the rows that a file names ``each``."""
-    return f"WITH {_text(each)}, {_text('subjects_latest')}"
+    return f"WITH {_text(each)}, {_text('subjects/latest')}"
 
 
 def _summed(table: Table, place: str, kept: str = "") -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
     import pyarrow as pa
@@ -26,8 +26,11 @@ FLAGS = {
 }
 """Bits of the column ``flags`` of runs."""
 
-# In this order: what comes after external access is off can no longer be set, and even without
-# access DuckDB spills into the working directory unless it is told to have no such place.
+SET_COLUMNS = ("u", "members", "topic", "partitions", "clients")
+"""Columns of member sets, as an input."""
+
+# In this order: settings cannot change once external access is off, and even without external
+# access DuckDB spills into the working directory unless this setting is empty.
 _SETTINGS = (
     "SET temp_directory = ''",
     "SET memory_limit = '{memory}'",
@@ -47,7 +50,7 @@ class KernelError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """What to run; plain data, which pickles.
+    """The statements to run; plain data, which pickles.
 
     Attributes:
         kernel: Version of the kernel: a hash of its SQL.
@@ -59,7 +62,7 @@ class Program:
         literals: Small tables that statements read, by name: column types, and rows.
         attempts, runs, described, parts, finish: Statements by stage, each with a name.
         doubt_all: Sweep every atom by itself, which changes no row and costs time.
-        memory: What DuckDB may take.
+        memory: Memory limit of DuckDB.
     """
 
     kernel: str
@@ -89,9 +92,9 @@ def roll_up(
     """Rows of gold for some hours of clusters.
 
     Args:
-        program: What to run.
+        program: The program to run.
         units: The hours: u, cluster, hour_us.
-        scrapes: The agents' account of these hours, by u.
+        scrapes: Rows of bronze/scrapes of these hours, by u.
         described: Runs of ``program.describing`` of a unit that is cut into several parts.
         parts: Runs, and the rows of their member sets, by u.
 
@@ -105,7 +108,7 @@ def roll_up(
     run.inputs(scrapes=scrapes)
     run.execute(program.attempts)
     if described is not None:
-        run.inputs(runs=described, sets=_no_sets())
+        run.inputs(runs=described, sets=empty(SET_COLUMNS))
         run.execute((*program.runs, *program.described))
     for number, (runs, sets) in enumerate(parts):
         run.part = number
@@ -118,19 +121,47 @@ def roll_up(
 
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
-    """What is known of subjects together with what some hours report; columns as of results."""
+    """Merge known subjects with those that some hours report; columns as in results."""
     run = _Run(program, None)
     run.inputs(known=known, reported=reported)
     return run.fetch("subjects_merge", program.merge)
 
 
-def _no_sets() -> pa.Table:
+def units_table(cluster_hours: Iterable[tuple[str, int]]) -> pa.Table:
+    """The units of a call: clusters and hours (microseconds since 1970), numbered from 0."""
+    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+
+    rows = [
+        {"u": number, "cluster": cluster, "hour_us": hour_us}
+        for number, (cluster, hour_us) in enumerate(cluster_hours)
+    ]
+    types = {"u": pa.int32(), "cluster": pa.string(), "hour_us": pa.int64()}
+    return pa.Table.from_pylist(rows, pa.schema(types.items()))
+
+
+def empty(columns: Sequence[str]) -> pa.Table:
+    """An input without rows."""
+    import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
+
+    types = input_types()
+    return pa.schema([(name, types[name]) for name in columns]).empty_table()
+
+
+def input_types() -> dict[str, Any]:
+    """Arrow types of the columns of inputs."""
     import pyarrow as pa  # noqa: PLC0415 - workers look for it when they need it
 
     client = pa.struct([("user", pa.string()), ("client_id", pa.string())])
-    fields = [("u", pa.int32()), ("members", pa.string()), ("topic", pa.string())]
-    lists = [("partitions", pa.list_(pa.int32())), ("clients", pa.list_(client))]
-    return pa.schema([*fields, *lists]).empty_table()
+    names = {
+        pa.int32(): "u partition series flags scrapes",
+        pa.int64(): "start_us end_us lead_us tail_us batch interval_us",
+        pa.float64(): "value seconds_total seconds_max",
+        pa.string(): "source metric topic user client_id group members agent family outcome error",
+        pa.map_(pa.string(), pa.string()): "labels",
+        pa.list_(pa.int32()): "partitions",
+        pa.list_(client): "clients",
+    }
+    return {name: kind for kind, columns in names.items() for name in columns.split()}
 
 
 class _Run:

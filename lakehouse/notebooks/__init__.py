@@ -1,4 +1,4 @@
-"""What the notebooks in dashboards/ show: each cell is a page of HTML, whatever goes wrong."""
+"""The cells of the notebooks in dashboards/: each is a page of HTML, an error too."""
 
 from lakehouse.notebooks.notebook import Notebook
 

@@ -1,63 +1,73 @@
-"""A notebook's cells."""
+"""A notebook's cells.
+
+``spark.sql`` binds the markers of SQL itself, but not where Delta's parser comes before Spark's:
+delta-spark 4.4 on Spark 4.2 drops the values (github.com/delta-io/delta/issues/7640). So ``bind``
+replaces them by literals, on every engine.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 
 from lakehouse import tables
+from lakehouse.core.time.periods import micros
+from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakehouseError, SubjectError
-from lakehouse.explain.facts import explain
+from lakehouse.explain.build import explain
 from lakehouse.explain.terminal import view
-from lakehouse.notebooks import pages
-from lakehouse.notebooks.answers import answer
-from lakehouse.notebooks.bound import bound
-from lakehouse.notebooks.listings import rows, tour
-from lakehouse.notebooks.opened import asked, objectives, opened
-from lakehouse.report.facts import facts
-from lakehouse.report.page import render
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.notebooks import listings, pages
+from lakehouse.notebooks.lake import LABELS, lake_of, objectives, open_week, read_widgets
+from lakehouse.report.facts.build import facts
+from lakehouse.report.page.page import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.bound import Value
-    from lakehouse.notebooks.opened import Asked, Opened, Widgets
+    from lakehouse.notebooks.lake import ClusterWeek, Widgets
+
+Value = str | dt.datetime
 
 CLIENT: Final = "client"
 _WIDTH: Final = 110
+_PART: Final = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|(?<![:\w]):([a-z_]\w*)""", re.DOTALL
+)
+_PLAIN: Final = re.compile(r"[\w .()`-]*", re.ASCII)
 
 
 class Notebook:
-    """What ``displayHTML`` shows in each cell: a page, or what is wrong and what to do.
+    """Pages for ``displayHTML``, one a cell: the result, or an error and what to do.
 
-    Spark is asked when a cell is, so a notebook with a wrong widget says so in its cells.
+    Spark is used only when a cell runs, so an invalid widget is an error of the cells.
     """
 
-    def __init__(self, spark: SparkSession, widgets: Widgets, **more: str) -> None:
-        """Make the widgets, and read them.
+    def __init__(self, spark: SparkSession, widgets: Widgets, **own: str) -> None:
+        """Create and read the widgets.
 
         Args:
             spark: A session with Delta.
             widgets: ``dbutils.widgets``.
-            more: Labels of widgets that only this notebook has, by name.
+            own: Labels of widgets that only this notebook has, by name.
         """
         self._spark = spark
-        self._asked: Asked = asked(widgets, more)
+        self._widgets = read_widgets(widgets, own)
 
     @cached_property
-    def _opened(self) -> Opened:
-        # Another session zone than UTC would move days and weeks.
+    def _week(self) -> ClusterWeek:
+        # Another time zone of the session than UTC would move days and weeks.
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
-        return opened(SparkEngine(self._spark, self._asked.lake), self._asked)
+        return open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
 
     def tour(self) -> str:
-        """What is in the lake, table by table."""
-        return _cell(lambda: pages.tour(self._opened.gold.cluster, tour(self._opened)))
+        """The tables of the lake."""
+        return _cell(lambda: pages.tour(self._week.gold.cluster, listings.tour(self._week)))
 
     def question(self, anchor: str) -> str:
         """One of the report's five questions, answered.
@@ -65,57 +75,81 @@ class Notebook:
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return _cell(lambda: pages.question(answer(self._opened, anchor), anchor))
+        return _cell(lambda: pages.question(self._week, anchor))
 
     def report(self) -> str:
         """The page that ``jmxlake report`` writes."""
 
         def page() -> str:
-            gold = self._opened.gold
+            gold = self._week.gold
             return render(facts(gold.engine, objectives(), gold.period, cluster=gold.cluster))
 
         return _cell(page)
 
     def story(self) -> str:
-        """What ``jmxlake explain`` tells of the client in the widget ``client``."""
+        """The output of ``jmxlake explain`` for the client in the widget ``client``."""
 
         def page() -> str:
-            gold, name = self._opened.gold, self._asked.more[CLIENT]
+            gold, name = self._week.gold, self._widgets[CLIENT]
             if not name:
                 raise SubjectError("write a name in the widget client, such as alice/billing")
-            wanted = (objectives(), name, gold.period)
-            story = explain(gold.engine, *wanted, cluster=gold.cluster)
+            story = explain(gold.engine, objectives(), name, gold.period, cluster=gold.cluster)
             return pages.text(name, view(story, terminal=False, width=_WIDTH))
 
         return _cell(page)
 
     def sql(self, statement: str) -> str:
-        """The rows of a statement; what is null in them is told as not known.
+        """The rows of a statement; a null is shown as not known.
 
         Args:
             statement: SQL. ``IDENTIFIER(:topics)`` is the table topics, and so with every other;
                 ``:cluster``, ``:start`` and ``:end`` are the cluster and the ends of the week; a
-                widget of this notebook alone goes by its own name. They are values, never a part
-                of the text.
+                widget of this notebook alone has its own name. They are values, never a part of
+                the text.
         """
 
         def page() -> str:
-            found = rows(self._spark.sql(bound(statement, self._values())))
-            return pages.rows(found, self._opened.gold.period)
+            frame = self._spark.sql(bind(statement, self._parameters()))
+            return pages.rows(listings.rows(frame), self._week.gold.period)
 
         return _cell(page)
 
-    def _values(self) -> dict[str, Value]:
-        gold = self._opened.gold
+    def _parameters(self) -> dict[str, Value]:
+        gold = self._week.gold
+        every = (*tables.BRONZE, *tables.GOLD)
         return {
-            **{
-                table.name: gold.engine.lake.name(table) for table in (*tables.BRONZE, *tables.GOLD)
-            },
+            **{table.name: gold.engine.lake.name(table) for table in every},
             "cluster": gold.cluster,
             "start": gold.period.start,
             "end": gold.period.end,
-            **self._asked.more,
+            **{name: text for name, text in self._widgets.items() if name not in LABELS},
         }
+
+
+def bind(statement: str, values: Mapping[str, Value]) -> str:
+    """The statement with a literal for each marker, such as ``:week``.
+
+    Markers within quotes and comments are text, and one without a value stays: Spark names it.
+
+    Args:
+        statement: SQL.
+        values: By name; none of them can end its literal.
+    """
+
+    def part(match: re.Match[str]) -> str:
+        name = match[1]
+        return literal(values[name]) if name in values else match[0]
+
+    return _PART.sub(part, statement)
+
+
+def literal(value: Value) -> str:
+    """A value as an expression of SQL, hexadecimal if it has special characters."""
+    if isinstance(value, dt.datetime):
+        return f"timestamp_micros({micros(value)})"
+    if _PLAIN.fullmatch(value):
+        return f"'{value}'"
+    return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
 
 
 def _cell(page: Callable[[], str]) -> str:
@@ -124,6 +158,6 @@ def _cell(page: Callable[[], str]) -> str:
     except LakehouseError as error:
         return pages.trouble(str(error))
     except PySparkException as error:
-        # Much follows of plans and positions, which nobody reads in a notebook.
-        said = str(error).strip().partition("\n")[0]
-        return pages.trouble(f"Spark refused: {said}")
+        # The next lines are a query plan.
+        first = str(error).strip().partition("\n")[0]
+        return pages.trouble(f"Spark refused: {first}")

@@ -1,81 +1,144 @@
-"""Pages for cells: the report's own parts, style and policy, one thing at a time."""
+"""Pages for cells: one question, list or text, with the report's style and policy."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.report import assets, charts, figures, marks, words
-from lakehouse.report.page import coverage_of
-from lakehouse.report.questions import questions
-from lakehouse.report.spans import period_of
-from lakehouse.report.verdicts import verdicts
+from lakehouse.core import formats
+from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
+from lakehouse.notebooks.lake import objectives
+from lakehouse.report.charts import charts
+from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.facts.coverage import coverage
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG
+from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts.sections import SECTIONS, Scope
+from lakehouse.report.page import figures, sections
+from lakehouse.report.page.page import html
+from lakehouse.report.page.verdicts import verdicts
+from lakehouse.slo import attainment
+from lakehouse.slo.business_hours import OF_UTC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from lakehouse.core.time.periods import Period
+    from lakehouse.notebooks.lake import ClusterWeek
+    from lakehouse.report.page.listing import Listing
+    from lakehouse.slo import Objective
+    from lakehouse.slo.attainment import Statement
 
-    from lakehouse.periods import Period
-    from lakehouse.report.listing import Listing
 
-_SHOWN: Final = (
+class _Question(NamedTuple):
+    """A section of the facts, and the metrics whose objectives belong to it."""
+
+    section: str
+    metrics: frozenset[str] = frozenset()
+
+
+_THROTTLES: Final = frozenset(
+    f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")
+)
+_QUESTIONS: Final = {
+    "min-isr": _Question("min_isr", frozenset({UNAVAILABLE, LEADERLESS})),
+    "throttling": _Question("throttling", _THROTTLES),
+    "tier-lag": _Question("tier_lag", frozenset({COPY_LAG, DELETE_LAG})),
+    "lost": _Question("lost_before_read", frozenset({"kafka.group.non_consumed"})),
+    "remote-reads": _Question("remote_reads"),
+}
+
+ANCHORS: Final = tuple(_QUESTIONS)
+"""The questions, by their names in the report's page."""
+
+_PARTS: Final = (
     "eyebrow", "period", "cluster", "trouble", "text", "verdicts", "answer", "notes", "charts",
     "listings",
 )  # fmt: skip
-"""What a cell may show, beside its title."""
+"""The parts of a cell, beside its title."""
 
 
 def trouble(message: str) -> str:
-    """A cell that says what is wrong.
+    """A cell with an error.
 
     Args:
-        message: One line; what is outside text in it is escaped.
+        message: One line; text from outside in it is escaped.
     """
-    return _page(title="This cell has nothing to show", trouble=words.line(message, 600))
+    return _page(title="This cell has nothing to show", trouble=formats.line(message, 600))
 
 
-def question(facts: Mapping[str, Any], anchor: str) -> str:
+def question(week: ClusterWeek, anchor: str) -> str:
     """A question's answer, verdicts, charts and tables.
 
     Args:
-        facts: As ``answers.answer`` gives them.
-        anchor: Which question.
+        week: The week and cluster.
+        anchor: One of ``ANCHORS``.
     """
-    (one,) = (each for each in questions(facts) if each.anchor == anchor)
-    marked = marks.marks(facts, period_of(facts))
-    seen = coverage_of(facts)
+    facts = question_facts(week, anchor)
+    (one,) = (each for each in sections.questions(facts) if each.anchor == anchor)
+    seen = sections.coverage(facts)
     return _page(
         title=one.title,
         eyebrow=one.kip,
-        period=words.period(facts["from"], facts["to"]),
+        period=formats.period(facts["from"], facts["to"]),
         cluster=figures.name(facts["cluster"]),
         verdicts=verdicts(facts),
         answer=one.answer,
-        notes=(*one.notes, figures.sentence(seen.answer)),
-        charts=charts.of(one, facts, marked),
+        notes=(*one.notes, figures.plain_text(seen.answer)),
+        charts=charts.of(one, facts, marks_of(facts)),
         listings=(*one.listings, *seen.listings),
     )
 
 
+def question_facts(week: ClusterWeek, anchor: str) -> dict[str, Any]:
+    """The facts of one question, a part of those of a report (docs/report-json.md).
+
+    Args:
+        week: The week and cluster.
+        anchor: One of ``ANCHORS``.
+    """
+    wanted, gold = _QUESTIONS[anchor], week.gold
+    own = tuple(one for one in objectives() if one.metric in wanted.metrics)
+    statements = _statements(week, own)
+    seen = coverage(gold, week.known, week.now_us)
+    scope = Scope(
+        gold, own, week.known, statements, statements, seen, ((), {}), OF_UTC, week.now_us
+    )
+    names = ("verdicts", "objectives", wanted.section, "coverage", "timelines")
+    return {
+        "cluster": gold.cluster,
+        "from": gold.period.start.isoformat(),
+        "to": gold.period.end.isoformat(),
+        **{name: to_json(SECTIONS[name](scope)) for name in names},
+    }
+
+
+def _statements(week: ClusterWeek, own: tuple[Objective, ...]) -> list[Statement]:
+    """Statements over the week itself, whatever the objectives' windows are."""
+    if not own:
+        return []
+    of_windows = week.statements(own)
+    of_week, others = attainment.on_time_of(week.gold.period, of_windows, own)
+    return [*of_week, *week.statements(tuple(others))] if others else of_week
+
+
 def tour(cluster: str, listings: tuple[Listing, ...]) -> str:
-    """What is in the lake."""
+    """The tables of the lake."""
     return _page(title="What is in the lake", cluster=figures.name(cluster), listings=listings)
 
 
-def text(name: str, told: str) -> str:
+def text(name: str, story: str) -> str:
     """A story as ``jmxlake explain`` prints it."""
-    return _page(title=words.line(name, words.NAME_LIMIT), text=told)
+    return _page(title=formats.line(name, formats.NAME_LIMIT), text=story)
 
 
 def rows(listing: Listing, period: Period) -> str:
-    """What SQL gave."""
-    within = words.period(period.start.isoformat(), period.end.isoformat())
-    nothing = ("No row was told. That is not zero: see the coverage of this time.",)
+    """The rows of SQL."""
+    nothing = ("There are no rows. That is not zero: see the coverage of this time.",)
     return _page(
         title="The same by SQL" if listing.total else "No such rows",
-        period=within,
+        period=formats.period(period.start.isoformat(), period.end.isoformat()),
         notes=() if listing.total else nothing,
         listings=(listing,),
     )
 
 
-def _page(**told: Any) -> str:
-    return assets.page("cell.html.j2", **dict.fromkeys(_SHOWN, ()) | told)
+def _page(**parts: Any) -> str:
+    return html("cell.html.j2", **dict.fromkeys(_PARTS, ()) | parts)

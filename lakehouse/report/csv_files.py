@@ -1,7 +1,7 @@
 """The facts as CSV (RFC 4180): a file a table of csv.yaml, safe to open in a spreadsheet.
 
-Text is quoted, numbers are not, and what is not known is an empty field without quotes, so that it
-differs from an empty name. Names come from clients of the cluster: none becomes a formula.
+Text is quoted, numbers are not. A figure that is not known is an empty field without quotes, so
+that it differs from an empty name. Clients of the cluster choose names: none becomes a formula.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from lakehouse.report import incidents, lookup, words
-from lakehouse.report.lookup import declared, subjects, value_at
+from lakehouse.core import formats
+from lakehouse.report.page import incidents, lookup
+from lakehouse.report.page.lookup import declared, subjects, value_at
 
 Facts = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -21,14 +22,14 @@ Row = Mapping[str, Any]
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""
 
-# What begins a formula, plain and full-width, where a cell begins: also behind what another
-# country's spreadsheet takes for the end of a cell.
+# Characters that begin a formula, plain and full-width, at the start of a cell; and after one that
+# ends a cell in a spreadsheet of another locale.
 _FORMULA: Final = re.compile("""(^|[,;|"])(\\s*)(?=[-=+@\uff1d\uff0b\uff0d\uff20])""")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, what it says, where a row has it, and as what it is written."""
+    """A column: name, meaning, path of its value in a row, and as which kind it is written."""
 
     name: str
     means: str
@@ -36,19 +37,28 @@ class Column:
     kind: str = ""
 
     def of(self, row: Row) -> Any:
-        """The row's value; None where it is not known."""
-        found = value_at(row, self.path)
-        return _KINDS[self.kind](found) if self.kind else found
+        """The row's value; None: not known."""
+        value = value_at(row, self.path)
+        return _KINDS[self.kind](value) if self.kind else value
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One file: its name without ``.csv``, what a row is, the rows in the facts, the columns."""
+    """One file: its name without ``.csv``, what a row is, where its rows are, and its columns.
+
+    Attributes:
+        source: The path of the rows in the facts, or the name of a function that makes them.
+    """
 
     name: str
     each: str
-    rows: Callable[[Facts], Iterable[Row]]
+    source: str
     columns: tuple[Column, ...]
+
+    def rows(self, facts: Facts) -> Iterable[Row]:
+        """The table's rows."""
+        made = _ROWS.get(self.source)
+        return made(facts) if made else value_at(facts, self.source) or ()
 
 
 @lru_cache
@@ -61,8 +71,8 @@ def common() -> tuple[Column, ...]:
 def tables() -> tuple[Table, ...]:
     """Every table of csv.yaml."""
     return tuple(
-        Table(name, told["each"], _rows(told), tuple(_columns(told["columns"])))
-        for name, told in declared("csv.yaml")["tables"].items()
+        Table(name, table["each"], table["rows"], tuple(_columns(table["columns"])))
+        for name, table in declared("csv.yaml")["tables"].items()
     )
 
 
@@ -73,27 +83,23 @@ def files(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def text(value: object) -> str:
-    """A text from outside that no spreadsheet takes for a formula, on one line."""
-    shown = words.shorten(words.visible(str(value)[: 2 * CELL_LIMIT]), CELL_LIMIT)
-    return _FORMULA.sub(r"\1\2'", shown)
+    """A text from outside on one line that no spreadsheet takes for a formula."""
+    visible = formats.shorten(formats.visible(str(value)[: 2 * CELL_LIMIT]), CELL_LIMIT)
+    return _FORMULA.sub(r"\1\2'", visible)
 
 
-def _columns(told: Iterable[Any]) -> Iterator[Column]:
-    for name, given in lookup.columns(told):
-        more = given if isinstance(given, dict) else {"means": given}
-        yield Column(name, more["means"], more.get("path", name), more.get("as", ""))
-
-
-def _rows(told: Mapping[str, str]) -> Callable[[Facts], Iterable[Row]]:
-    return _MADE.get(told["rows"]) or (lambda facts: value_at(facts, told["rows"]) or ())
+def _columns(listed: Iterable[Any]) -> Iterator[Column]:
+    for name, declared_ in lookup.columns(listed):
+        column = declared_ if isinstance(declared_, dict) else {"means": declared_}
+        yield Column(name, column["means"], column.get("path", name), column.get("as", ""))
 
 
 def _lines(table: Table, facts: Facts) -> Iterator[str]:
-    wanted = (*common(), *table.columns)
-    yield _line(column.name for column in wanted)
+    columns = (*common(), *table.columns)
+    yield _line(column.name for column in columns)
     shared = {column.path: facts.get(column.path) for column in common()}
     for row in table.rows(facts):
-        yield _line(column.of({**row, **shared}) for column in wanted)
+        yield _line(column.of({**row, **shared}) for column in columns)
 
 
 def _line(values: Iterable[object]) -> str:
@@ -108,20 +114,20 @@ def _field(value: object) -> str:
     return '"' + text(value).replace('"', '""') + '"'
 
 
-def _counts(told: Mapping[str, int] | None, *, zeros: bool = False) -> str:
-    return " ".join(f"{name}={count}" for name, count in (told or {}).items() if count or zeros)
+def _counts(counts: Mapping[str, int] | None, *, zeros: bool = False) -> str:
+    return " ".join(f"{name}={count}" for name, count in (counts or {}).items() if count or zeros)
 
 
 _KINDS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "list": lambda told: " ".join(map(str, told or ())),
+    "list": lambda values: " ".join(map(str, values or ())),
     "counts": _counts,
-    "all_counts": lambda told: _counts(told, zeros=True),
-    "flag": lambda told: int(bool(told)),
+    "all_counts": lambda counts: _counts(counts, zeros=True),
+    "flag": lambda value: int(bool(value)),
 }
 
 
-def _subjects(told: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    for objective, subject in subjects(told or {}):
+def _subjects(section: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
+    for objective, subject in subjects(section or {}):
         yield {
             **subject,
             **{key: objective.get(key) for key in ("target", "window", "method")},
@@ -155,7 +161,7 @@ def _points(facts: Facts) -> Iterator[Row]:
             yield {**line, **dict(zip(("at", "value", "low", "high"), point, strict=True))}
 
 
-_MADE: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
+_ROWS: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
     "subjects": _subjects,
     "subjects_in_business_hours": lambda facts: _subjects(facts.get("business_hours")),
     "concerned_by_maintenance": lambda facts: (
@@ -169,4 +175,4 @@ _MADE: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
     "gaps": incidents.gaps,
     "points": _points,
 }
-"""The rows that are not in the facts as they are, by the names of csv.yaml."""
+"""Rows that are made of the facts, by the names of csv.yaml."""

@@ -1,4 +1,4 @@
-"""The page as a PDF: printed by a Chromium of the machine, which is given no network."""
+"""The page as a PDF: printed by a Chromium of this machine, without network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 BROWSER_SETTING: Final = "JMXLAKE_CHROMIUM"
-"""Environment variable that names the browser, where it is not on PATH."""
+"""Environment variable with the path of the browser, if it is not on PATH."""
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS: Final = 120
@@ -30,8 +30,8 @@ _FLAGS: Final = (
     "--disable-sync",
     "--disable-component-update",
     "--disable-background-networking",
-    # The page asks for nothing. Should anything ask all the same, no name leads anywhere, and
-    # what needs no name goes to a proxy that is not there.
+    # The page makes no request. If anything else does, no host name resolves, and addresses go to
+    # a proxy that does not exist.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=http://127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
@@ -42,20 +42,20 @@ _MAGIC: Final = b"%PDF-"
 
 
 def browser(environment: Mapping[str, str] = os.environ) -> str:
-    """The Chromium that prints.
+    """Path of the Chromium that prints.
 
     Args:
-        environment: Where ``JMXLAKE_CHROMIUM`` and ``PATH`` are looked up.
+        environment: Has ``JMXLAKE_CHROMIUM`` and ``PATH``.
 
     Raises:
-        PrintError: There is none.
+        PrintError: There is no Chromium.
     """
     named = environment.get(BROWSER_SETTING)
     for name in [named] if named else BROWSERS:
         if program := shutil.which(name, path=environment.get("PATH")):
             return program
     if named:
-        raise PrintError(f"{BROWSER_SETTING}: {named} is no program that can be started")
+        raise PrintError(f"{BROWSER_SETTING}: {named} is not a program that can be started")
     raise PrintError(
         "a PDF needs Chromium, and there is none on PATH: install the package chromium, or "
         f"set {BROWSER_SETTING} to a Chromium or Chrome"
@@ -63,15 +63,15 @@ def browser(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
-    """A page as PDF, on the paper its style asks for (A4).
+    """A page as PDF, on the paper size of its style (A4).
 
     Args:
         html: The page.
         program: The browser, see ``browser``.
-        seconds: How long it may take.
+        seconds: Timeout.
 
     Raises:
-        PrintError: The browser failed, or took too long.
+        PrintError: The browser failed, or did not print in time.
     """
     with tempfile.TemporaryDirectory(prefix="jmxlake-print-") as folder:
         page, target = Path(folder, "page.html"), Path(folder, "page.pdf")
@@ -79,25 +79,25 @@ def printed(html: str, program: str, seconds: float = SECONDS) -> bytes:
         command = [
             program,
             *_FLAGS,
-            *_unguarded(),
+            *_sandbox(),
             f"--user-data-dir={Path(folder, 'profile')}",
             f"--print-to-pdf={target}",
             page.as_uri(),
         ]
-        told = _run(command, seconds)
-        made = target.read_bytes() if target.is_file() else b""
-    if not made.startswith(_MAGIC):
-        raise PrintError(f"{program} printed nothing: {_reason(told)}")
-    return made
+        messages = _run(command, seconds)
+        content = target.read_bytes() if target.is_file() else b""
+    if not content.startswith(_MAGIC):
+        raise PrintError(f"{program} printed nothing: {_reason(messages)}")
+    return content
 
 
-def _unguarded() -> tuple[str, ...]:
-    """Chromium refuses its sandbox to root, and only to root."""
+def _sandbox() -> tuple[str, ...]:
+    """For root alone no sandbox: Chromium refuses to start with one as root."""
     return ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
 
 
 def _run(command: Sequence[str], seconds: float) -> str:
-    """What the browser says of it; it and all that it started have ended then."""
+    """Run the browser until it and all its children have ended; return its standard error."""
     program = command[0]
     try:
         process = subprocess.Popen(
@@ -116,8 +116,8 @@ def _run(command: Sequence[str], seconds: float) -> str:
             process.communicate()
 
 
-def _reason(told: str) -> str:
-    """The last of its lines that tells of an error; they begin with where in its sources."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+def _reason(messages: str) -> str:
+    """The last error in the browser's messages, without the place in its sources."""
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
     errors = [line for line in lines if "ERROR" in line or "FATAL" in line] or lines
-    return errors[-1].rpartition("] ")[2][:300] if errors else "it says nothing of why"
+    return errors[-1].rpartition("] ")[2][:300] if errors else "it gave no reason"

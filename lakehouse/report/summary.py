@@ -1,21 +1,23 @@
-"""Several clusters at once: which of them need a look, and each one's report behind it."""
+"""Several clusters at once: which of them need a look, with a link to the report of each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import zones
-from lakehouse.report import assets, verdicts, words
-from lakehouse.report.figures import Cell, sentence
-from lakehouse.report.listing import Column, Draft, Listing, badge, column
-from lakehouse.report.lookup import declared, week_of
-from lakehouse.report.questions import questions
+from lakehouse.core import formats
+from lakehouse.core.time import zones
+from lakehouse.report.page import verdicts
+from lakehouse.report.page.figures import Cell, plain_text
+from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, column
+from lakehouse.report.page.lookup import declared, sentence, week_of
+from lakehouse.report.page.page import html
+from lakehouse.report.page.sections import questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from lakehouse.report.figures import Row
+    from lakehouse.report.page.figures import Row
 
 
 def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -25,15 +27,15 @@ def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         reports: Facts of one report for each cluster.
     """
     clusters = [_cluster(one) for one in reports]
-    clusters.sort(key=lambda one: (-words.rank(one["verdict"]), str(one["cluster"])))
+    clusters.sort(key=lambda one: (-formats.rank(one["verdict"]), str(one["cluster"])))
     return {"format": 1, "clusters": clusters}
 
 
 def _cluster(facts: Mapping[str, Any]) -> Row:
     rows = verdicts.ordered(facts)
-    with words.shown_in(words.zone_of(facts)):
-        said = [
-            {"question": one.anchor, "answer": sentence(one.answer)} for one in questions(facts)
+    with formats.shown_in(formats.zone_of(facts)):
+        findings = [
+            {"question": one.anchor, "answer": plain_text(one.answer)} for one in questions(facts)
         ]
     return {
         "cluster": facts.get("cluster"),
@@ -44,21 +46,21 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
         "verdict": rows[0].get("verdict") if rows else "no_data",
         "headline": verdicts.headline(facts),
         "verdicts": rows,
-        "findings": said,
+        "findings": findings,
         "restated": len(facts.get("restated") or ()),
         "coverage_percent": (facts.get("coverage") or {}).get("percent"),
     }
 
 
-def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+def render(facts: Mapping[str, Any], pages: Mapping[str, str]) -> str:
     """The summary as one HTML page.
 
     Args:
-        told: The facts of the summary.
-        pages: Where the page of a cluster is, as seen from this one.
+        facts: The facts of the summary.
+        pages: Links to the pages of clusters, by the cluster.
     """
-    clusters = told["clusters"]
-    return assets.page(
+    clusters = facts["clusters"]
+    return html(
         "summary.html.j2",
         headline=headline(clusters),
         clusters=_each_in_its_zone(clusters),
@@ -72,22 +74,22 @@ def render(told: Mapping[str, Any], pages: Mapping[str, str]) -> str:
 def headline(clusters: Sequence[Row]) -> str:
     """All clusters in one sentence."""
     tally = Counter(one["verdict"] for one in clusters)
-    return assets.sentence("summary", tally=tally, total=len(clusters))
+    return sentence("summary", tally=tally, total=len(clusters))
 
 
 def _each_in_its_zone(clusters: Iterable[Row]) -> Iterator[Row]:
     for one in clusters:
-        with words.shown_in(words.zone_of(one)):
+        with formats.shown_in(formats.zone_of(one)):
             yield one
 
 
 def _overview(clusters: Sequence[Row]) -> Listing:
-    """Clusters by objective; an objective that a cluster does not have is left empty."""
+    """Clusters by objective; a cell is empty if the cluster does not have the objective."""
     titles: dict[str, str] = {}
     for one in clusters:
         for row in one["verdicts"]:
-            titles.setdefault(row["objective"], words.line(row.get("title") or row["objective"]))
-    draft = Draft(
+            titles.setdefault(row["objective"], formats.line(row.get("title") or row["objective"]))
+    spec = TableSpec(
         "Clusters and objectives",
         "cluster",
         (
@@ -97,12 +99,12 @@ def _overview(clusters: Sequence[Row]) -> Listing:
             Column("Week", lambda row: week_of(row).removeprefix("ISO week "), numeric=False),
         ),
     )
-    return draft.of(clusters)
+    return spec.listing(clusters)
 
 
 def _objective(name: str, title: str) -> Column:
     def cell(row: Row) -> Cell:
-        found = next((one for one in row["verdicts"] if one["objective"] == name), None)
-        return Cell() if found is None else badge(found.get("verdict"))
+        verdict = next((one for one in row["verdicts"] if one["objective"] == name), None)
+        return Cell() if verdict is None else badge(verdict.get("verdict"))
 
     return Column(title, cell, numeric=False)

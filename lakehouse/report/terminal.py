@@ -1,41 +1,41 @@
-"""The verdict for a terminal: a few lines that say what the page says at length."""
+"""The verdict for a terminal: the page in a few lines."""
 
 from __future__ import annotations
 
 import sys
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from lakehouse.report import words
-from lakehouse.report.figures import sentence
-from lakehouse.report.lookup import value_at
-from lakehouse.report.questions import questions
-from lakehouse.report.verdicts import WORDS, Verdict, headline, verdicts
+from lakehouse.core import formats
+from lakehouse.report.page.figures import plain_text
+from lakehouse.report.page.lookup import value_at
+from lakehouse.report.page.sections import questions
+from lakehouse.report.page.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from rich.console import RenderableType
 
-    from lakehouse.report.figures import Name
+    from lakehouse.report.page.figures import Facts
 
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
 _PLAIN_WIDTH: Final = 100
 
 
-def verdict_table(facts: Mapping[str, Any], *, terminal: bool | None = None) -> str:
-    """The verdicts and what was found, with colour for a terminal and plain for anything else.
+def verdict_table(facts: Facts, *, terminal: bool | None = None) -> str:
+    """The verdicts and the answers, with colour for a terminal and plain for anything else.
 
     Args:
         facts: The report's facts, as docs/report-json.md describes them.
-        terminal: Whether a terminal reads it; None looks at standard output.
+        terminal: Whether the output is a terminal; None looks at standard output.
     """
-    parts = (Text(headline(facts), "bold"), _verdicts(facts), _findings(facts))
+    parts = (Text(headline(facts), "bold"), _verdicts(facts), _answers(facts))
     return printed(lambda _: parts, terminal=terminal)
 
 
@@ -45,12 +45,12 @@ def printed(
     terminal: bool | None = None,
     width: int | None = None,
 ) -> str:
-    """Text, tables and the like, with colour for a terminal and plain for anything else.
+    """Text and tables, with colour for a terminal and plain for anything else.
 
     Args:
-        parts: Gives them for so many columns.
-        terminal: Whether a terminal reads it; None looks at standard output.
-        width: Columns; None: those of the terminal, or 100 where there is none.
+        parts: Makes them for a number of columns.
+        terminal: Whether the output is a terminal; None looks at standard output.
+        width: Columns; None: those of the terminal, or 100 without one.
     """
     is_terminal = sys.stdout.isatty() if terminal is None else terminal
     target = StringIO()
@@ -66,33 +66,30 @@ def printed(
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
 
 
-def _verdicts(facts: Mapping[str, Any]) -> Table:
+def badge(verdict: str) -> tuple[str, str]:
+    """The mark and the word of a verdict, and their style."""
+    return f"{formats.MARKS[verdict]} {formats.VERDICTS[verdict]}", _STYLES[verdict]
+
+
+def _verdicts(facts: Facts) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("Verdict", "Objective", "Subjects", "Lowest good share"):
         table.add_column(heading)
-    for one in verdicts(facts):
-        mark = Text(f"{words.MARKS[one.verdict]} {WORDS[one.verdict]}", _STYLES[one.verdict])
-        title = Text.assemble(one.title, "\n", (one.target, "dim"))
-        table.add_row(mark, title, Text(one.counts), Text(_worst(one)))
+    for verdict in verdicts(facts):
+        title = Text.assemble(verdict.title, "\n", (verdict.target, "dim"))
+        worst = ", ".join(name.labelled for name in verdict.worst)
+        lowest = verdict.attainment and f"{worst}\n{verdict.attainment.text}"
+        texts = (title, Text(verdict.counts), Text(lowest or formats.NOT_KNOWN))
+        table.add_row(Text(*badge(verdict.verdict)), *texts)
     return table
 
 
-def _worst(one: Verdict) -> str:
-    if one.attainment is None:
-        return words.NOT_KNOWN
-    return f"{_names(one.worst)}\n{one.attainment.text}"
-
-
-def _findings(facts: Mapping[str, Any]) -> Table:
+def _answers(facts: Facts) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for question in questions(facts):
-        table.add_row(question.kip, Text(sentence(question.answer)))
-    seen = words.per_cent(value_at(facts, "coverage.percent"))
+        table.add_row(question.kip, Text(plain_text(question.answer)))
+    seen = formats.per_cent(value_at(facts, "coverage.percent"))
     table.add_row("coverage", Text(f"{seen} of the expected time was seen."))
     return table
-
-
-def _names(names: tuple[Name, ...]) -> str:
-    return ", ".join(f"{one.label} {one.text}".strip() for one in names)

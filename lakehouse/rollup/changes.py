@@ -1,4 +1,4 @@
-"""What is new in bronze: which hours of which clusters must be rolled up again."""
+"""New rows in bronze, and the hours of clusters that they touch."""
 
 from __future__ import annotations
 
@@ -8,22 +8,74 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.kernel.reasons import CLOCK_SLACK, IN_THE_FUTURE, SET_NOT_KNOWN
-from lakehouse.periods import HOUR_US, instant, micros
-from lakehouse.rollup import bronze_log
-from lakehouse.rollup.engine import Relation, Span, ask, in_hours, span_of
-from lakehouse.units import LAST, Pair, Versions
+from lakehouse.core.lake import Version
+from lakehouse.core.time.periods import HOUR_US, LAST, instant, micros
+from lakehouse.engines.batches import ClusterHour, Versions
+from lakehouse.engines.engine import Relation, Span, ask, in_hours, span_of
+from lakehouse.errors import LogExpiredError
+from lakehouse.kernel.program import CLOCK_SLACK
+from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
+    from lakehouse.tables import Table
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
-"""Where the log has gone unread, hours are recomputed from so long before the last rollup on."""
+"""Without the log, hours are recomputed from this long before the last rollup on."""
+
+READ: Final = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
+"""Tables of bronze that a rollup reads, in the order of ``Versions``."""
+
+_MOST_AT_ONCE: Final = 64
 
 _CLOCKS: Final = dt.timedelta(days=1)
 """Clocks of agents, lake and driver differ by less."""
+
+
+class State(NamedTuple):
+    """Bronze as it is now.
+
+    Attributes:
+        versions: The newest versions.
+        newest: The newest commit among them.
+        logs: The versions that the logs of runs, scrapes and members still hold; of old ones
+            perhaps not all.
+    """
+
+    versions: Versions
+    newest: Version
+    logs: tuple[frozenset[int], ...]
+
+
+def state(engine: Engine) -> State:
+    """Bronze as it is now."""
+    commits = [engine.commits(table, _MOST_AT_ONCE) for table in READ]
+    runs, scrapes, members = (log[0] for log in commits)
+    newest = max(runs, scrapes, key=lambda version: version.committed)
+    logs = tuple(frozenset(version.number for version in log) for log in commits)
+    return State(Versions(runs.number, scrapes.number, members.number), newest, logs)
+
+
+def check_log(engine: Engine, table: Table, wanted: range, known: frozenset[int]) -> None:
+    """Check that versions are in the log; engines read removed commits as empty.
+
+    Args:
+        engine: The engine.
+        table: The table of the log.
+        wanted: Versions to read.
+        known: Versions that the log is known to hold.
+
+    Raises:
+        LogExpiredError: One of them is gone.
+    """
+    if not known.issuperset(wanted):
+        commits = engine.commits(table, len(wanted) + _MOST_AT_ONCE)
+        known = frozenset(version.number for version in commits)
+    missing = next((number for number in wanted if number not in known), None)
+    if missing is not None:
+        raise LogExpiredError(f"{engine.lake.name(table)}: version {missing} is gone from the log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +84,16 @@ class Touched:
 
     Attributes:
         runs: How many of the rows that touch each hour are runs.
-        misdated: Hours of rows that are in another date's partition, or in no year of ours: what
-            is read by date does not find them.
+        misdated: Hours of rows in the partition of another date, or outside the calendar; a
+            read by date does not find them.
     """
 
-    runs: Mapping[Pair, int]
-    misdated: frozenset[Pair] = frozenset()
+    runs: Mapping[ClusterHour, int]
+    misdated: frozenset[ClusterHour] = frozenset()
 
 
 class Rows(NamedTuple):
-    """Rows that touch hours: of a relation those for which a condition holds."""
+    """Rows of a relation that touch hours, chosen by a condition."""
 
     relation: Relation
     where: str = "TRUE"
@@ -79,28 +131,28 @@ def touched(
         also: Other rows that touch hours.
 
     Raises:
-        LogExpiredError: A commit of these is not to be read any more.
+        LogExpiredError: One of these commits is gone.
     """
-    for table, before, last, log in zip(bronze_log.READ, done, now, logs, strict=True):
-        bronze_log.check_whole(engine, table, range(before + 1, last + 1), log)
+    for table, before, last, log in zip(READ, done, now, logs, strict=True):
+        check_log(engine, table, range(before + 1, last + 1), log)
     parts = [
         Rows(engine.inserts(table, before + 1, last), are_runs=table is tables.RUNS)
-        for table, before, last in zip(bronze_log.READ[:2], done, now, strict=False)
+        for table, before, last in zip(READ[:2], done, now, strict=False)
         if before < last
     ]
     if done.members < now.members:
         sets = engine.inserts(tables.MEMBERS, done.members + 1, now.members)
-        parts.append(_waiting(engine, sets))
+        parts.append(_waiting_for_sets(engine, sets))
     return counted(engine, (*parts, *also))
 
 
 def recovered(
     engine: Engine, last: dt.datetime, now: Versions, also: Sequence[Rows] = ()
 ) -> Touched:
-    """The hours that commits after ``last`` may touch, where the log does not have them any more.
+    """The hours that commits after ``last`` may touch, where the log lacks these commits.
 
-    Hours from ``last`` on less the allowed lateness; and whatever lies in a file written since,
-    however late it came: a row that was not rolled up is in such a file, compacted or not.
+    They are the hours from ``last`` less the allowed lateness on, and the hours of all rows in
+    files written since: a row that was not rolled up is in such a file, compacted or not.
     """
     where = (
         f"(r.start >= {micros(last - ALLOWED_LATENESS)} OR r.written >= {micros(last - _CLOCKS)})"
@@ -108,39 +160,36 @@ def recovered(
     parts = (
         Rows(engine.rows(tables.RUNS, now.runs, written=True), where, are_runs=True),
         Rows(engine.rows(tables.SCRAPES, now.scrapes, written=True), where),
-        _waiting(engine, engine.rows(tables.MEMBERS, now.members)),
+        _waiting_for_sets(engine, engine.rows(tables.MEMBERS, now.members)),
         *also,
     )
     return counted(engine, parts)
 
 
-def come_true(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[Rows, ...]:
-    """Rows that lay in the future when ``last`` was bronze's newest commit.
-
-    At ``committed`` they do not any more.
-    """
+def now_due(engine: Engine, last: dt.datetime, committed: dt.datetime) -> tuple[Rows, ...]:
+    """Rejected rows that lay in the future at the commit ``last`` and not at ``committed``."""
     span = Span(last + CLOCK_SLACK, committed + CLOCK_SLACK + dt.timedelta(microseconds=1))
     if span.first >= span.end:
         return ()
-    aside = engine.rows(tables.REJECTED, between=span)
+    rejected = engine.rows(tables.REJECTED, between=span)
     where = f"r.reason = '{IN_THE_FUTURE}'"
-    return (Rows(aside, where, may_be_misdated=False),)
+    return (Rows(rejected, where, may_be_misdated=False),)
 
 
-def _waiting(engine: Engine, sets: Relation) -> Rows:
-    """Rows that were set aside because their set was not there yet."""
-    aside = engine.query(
+def _waiting_for_sets(engine: Engine, sets: Relation) -> Rows:
+    """Rows that were rejected because their member set had not arrived."""
+    waiting = engine.query(
         "SELECT r.cluster, r.hour FROM {rejected} r JOIN "
         "(SELECT DISTINCT s.cluster, s.set AS members FROM {sets} s) k "
         f"ON k.cluster = r.cluster AND k.members = r.members WHERE r.reason = '{SET_NOT_KNOWN}'",
         rejected=engine.rows(tables.REJECTED),
         sets=sets,
     )
-    return Rows(aside, may_be_misdated=False)
+    return Rows(waiting, may_be_misdated=False)
 
 
 def counted(engine: Engine, parts: Sequence[Rows]) -> Touched:
-    """The hours that rows touch."""
+    """The hours that rows touch, with the number of runs in each."""
     named = {f"part_{number}": part for number, part in enumerate(parts)}
     if not named:
         return Touched({})
@@ -156,12 +205,14 @@ def counted(engine: Engine, parts: Sequence[Rows]) -> Touched:
         f"FROM ({union}) t GROUP BY t.cluster, t.hour, t.misdated",
         **{name: part.relation for name, part in named.items()},
     )
-    misdated = frozenset(pair(cluster, hour) for cluster, hour, odd, _ in found if odd)
-    return Touched({pair(name, hour): runs for name, hour, odd, runs in found if not odd}, misdated)
+    misdated = frozenset(cluster_hour(cluster, hour) for cluster, hour, odd, _ in found if odd)
+    return Touched(
+        {cluster_hour(name, hour): runs for name, hour, odd, runs in found if not odd}, misdated
+    )
 
 
-def counts(engine: Engine, now: Versions, todo: Set[Pair]) -> dict[Pair, int]:
-    """The rows that bronze/runs holds of hours and of others near them, not just those new."""
+def counts(engine: Engine, now: Versions, todo: Set[ClusterHour]) -> dict[ClusterHour, int]:
+    """Rows of bronze/runs, old and new, in each hour."""
     if not todo:
         return {}
     hours = {one.hour for one in todo}
@@ -171,9 +222,9 @@ def counts(engine: Engine, now: Versions, todo: Set[Pair]) -> dict[Pair, int]:
         f"WHERE {in_hours(hours)} GROUP BY r.cluster, r.hour",
         runs=engine.rows(tables.RUNS, now.runs, between=span_of(hours)),
     )
-    return {pair(cluster, hour): runs for cluster, hour, runs in found}
+    return {cluster_hour(cluster, hour): runs for cluster, hour, runs in found}
 
 
-def pair(cluster: str, hour: int) -> Pair:
+def cluster_hour(cluster: str, hour: int) -> ClusterHour:
     """An hour of a cluster as a relation has it."""
-    return Pair(cluster, instant(hour * HOUR_US))
+    return ClusterHour(cluster, instant(hour * HOUR_US))

@@ -1,4 +1,4 @@
-"""One batch into gold: a commit for each table that has rows of its hours, before or after."""
+"""The commits of one batch to gold: one for each table with rows of its hours, old or new."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
+from lakehouse.engines import arrow_types, predicates
+from lakehouse.engines.batches import HourSet
+from lakehouse.engines.engine import Engine, Staged, ask, in_hours, span_of
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import worker
-from lakehouse.rollup import aside, shapes, where
-from lakehouse.rollup.engine import Engine, Staged, ask, in_hours, span_of
-from lakehouse.units import Units
+from lakehouse.rollup import late_rows
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
@@ -27,7 +28,7 @@ FILLED: Final = (
 )
 """Tables whose rows are a function of an hour of a cluster."""
 
-_CLUSTER: Final = shapes.schema((("cluster", "string"),))
+_CLUSTER: Final = arrow_types.schema((("cluster", "string"),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,14 @@ class Commit:
     Attributes:
         engine: The engine.
         units: The hours.
-        staged: What the kernel made of them.
+        staged: The rows that the kernel computed for them.
         program: The kernel.
         check: Called before each commit; raises where no more may be made.
         step: Called with the name of each table that has got its commit.
     """
 
     engine: Engine
-    units: Units
+    units: HourSet
     staged: Staged
     program: worker.Program
     check: Callable[[], None]
@@ -58,11 +59,11 @@ class Commit:
         """
         known = self._holds(tables.COVERAGE)
         with ThreadPoolExecutor(self.engine.at_once) as pool:
-            started = [pool.submit(self._table, table, known=known) for table in FILLED]
-            started.append(pool.submit(self._subjects))
+            futures = [pool.submit(self._table, table, known=known) for table in FILLED]
+            futures.append(pool.submit(self._subjects))
             try:
-                for one in started:
-                    one.result()
+                for future in futures:
+                    future.result()
             finally:
                 pool.shutdown(cancel_futures=True)
 
@@ -97,9 +98,9 @@ class Commit:
         return any(cluster in self.units.clusters for (cluster,) in found)
 
     def _write(self, table: Table, *, replaced: bool) -> None:
-        chosen = where.of_units(self.units)
+        chosen = predicates.of_units(self.units)
         if table is tables.REJECTED:
-            chosen = f"{chosen} AND {aside.RECOMPUTED}"
+            chosen = f"{chosen} AND {late_rows.RECOMPUTED}"
         self.check()
         if self.staged.counts.get(table.name):
             rows = self.staged.rows[table.name]
@@ -109,17 +110,17 @@ class Commit:
         self.step(table.name)
 
     def _subjects(self) -> None:
-        """What the hours report of subjects, merged into what is known of these clusters."""
+        """Merge the subjects of the hours into gold/subjects of these clusters."""
         table, engine = tables.SUBJECTS, self.engine
         if not self.staged.counts.get(table.name):
             return
-        shape = shapes.of_table(table)
+        shape = arrow_types.of_table(table)
         columns = ", ".join(f"r.{name}" for name in shape.names)
         clusters = [(name,) for name in self.units.clusters]
         known = engine.query(
             f"SELECT {columns} FROM {{known}} r JOIN {{clusters}} c ON c.cluster = r.cluster",
             known=engine.rows(table),
-            clusters=engine.relation(shapes.rows(_CLUSTER, clusters)),
+            clusters=engine.relation(arrow_types.rows(_CLUSTER, clusters)),
         )
         both = (engine.collect(rows).cast(shape) for rows in (known, self.staged.rows[table.name]))
         try:
@@ -127,14 +128,14 @@ class Commit:
         except worker.KernelError as error:
             raise LakehouseError(str(error)) from error
         self.check()
-        engine.write(table, engine.relation(merged), where.of_clusters(self.units.clusters))
+        engine.write(table, engine.relation(merged), predicates.of_clusters(self.units.clusters))
         self.step(table.name)
 
 
-def of_units(table: Table, units: Units) -> str:
+def of_units(table: Table, units: HourSet) -> str:
     """The condition, of a relation ``r``, that recomputing hours may replace a row of gold.
 
     Its cluster is looked at by the caller: names are given as values, not in SQL.
     """
-    kept = f" AND r.{aside.RECOMPUTED}" if table is tables.REJECTED else ""
+    kept = f" AND r.{late_rows.RECOMPUTED}" if table is tables.REJECTED else ""
     return f"{in_hours(units.hours)}{kept}"

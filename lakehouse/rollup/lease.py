@@ -19,24 +19,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.time.periods import instant, micros
+from lakehouse.engines.engine import LeaseRow, ask
 from lakehouse.errors import LeaseHeldError, LeaseLostError
-from lakehouse.periods import instant, micros
-from lakehouse.rollup.engine import LeaseRow, ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakehouse.lake import Lake
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.core.lake import Lake
+    from lakehouse.engines.engine import Engine
 
 
 class Terms(NamedTuple):
     """How long a lease holds, seconds.
 
     Attributes:
-        holds: From its last renewal.
-        renewed: It is renewed so often.
-        skew: Others wait so much longer: clocks differ by less.
+        holds: Time from its last renewal to its end.
+        renewed: Time between renewals.
+        skew: Extra time that others wait; clocks must differ by less.
     """
 
     holds: float = 300.0
@@ -47,8 +47,8 @@ class Terms(NamedTuple):
 USUAL: Final = Terms()
 
 WRITER: Final = "jmxlake.writer"
-"""Property of gold/lease: what commits to gold. delta-rs and Spark on Databricks decide by
-different means whose commit is the next, so that both may believe it was theirs."""
+"""Property of gold/lease: the writer of gold. delta-rs and Spark on Databricks decide by different
+means which commit is next, so both could believe that theirs was."""
 
 
 class Lease:
@@ -89,8 +89,8 @@ class Lease:
                 except Exception:  # noqa: BLE001, S112 - check() tries again, and raises
                     continue
 
-    def give_back(self) -> None:
-        """Let others take it at once."""
+    def release(self) -> None:
+        """Release the lease."""
         with self._lock:
             if not self._lost:
                 # Where that fails it runs out by itself.
@@ -108,16 +108,16 @@ class Lease:
 
 
 @contextmanager
-def held(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[Lease]:
+def hold(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[Lease]:
     """Hold the lease of a lake's gold, whose table is there.
 
     Args:
         engine: The engine of the lake.
         terms: How long it holds.
-        take_over: Take it, whoever has it.
+        take_over: Take it even if another rollup holds it.
 
     Raises:
-        LeaseHeldError: Somebody else holds it, or another kind of engine writes this gold.
+        LeaseHeldError: Another rollup holds it, or another kind of engine writes this gold.
     """
     writer = engine.detail(tables.LEASE).properties.get(WRITER)
     if writer not in {None, engine.writer} and not take_over:
@@ -126,7 +126,7 @@ def held(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
             "must not write beside it: roll it up as before, or, once nothing does so any more, "
             "with --take-over"
         )
-    row = _taken(engine, terms, take_over=take_over)
+    row = _take(engine, terms, take_over=take_over)
     lease, stop = Lease(engine, terms, row), threading.Event()
     keeper = threading.Thread(target=lease.keep, args=(stop,), daemon=True, name="lease")
     try:
@@ -139,13 +139,13 @@ def held(engine: Engine, terms: Terms, *, take_over: bool = False) -> Iterator[L
         stop.set()
         if keeper.ident is not None:
             keeper.join()
-        lease.give_back()
+        lease.release()
 
 
 def holder(engine: Engine) -> str | None:
-    """Who holds the lease or died holding it, and since when; None where nobody does."""
+    """The holder of the lease, alive or dead, and since when; None where it is free."""
     found = _read(engine)
-    return None if found is None or found.id is None else _who(found)
+    return None if found is None or found.id is None else _holder_text(found)
 
 
 def _read(engine: Engine) -> LeaseRow | None:
@@ -157,41 +157,41 @@ def _read(engine: Engine) -> LeaseRow | None:
 _ROW: Final = "SELECT r.id, r.holder, r.since, r.until FROM {lease} r"
 
 
-def _taken(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
+def _take(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
     now = _micros_now()
-    mine = LeaseRow(uuid.uuid4().hex, _self(), now, now + round(terms.holds * 1e6))
-    # As a rule nobody has it: to look first would cost as much again.
+    mine = LeaseRow(uuid.uuid4().hex, _own_name(), now, now + round(terms.holds * 1e6))
+    # The lease is usually free: reading it first would double the cost.
     if engine.swap(LeaseRow(), mine):
         return mine
     found = _read(engine)
-    held_now = found is not None and found.id is not None and now < _waits(found, terms)
-    if held_now and not take_over:
+    is_held = found is not None and found.id is not None and now < _free_after_us(found, terms)
+    if is_held and not take_over:
         raise LeaseHeldError(_refusal(engine.lake, found, terms))
     if not engine.swap(found or LeaseRow(), mine, first=found is None):
         raise LeaseHeldError(_refusal(engine.lake, _read(engine), terms))
     return mine
 
 
-def _waits(found: LeaseRow, terms: Terms) -> int:
-    """Until when others wait."""
+def _free_after_us(found: LeaseRow, terms: Terms) -> int:
+    """Instant after which another rollup may take it, microseconds."""
     return (found.until or 0) + round(terms.skew * 1e6)
 
 
 def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:
     found = row or LeaseRow()
-    waits = _waits(found, terms)
+    waits = _free_after_us(found, terms)
     return (
-        f"{lake.name(tables.LEASE)}: {_who(found)}; wait for it. If it is dead, a rollup goes on "
-        f"after {instant(waits):%H:%M:%S} UTC, or at once with jmxlake rollup --take-over"
+        f"{lake.name(tables.LEASE)}: {_holder_text(found)}; wait for it. If it is dead, a rollup "
+        f"goes on after {instant(waits):%H:%M:%S} UTC, or at once with jmxlake rollup --take-over"
     )
 
 
-def _who(found: LeaseRow) -> str:
+def _holder_text(found: LeaseRow) -> str:
     since = "" if found.since is None else f" since {instant(found.since):%Y-%m-%d %H:%M:%S} UTC"
     return f"{found.holder or 'another process'} is rolling up{since}"
 
 
-def _self() -> str:
+def _own_name() -> str:
     return f"{socket.gethostname()}, process {os.getpid()},"
 
 
@@ -200,7 +200,7 @@ def _micros_now() -> int:
 
 
 def _clocks() -> tuple[float, ...]:
-    """The clock on the wall, and one that nobody sets and that goes on while a laptop sleeps."""
+    """The wall clock, and a clock that is never set and runs while a laptop sleeps."""
     return time.time(), time.clock_gettime(_BOOT)
 
 

@@ -1,32 +1,48 @@
-"""What a rollup is to do: which hours, in which batches, and which must stay as they are."""
+"""The plan of a rollup: the hours to recompute, in batches, and the hours that are frozen.
+
+Bronze only grows, but for retention. Where gold has rows that bronze no longer holds, recomputing
+the hour would replace figures by nothing, so the hour is frozen. So is an hour whose finest rows
+gold does not keep any more.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lakehouse import tables
+from lakehouse.engines.batches import Batch, ClusterHour, Size, Versions, batches
+from lakehouse.engines.engine import ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError
-from lakehouse.rollup import aside, changes, held, progress as progresses
-from lakehouse.rollup.batches import Batch, Size, batches
-from lakehouse.rollup.changes import Touched
-from lakehouse.units import Pair, Versions
+from lakehouse.rollup import changes, late_rows, progress as progresses
+from lakehouse.rollup.changes import Touched, cluster_hour
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Iterable, Set
 
-    from lakehouse.rollup.bronze_log import State
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
+    from lakehouse.rollup.changes import State
     from lakehouse.rollup.progress import Progress
 
 
+LEAST_KEPT: Final = dt.timedelta(days=1)
+"""Maintenance never removes younger rows of bronze."""
+
+_RULES: Final = (
+    # Table of gold, the table of bronze it is made of, and the columns that must match.
+    (tables.COVERAGE, tables.SCRAPES, ("cluster", "source", "family")),
+    (tables.BROKERS, tables.RUNS, ("cluster", "source", "metric")),
+)
+
+
 class Terms(NamedTuple):
-    """How a rollup is planned.
+    """Limits of a plan.
 
     Attributes:
         window_seconds: Length of gold's finest windows.
-        since: A date (UTC) from which on all is wanted.
-        size: How much is done at once.
+        since: Recompute all hours from this date (UTC) on.
+        size: Size of batches and parts.
         horizon: The date from which on gold keeps the finest rows.
     """
 
@@ -38,39 +54,39 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done.
+    """The work of a rollup.
 
     Attributes:
-        how: How that is known, as in gold/progress.
-        batches: What is recomputed, in this order.
-        late: Hours for which something came, and which are not recomputed any more.
+        how: How the hours were chosen, as in gold/progress.
+        batches: Batches to recompute, in order.
+        late: Frozen hours with new rows.
         misdated: Hours of rows that are in another date's partition.
-        left: Hours that were asked for, and which are not recomputed any more.
-        before: Versions of bronze after which what came is new; None where all is.
-        now: Versions of bronze that are read.
-        resumed: How many hours a rollup that was cut short has done.
-        summary: All that in one line.
+        left: Frozen hours that were requested.
+        before: Versions of bronze after which rows are new; None: all rows are.
+        now: Versions of bronze to read.
+        resumed: Hours that an interrupted rollup has done.
+        summary: The plan in one line.
     """
 
     how: str
     batches: tuple[Batch, ...]
-    late: frozenset[Pair]
-    misdated: frozenset[Pair]
-    left: frozenset[Pair]
+    late: frozenset[ClusterHour]
+    misdated: frozenset[ClusterHour]
+    left: frozenset[ClusterHour]
     before: Versions | None
     now: Versions
     resumed: int
     summary: str
 
 
-def made(engine: Engine, row: Progress | None, state: State, terms: Terms) -> Plan:
+def make_plan(engine: Engine, row: Progress | None, state: State, terms: Terms) -> Plan:
     """The plan of a rollup.
 
     Args:
         engine: The engine; gold's tables are there.
-        row: The row of progress that stands.
-        state: Bronze as it is to be rolled up.
-        terms: How it is planned.
+        row: The current row of progress.
+        state: Bronze at the versions to roll up.
+        terms: Limits of the plan.
     """
     now, newest, _ = state
     how, fresh, why = _news(engine, row, state)
@@ -78,8 +94,8 @@ def made(engine: Engine, row: Progress | None, state: State, terms: Terms) -> Pl
     if terms.since is not None and row is not None:
         how = f"{progresses.SINCE} {terms.since}"
         wanted |= changes.everything(engine, now, terms.since).runs
-    old = {one.hour for one in wanted if one.hour < newest.committed - held.LEAST_KEPT}
-    barred = held.held(engine, now, old, terms.horizon, terms.window_seconds)
+    old = {one.hour for one in wanted if one.hour < newest.committed - LEAST_KEPT}
+    barred = frozen_hours(engine, now, old, terms.horizon, terms.window_seconds)
     open_ = wanted.keys() - barred
     todo = _not_done_yet(engine, row, now, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
@@ -87,7 +103,7 @@ def made(engine: Engine, row: Progress | None, state: State, terms: Terms) -> Pl
     left, resumed = frozenset(barred & wanted.keys()), len(open_) - len(todo)
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)
-    summary += f", {len(left)} left as they are: {aside.TOO_LATE}" * bool(left)
+    summary += f", {len(left)} left as they are: {late_rows.TOO_LATE}" * bool(left)
     return Plan(
         how, tuple(found), frozenset(barred & fresh.runs.keys() if row else ()), fresh.misdated,
         left, row.versions if row and not why else None, now, resumed, summary,
@@ -95,32 +111,89 @@ def made(engine: Engine, row: Progress | None, state: State, terms: Terms) -> Pl
 
 
 def _news(engine: Engine, row: Progress | None, state: State) -> tuple[str, Touched, str]:
-    """How it is known, what is new, and why it is not the change feed that says so."""
+    """How hours are chosen, the hours with new rows, and why the change feed is not used."""
     now, newest, logs = state
     if row is None:
         return progresses.WHOLE, changes.everything(engine, now, None), ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
         return progresses.RECOVERED, Touched({}), ", for bronze is another"
-    last = row.committed or row.at - dt.timedelta(days=1)
-    ripe = changes.come_true(engine, last, newest.committed)
+    due = changes.now_due(engine, row.committed, newest.committed)
     try:
-        found = changes.touched(engine, row.versions, now, logs, ripe)
+        found = changes.touched(engine, row.versions, now, logs, due)
         how, why = progresses.FEED, ""
     except LogExpiredError as error:
         how, why = progresses.RECOVERED, f", for {error}"
-        found = changes.recovered(engine, min(last, row.at), now, ripe)
+        found = changes.recovered(engine, min(row.committed, row.at), now, due)
     return how, found, why
 
 
 def _not_done_yet(
-    engine: Engine, row: Progress | None, now: Versions, how: str, todo: Set[Pair]
-) -> frozenset[Pair]:
-    """What a rollup that was cut short has left, and what came for the rest since."""
+    engine: Engine, row: Progress | None, now: Versions, how: str, todo: Set[ClusterHour]
+) -> frozenset[ClusterHour]:
+    """Hours that an interrupted rollup left, and done ones with newer rows."""
     left = frozenset(todo)
-    for batch in progresses.noted(engine, row, how):
+    for batch in progresses.done_batches(engine, row, how):
         try:
             since = changes.touched(engine, batch.versions, now).runs
         except LogExpiredError:
             continue
-        left -= batch.pairs - since.keys()
+        left -= batch.cluster_hours - since.keys()
     return left
+
+
+def frozen_hours(
+    engine: Engine,
+    versions: Versions,
+    hours: Iterable[dt.datetime],
+    horizon: dt.date,
+    window_seconds: int,
+) -> frozenset[ClusterHour]:
+    """Hours of clusters that must not be recomputed.
+
+    Args:
+        engine: The engine; gold's tables are there.
+        versions: Versions of bronze.
+        hours: The hours to look at, of all clusters.
+        horizon: The date from which on gold keeps the finest rows.
+        window_seconds: Length of gold's finest windows.
+    """
+    wanted = sorted(hours)
+    if not wanted:
+        return frozenset()
+    known = _known(engine, wanted)
+    found = {one for _, one in known if one.hour.date() < horizon}
+    inside, span = in_hours(wanted), span_of(wanted)
+    for of_gold, of_bronze, names in _RULES:
+        if all(name != of_gold.name for name, _ in known):
+            continue
+        # By window: what came late is of the same hour, and of the same source and metric.
+        keys = ", ".join(f"r.{name}" for name in names)
+        start = f"r.start - r.start % {window_seconds * 1_000_000}"
+        at = versions.scrapes if of_bronze is tables.SCRAPES else versions.runs
+        there = engine.query(
+            f"SELECT DISTINCT {keys}, {start} AS window FROM {{bronze}} r WHERE {inside}",
+            bronze=engine.rows(of_bronze, at, between=span),
+        )
+        same = " AND ".join(f"b.{name} = r.{name}" for name in (*names, "window"))
+        gone = ask(
+            engine,
+            f"SELECT DISTINCT r.cluster, r.hour FROM {{gold}} r WHERE {inside} "
+            f"AND NOT EXISTS (SELECT 1 FROM {{there}} b WHERE {same})",
+            gold=engine.rows(tables.WINDOWS[of_gold.name], between=span),
+            there=there,
+        )
+        found |= {cluster_hour(*row) for row in gone}
+    return frozenset(found)
+
+
+def _known(engine: Engine, hours: list[dt.datetime]) -> set[tuple[str, ClusterHour]]:
+    """Hours that gold has rows of, and the table."""
+    gold = {table.name: engine.rows(table, between=span_of(hours)) for table, *_ in _RULES}
+    seen = " UNION ALL ".join(
+        f"SELECT DISTINCT '{name}' AS name, r.cluster, r.hour FROM {{{name}}} r "
+        f"WHERE {in_hours(hours)}"
+        for name in gold
+    )
+    return {
+        (name, cluster_hour(cluster, hour)) for name, cluster, hour in ask(engine, seen, **gold)
+    }

@@ -1,7 +1,7 @@
-"""gold/progress and gold/stretches: how far rollups have come, and what is done of one under way.
+"""gold/progress and gold/stretches: rolled up versions, and batches of the running rollup.
 
-Progress is written last. A batch is noted when all its commits are made; notes belong to the row of
-progress they were made after, so a new row makes the old ones void.
+Progress is written last. A batch is recorded when all its commits are made; such a record belongs
+to the row of progress before it, so a new row of progress makes it void.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.periods import HOUR_US, instant, micros
-from lakehouse.rollup import shapes
-from lakehouse.units import Pair, Units, Versions
+from lakehouse.core.time.periods import HOUR_US, instant, micros
+from lakehouse.engines import arrow_types
+from lakehouse.engines.batches import ClusterHour, HourSet, Versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from lakehouse.tables import Table
 
 WHOLE: Final = "whole"
@@ -37,40 +37,40 @@ class Progress:
         window_seconds: Length of gold's finest windows.
         versions: Versions of bronze that are rolled up.
         hours: Hours of clusters that were recomputed.
-        committed: When the newest of the versions was committed; None in rows of old.
-        how: One of the words above; None in rows of old.
-        late_rows: Rows that came when their hour was not recomputed any more.
-        runs_id: Id of the Delta table bronze/runs; None in rows of old.
-        kernel: Version of the kernel's text that made the hours; None in rows of old.
-        duckdb: Version of the DuckDB that ran it; None in rows of old.
+        committed: When the newest of the versions was committed.
+        how: One of the words above.
+        late_rows: Rows that arrived after their hour was frozen.
+        runs_id: Id of the Delta table bronze/runs.
+        kernel: Version of the kernel's SQL that made the hours; None in b88afb5's layout.
+        duckdb: Version of the DuckDB that ran it; None in b88afb5's layout.
     """
 
     at: dt.datetime
     window_seconds: int
     versions: Versions
-    hours: int = 0
-    committed: dt.datetime | None = None
-    how: str | None = None
-    late_rows: int = 0
-    runs_id: str | None = None
+    hours: int
+    committed: dt.datetime
+    how: str
+    late_rows: int
+    runs_id: str
     kernel: str | None = None
     duckdb: str | None = None
 
 
-class Noted(NamedTuple):
-    """A batch that was done after the last row of progress: at which versions, and of what."""
+class DoneBatch(NamedTuple):
+    """A batch that was finished after the last row of progress."""
 
     how: str
     versions: Versions
-    pairs: frozenset[Pair]
+    cluster_hours: frozenset[ClusterHour]
 
 
 class Last(NamedTuple):
-    """How far gold is.
+    """The state of gold.
 
     Attributes:
-        row: The row of progress that stands; None where there is none.
-        tidied: The day (UTC) on which gold was tidied last, or begun.
+        row: The current row of progress; None where there is none.
+        tidied: The day (UTC) of the last tidying, else of the first rollup.
     """
 
     row: Progress | None = None
@@ -78,44 +78,28 @@ class Last(NamedTuple):
 
 
 def last(engine: Engine) -> Last:
-    """How far gold is; nowhere, where there is no gold/progress."""
-    columns = engine.schema(tables.PROGRESS)
-    if columns is None:
+    """The state of gold; empty without gold/progress."""
+    if engine.schema(tables.PROGRESS) is None:
         return Last()
-    instants = ["SELECT max(r.at) FROM {rows} r", "SELECT min(r.at) FROM {rows} r"]
-    if "how" in columns:
-        instants.append(f"{instants[0]} WHERE r.how = '{TIDIED}'")
-    chosen = f"SELECT * FROM {{rows}} p WHERE p.at IN ({' UNION ALL '.join(instants)})"
-    found = engine.query(chosen, rows=engine.rows(tables.PROGRESS))
-    return newest(engine.collect(found).to_pylist())
-
-
-def newest(rows: Iterable[Mapping[str, Any]]) -> Last:
-    """How far gold is by the rows of gold/progress, instants in microseconds.
-
-    The first, the last and the last ``tidied`` one are enough.
-    """
-    in_order = sorted(rows, key=lambda row: row["at"])
-    if not in_order:
+    query = (
+        "SELECT * FROM {rows} p WHERE p.at IN (SELECT max(r.at) FROM {rows} r "
+        "UNION ALL SELECT min(r.at) FROM {rows} r "
+        f"UNION ALL SELECT max(r.at) FROM {{rows}} r WHERE r.how = '{TIDIED}')"
+    )
+    relation = engine.query(query, rows=engine.rows(tables.PROGRESS))
+    rows = sorted(engine.collect(relation).to_pylist(), key=lambda row: row["at"])
+    if not rows:
         return Last()
-    tidied = [row for row in in_order if row.get("how") == TIDIED]
-    return Last(_progress(in_order[-1]), instant([*in_order[:1], *tidied][-1]["at"]).date())
+    tidied = [row for row in rows if row["how"] == TIDIED]
+    return Last(_progress(rows[-1]), instant([rows[0], *tidied][-1]["at"]).date())
 
 
 def _progress(row: Mapping[str, Any]) -> Progress:
-    committed = row.get("committed")
     return Progress(
-        instant(row["at"]),
-        row["window_seconds"],
-        _versions(row),
-        row["hours"],
-        None if committed is None else instant(committed),
-        row.get("how"),
-        row.get("late_rows") or 0,
-        row.get("runs_id"),
-        row.get("kernel"),
-        row.get("duckdb"),
-    )
+        instant(row["at"]), row["window_seconds"], _versions(row), row["hours"],
+        instant(row["committed"]), row["how"], row["late_rows"], row["runs_id"],
+        row.get("kernel"), row.get("duckdb"),
+    )  # fmt: skip
 
 
 def _versions(row: Mapping[str, Any]) -> Versions:
@@ -123,21 +107,20 @@ def _versions(row: Mapping[str, Any]) -> Versions:
 
 
 def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
-    """Append a row; it stands, wherever the clock of the row before was."""
+    """Append a row, later than the row before even where clocks differ."""
     at = micros(done.at) if before is None else max(micros(done.at), micros(before.at) + 1)
     values = (
-        at, done.window_seconds, *done.versions, done.hours,
-        None if done.committed is None else micros(done.committed),
-        done.how, done.late_rows, done.runs_id, done.kernel, done.duckdb,
+        at, done.window_seconds, *done.versions, done.hours, micros(done.committed), done.how,
+        done.late_rows, done.runs_id, done.kernel, done.duckdb,
     )  # fmt: skip
     _append(engine, tables.PROGRESS, values)
     return replace(done, at=instant(at))
 
 
-def note(
-    engine: Engine, after: Progress | None, how: str, versions: Versions, units: Units
+def record_batch(
+    engine: Engine, after: Progress | None, how: str, versions: Versions, units: HourSet
 ) -> None:
-    """Note that a batch is done."""
+    """Record that a batch is done."""
     hours = [micros(hour) // HOUR_US for hour in units.hours]
     values = (
         micros(dt.datetime.now(dt.UTC)), None if after is None else micros(after.at), how,
@@ -146,29 +129,29 @@ def note(
     _append(engine, tables.STRETCHES, values)
 
 
-def noted(engine: Engine, after: Progress | None, how: str) -> list[Noted]:
-    """Batches of a rollup of that kind that was cut short after a row of progress."""
+def done_batches(engine: Engine, after: Progress | None, how: str) -> list[DoneBatch]:
+    """Finished batches of an interrupted rollup of that kind after a row of progress."""
     since = "r.after IS NULL" if after is None else f"r.after = {micros(after.at)}"
     rows = engine.query(
         f"SELECT * FROM {{rows}} r WHERE {since}", rows=engine.rows(tables.STRETCHES)
     )
     return [
-        Noted(
+        DoneBatch(
             how,
             _versions(row),
-            Units(
+            HourSet(
                 tuple(row["clusters"]), tuple(instant(hour * HOUR_US) for hour in row["hours"])
-            ).pairs,
+            ).cluster_hours,
         )
         for row in engine.collect(rows).to_pylist()
         if row["how"] == how
     ]
 
 
-def forget(engine: Engine) -> None:
-    """Remove the notes of batches, once progress is written."""
+def clear_batches(engine: Engine) -> None:
+    """Remove the records of batches, once progress is written."""
     engine.delete(tables.STRETCHES, "at IS NOT NULL")
 
 
 def _append(engine: Engine, table: Table, values: Sequence[Any]) -> None:
-    engine.write(table, engine.relation(shapes.rows(shapes.of_table(table), [values])))
+    engine.write(table, engine.relation(arrow_types.rows(arrow_types.of_table(table), [values])))

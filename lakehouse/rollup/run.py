@@ -1,4 +1,4 @@
-"""The rollup: what is new in bronze, into gold; once, whatever happens in between.
+"""The rollup: brings gold up to date with bronze, exactly once.
 
 Every table takes one commit a batch, and gold/progress is written last. A rollup that is killed
 between two commits has changed nothing twice: the next one finds the same hours touched and writes
@@ -13,43 +13,51 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.errors import LakeReplacedError, TableSchemaError
-from lakehouse.rollup import aside, bronze_log, lease, plan, progress as progresses, upgrade, upkeep
-from lakehouse.rollup.batches import MOST_OF_A_PART, Size
+from lakehouse.core.metrics import families_by_metric
+from lakehouse.core.objective import Objective
+from lakehouse.engines.batches import MOST_OF_A_PART, Size, Versions
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
+from lakehouse.rollup import (
+    changes,
+    gold_tables,
+    late_rows,
+    lease,
+    plan,
+    progress as progresses,
+    upgrade,
+)
 from lakehouse.rollup.commit import Commit
-from lakehouse.rollup.engine import Engine
 from lakehouse.rollup.lease import Lease, Terms
 from lakehouse.rollup.progress import Progress
-from lakehouse.slo import Objective
-from lakehouse.units import Versions
 
 if TYPE_CHECKING:
+    from lakehouse.core.lake import Lake, Version
+    from lakehouse.core.metrics import Families
     from lakehouse.kernel.worker import Program
-    from lakehouse.lake import Lake, Version
-    from lakehouse.rollup.bronze_log import State
+    from lakehouse.rollup.changes import State
     from lakehouse.rollup.plan import Plan
 
 DAILY: Final = "daily"
 NOW: Final = "now"
-NEVER: Final = "never"
 
 KEEP_WINDOWS_DAYS: Final = 100
-"""For so long gold keeps the rows of finest windows."""
+"""For how long gold keeps the rows of finest windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked of a rollup, if not just what is new.
+    """Options of a rollup.
 
     Attributes:
-        since: Recompute all from that date (UTC) on, as far as bronze holds it.
+        since: Recompute all hours from that date (UTC) on that bronze still holds.
         tidy: Whether gold is tidied: ``daily``, ``now`` or ``never``.
         take_over: Take the lease, even if another rollup holds it.
         most_rows: Rows of bronze/runs that are recomputed at once, but for a single hour; None:
             what the engine can.
         most_of_a_part: Rows of bronze/runs that the kernel takes at once.
         terms: How long the lease holds.
-        keep_windows_days: For so long gold keeps the rows of finest windows.
+        keep_windows_days: For how long gold keeps the rows of finest windows.
     """
 
     since: dt.date | None = None
@@ -62,14 +70,14 @@ class Wanted:
 
 
 class Outcome(NamedTuple):
-    """What a rollup did.
+    """The result of a rollup.
 
     Attributes:
         hours: Hours of clusters that were recomputed.
         versions: The versions of bronze it reached.
-        how: How it was known what to do, as in gold/progress; empty where there was nothing.
-        late_rows: Rows that came when their hour was not recomputed any more; in gold/rejected.
-        left: Hours of clusters that were asked for and that are not recomputed any more.
+        how: How the hours were chosen, as in gold/progress; empty if nothing was new.
+        late_rows: Rows that arrived after their hour was frozen; in gold/rejected.
+        left: Hours of clusters that were requested and are frozen.
     """
 
     hours: int
@@ -80,7 +88,7 @@ class Outcome(NamedTuple):
 
 
 class Done(NamedTuple):
-    """How far a rollup is: hours of clusters, and rows of bronze/runs."""
+    """Progress of a running rollup: hours of clusters, and rows of bronze/runs."""
 
     hours: int
     of_hours: int
@@ -100,8 +108,8 @@ def rollup(
 
     Args:
         engine: The engine of the lake.
-        objectives: What gold/sli is made for.
-        wanted: What else is asked.
+        objectives: The objectives of gold/sli.
+        wanted: Options.
         window_seconds: Length of the windows at which agents cut runs; by default that of the last
             rollup, at first five minutes.
         progress: Called with each step that is done: the name of a table that has got its commit.
@@ -115,27 +123,29 @@ def rollup(
         LeaseLostError: Another rollup has taken over, or another writer changed gold.
         LakehouseError: The kernel failed.
     """
-    upkeep.check_bronze(engine, *bronze_log.READ)
+    gold_tables.check_bronze(engine, *changes.READ)
     first_layout = upgrade.outdated(engine)
     rebuilt = {*first_layout, *(tables.WINDOWS.get(table.name, table) for table in first_layout)}
-    outdated = [t for t in upkeep.EVERY if t not in rebuilt and upkeep.is_outdated(engine, t)]
+    outdated = [
+        t for t in gold_tables.EVERY if t not in rebuilt and gold_tables.is_outdated(engine, t)
+    ]
     last = progresses.last(engine)
     window = _window(engine.lake, last.row, window_seconds)
-    state = bronze_log.state(engine)
+    state = changes.state(engine)
     todo = bool(outdated or first_layout or wanted.since)
     if not todo and not _is_new(last, state.versions, wanted):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
-        upkeep.prepare(engine, tables.LEASE)
-    with lease.held(engine, wanted.terms, take_over=wanted.take_over) as held:
+        gold_tables.prepare(engine, tables.LEASE)
+    with lease.hold(engine, wanted.terms, take_over=wanted.take_over) as held:
         progress("lease")
         upgrade.upgrade(engine, first_layout, window, held.check, progress)
-        for made in upkeep.prepare_all(engine, outdated):
-            progress(made)
+        for action in gold_tables.prepare_all(engine, outdated):
+            progress(action)
         again = progresses.last(engine)
         if again != last:
-            state = bronze_log.state(engine)
+            state = changes.state(engine)
         run = _Run(engine, objectives, wanted, window, held, progress, watch)
         return run.to(again, state)
 
@@ -143,6 +153,16 @@ def rollup(
 def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
     """The date from which on gold keeps the finest rows, by bronze's newest commit."""
     return (committed - dt.timedelta(days=keep_windows_days)).date()
+
+
+def families(engine: Engine) -> Families:
+    """The families that read each metric, including users' own."""
+    try:
+        rows = engine.rows(tables.METRIC_DEFINITIONS)
+    except TableNotFoundError:  # older agents do not make it
+        return families_by_metric(())
+    pairs = ask(engine, "SELECT DISTINCT r.metric, r.family FROM {rows} r", rows=rows)
+    return families_by_metric((metric, family) for metric, family in pairs)
 
 
 def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
@@ -179,7 +199,7 @@ class _Run:
     watch: Callable[[Done], None]
 
     def to(self, last: progresses.Last, state: State) -> Outcome:
-        """Do what is to be done to reach bronze as it is."""
+        """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = horizon(newest.committed, self.wanted.keep_windows_days)
         runs_id = self.engine.detail(tables.RUNS).id
@@ -193,26 +213,29 @@ class _Run:
             outcome = self._do(todo, row, program)
             row = self._record(row, outcome, newest, runs_id, program)
             if len(todo.batches) > 1 or todo.resumed:
-                progresses.forget(self.engine)
+                progresses.clear_batches(self.engine)
                 self.step(tables.STRETCHES.name)
         if row is not None and _is_tidy_due(last, self.wanted):
-            upkeep.tidy(self.engine, first, self.held.check, self.step)
-            self._record(row, Outcome(0, row.versions, progresses.TIDIED), newest, runs_id)
+            gold_tables.tidy(self.engine, first, self.held.check, self.step)
+            # Tidying changes no figure, so the kernel of the row before stays.
+            self._record(row, Outcome(0, row.versions, progresses.TIDIED), newest, runs_id, row)
         return outcome
 
     def _plan(self, row: Progress | None, state: State, first: dt.date) -> Plan:
         most = self.wanted.most_rows or self.engine.most_rows
         size = Size(most, self.wanted.most_of_a_part)
         terms = plan.Terms(self.window_seconds, self.wanted.since, size, first)
-        return plan.made(self.engine, row, state, terms)
+        return plan.make_plan(self.engine, row, state, terms)
 
     def _program(self, newest: Version) -> Program:
         from lakehouse.kernel.program import program  # noqa: PLC0415 - reads the SQL
 
-        return program(self.window_seconds, newest.committed, self.objectives)
+        return program(
+            self.window_seconds, newest.committed, self.objectives, families(self.engine)
+        )
 
     def _do(self, todo: Plan, row: Progress | None, program: Program) -> Outcome:
-        total = sum(len(batch.units.pairs) for batch in todo.batches)
+        total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
         done = Done(0, total, 0)
         self.watch(done)
         for batch in todo.batches:
@@ -220,12 +243,12 @@ class _Run:
             self.step("computed")
             Commit(self.engine, batch.units, staged, program, self.held.check, self.step).all()
             if len(todo.batches) > 1:
-                progresses.note(self.engine, row, todo.how, todo.now, batch.units)
+                progresses.record_batch(self.engine, row, todo.how, todo.now, batch.units)
                 self.step("batch")
-            done = Done(done.hours + len(batch.units.pairs), total, done.rows + batch.rows)
+            done = Done(done.hours + len(batch.units.cluster_hours), total, done.rows + batch.rows)
             self.watch(done)
         self.held.check()
-        late, misdated = aside.set_aside(self.engine, todo, self.window_seconds)
+        late, misdated = late_rows.set_aside(self.engine, todo, self.window_seconds)
         if late or misdated:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")
         return Outcome(total, todo.now, todo.how, late, len(todo.left))
@@ -236,15 +259,13 @@ class _Run:
         outcome: Outcome,
         newest: Version,
         runs_id: str,
-        program: Program | None = None,
+        made_by: Program | Progress,
     ) -> Progress:
         self.held.check()
-        made_by = program or row  # tidying makes no figure
         new = Progress(
             dt.datetime.now(dt.UTC), self.window_seconds, outcome.versions, outcome.hours,
-            newest.committed, outcome.how, outcome.late_rows, runs_id,
-            None if made_by is None else made_by.kernel,
-            None if made_by is None else made_by.duckdb,
+            newest.committed, outcome.how, outcome.late_rows, runs_id, made_by.kernel,
+            made_by.duckdb,
         )  # fmt: skip
         new = progresses.record(self.engine, new, row)
         self.step(tables.PROGRESS.name)
@@ -255,7 +276,7 @@ def _check_same(lake: Lake, row: Progress, now: Versions, runs_id: str) -> None:
     what = ""
     if any(new < old for new, old in zip(now, row.versions, strict=True)):
         what = f"it is at versions {tuple(now)}, and {tuple(row.versions)} were rolled up"
-    if row.runs_id not in {None, runs_id}:
+    if row.runs_id != runs_id:
         what = "it is another table than the one that was rolled up"
     if what:
         raise LakeReplacedError(

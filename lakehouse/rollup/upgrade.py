@@ -1,9 +1,8 @@
 """Gold of the first layout, changed in place: bronze may no longer hold what it was made of.
 
-There each table held rows of several lengths of windows, told apart by the columns ``grain`` and
-``period``. Of such a table the finest rows are written first, to their own table; then its hours
-take its place. Each is one commit, and a table that still has ``grain`` is not done: so after a
-kill it is begun again.
+There each table held rows of several lengths of windows, with the columns ``grain`` and ``period``.
+The finest rows of such a table are written first, to their own table; then its hours replace it.
+Each is one commit. A table that still has ``grain`` is not done, so after a kill it starts again.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.periods import DAY_US, HOUR_US, window_name
+from lakehouse.core.time.periods import DAY_US, HOUR_US, window_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from lakehouse.tables import Column, Table
 
 _NULLS: Final = {"timestamp": "BIGINT"}
@@ -35,7 +34,7 @@ def upgrade(
     check: Callable[[], None],
     step: Callable[[str], None],
 ) -> None:
-    """Change tables to the layout of this version.
+    """Convert tables to the layout of this version.
 
     Args:
         engine: The engine; the lease is held.
@@ -53,7 +52,7 @@ def upgrade(
 
 
 def _statements(table: Table, there: Mapping[str, str], finest: str) -> list[tuple[Table, str]]:
-    """What becomes of a table, in this order; itself last."""
+    """The tables that replace a table, in order of writing; itself last."""
     windows = tables.WINDOWS.get(table.name)
     if windows is None:
         grain = finest if table is tables.REJECTED else "1h"
@@ -97,7 +96,7 @@ def _sli_windows(there: Mapping[str, str], finest: str) -> str:
 
 
 def _sli_hours(there: Mapping[str, str], finest: str) -> str:
-    """There were no rows of hours: they are the sums of windows, their spill the first one's."""
+    """Rows of hours, which are sums of windows with the spill of the first one."""
     keys = ", ".join(f"t.{key}" for key in tables.SLI.keys)
     first = f"max(CASE WHEN t.window % {HOUR_US} = 0 THEN t.spill_us END)"
     measures = ", ".join(

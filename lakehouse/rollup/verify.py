@@ -10,30 +10,30 @@ import random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.engines import arrow_types
+from lakehouse.engines.batches import Size, batches
+from lakehouse.engines.engine import ask, span_of
 from lakehouse.errors import LakehouseError, LeaseHeldError
-from lakehouse.rollup import changes, held, lease, progress as progresses, shapes
-from lakehouse.rollup.batches import Size, batches
+from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import FILLED, of_units
-from lakehouse.rollup.engine import ask, span_of
-from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, horizon
+from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, families, horizon
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
 
+    from lakehouse.engines.batches import Batch, ClusterHour
+    from lakehouse.engines.engine import Engine, Staged
     from lakehouse.kernel.worker import Program
-    from lakehouse.rollup.batches import Batch
-    from lakehouse.rollup.engine import Engine, Staged
     from lakehouse.rollup.progress import Progress
     from lakehouse.slo import Objective
     from lakehouse.tables import Table
-    from lakehouse.units import Pair
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"
 
 _MOST_NAMED: Final = 1000
-_CLUSTER: Final = shapes.schema((("cluster", "string"),))
+_CLUSTER: Final = arrow_types.schema((("cluster", "string"),))
 
 
 class Difference(NamedTuple):
@@ -45,7 +45,7 @@ class Difference(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was compared.
+    """The result of a comparison.
 
     Attributes:
         hours: Hours of clusters.
@@ -91,16 +91,15 @@ def verify(
     from lakehouse.kernel.program import program as programs  # noqa: PLC0415 - needs DuckDB
 
     row = _still(engine)
-    committed = row.committed or row.at
-    first = horizon(committed, KEEP_WINDOWS_DAYS)
+    first = horizon(row.committed, KEEP_WINDOWS_DAYS)
     chosen = _chosen(engine, row, hours, first, random.Random(seed))  # noqa: S311 - a sample
     old = {one.hour for one in chosen}
-    barred = held.held(engine, row.versions, old, first, row.window_seconds)
+    barred = plan.frozen_hours(engine, row.versions, old, first, row.window_seconds)
     todo = chosen - barred
     counts = changes.counts(engine, row.versions, todo)
     size = Size(engine.most_rows)
     parts = batches(counts, todo, barred, size, row.versions, row.window_seconds)
-    program = programs(row.window_seconds, committed, objectives)
+    program = programs(row.window_seconds, row.committed, objectives, families(engine))
     compared = 0
     differing: list[Difference] = []
     for batch in parts:
@@ -112,7 +111,7 @@ def verify(
             step(f"{table.name} compared")
     if _still(engine) != row:
         raise LeaseHeldError(f"{engine.lake.root}: a rollup ran meanwhile; verify it again")
-    number = sum(len(one.units.pairs) for one in parts)
+    number = sum(len(one.units.cluster_hours) for one in parts)
     return Found(number, compared, tuple(differing), _note(row, program))
 
 
@@ -144,7 +143,7 @@ def _still(engine: Engine) -> Progress:
 
 def _chosen(
     engine: Engine, row: Progress, hours: int, first: dt.date, chance: random.Random
-) -> frozenset[Pair]:
+) -> frozenset[ClusterHour]:
     """Hours that bronze or gold knows, of dates chosen at random."""
     bronze = {
         "runs": engine.rows(tables.RUNS, row.versions.runs),
@@ -165,7 +164,7 @@ def _chosen(
         + " AND NOT r.misdated" * (name in bronze)
         for name in (*bronze, *gold)
     )
-    pairs = sorted(changes.pair(*one) for one in ask(engine, there, **bronze, **gold))
+    pairs = sorted(changes.cluster_hour(*one) for one in ask(engine, there, **bronze, **gold))
     return frozenset(chance.sample(pairs, min(hours, len(pairs))))
 
 
@@ -178,7 +177,7 @@ def _compared(
         "SELECT r.* FROM {rows} r JOIN {clusters} c ON c.cluster = r.cluster "
         f"WHERE {of_units(table, batch.units)}",
         rows=engine.rows(table, between=span_of(batch.units.hours)),
-        clusters=engine.relation(shapes.rows(_CLUSTER, names)),
+        clusters=engine.relation(arrow_types.rows(_CLUSTER, names)),
     )
     ((rows,),) = ask(engine, "SELECT count(*) AS n FROM {there} r", there=there)
     parts = {"there": (there, -1)}

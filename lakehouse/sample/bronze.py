@@ -11,9 +11,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
+from lakehouse.engines import arrow_types
+from lakehouse.engines.delta_rs import explained, stored
 from lakehouse.errors import LakehouseError
-from lakehouse.rollup import shapes
-from lakehouse.rollup.delta_rs import explained, stored
 from lakehouse.sample import spans, world
 from lakehouse.sample.spans import WINDOW_US
 from lakehouse.tables import parquet
@@ -44,7 +44,7 @@ def write(root: Path, script: Script) -> int:
     """
     if any((root / layer).exists() for layer in ("bronze", "gold")):
         raise LakehouseError(f"{root}: there is a lake already; give a folder that is new or empty")
-    made = rows(script)
+    rows_by_table = rows(script)
     with explained(str(root)):
         for table in (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS):
             schema = pa.schema([stored(one).remove_metadata() for one in table.columns])
@@ -53,25 +53,25 @@ def write(root: Path, script: Script) -> int:
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,
             )  # fmt: skip
             write_deltalake(
-                delta, made[table.name], mode="append",
+                delta, rows_by_table[table.name], mode="append",
                 writer_properties=parquet.writer_properties(table),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=False),
             )  # fmt: skip
-    return len(made[tables.RUNS.name])
+    return len(rows_by_table[tables.RUNS.name])
 
 
 def rows(script: Script) -> dict[str, pa.Table]:
     """The rows of each table of bronze, in its order."""
     with duckdb.connect() as db:
         db.execute(f"SET TimeZone = 'UTC'; {_MACROS.format(start_us=script.start_us)}")
-        subjects = _tell_series(db, script)
-        _tell(db, "attempts", _ATTEMPTS, list(_attempts(script)))
+        subjects = _register_series(db, script)
+        _register(db, "attempts", _ATTEMPTS, list(_attempts(script)))
         noticed = [(world.SOURCES[one.source], *one[1:]) for one in script.events()]
-        _tell(db, "noticed", _NOTICED, noticed)
+        _register(db, "noticed", _NOTICED, noticed)
         db.execute(_FOLDED)
         lists = db.execute(_LISTS).fetchall()
         sets = [(one, *_set([subjects[n] for n in one])) for (one,) in lists]
-        _tell(db, "sets", _SETS, sets)
+        _register(db, "sets", _SETS, sets)
         found = (
             (tables.RUNS, _RUNS), (tables.MEMBERS, _MEMBERS), (tables.SCRAPES, _SCRAPES),
             (tables.EVENTS, _EVENTS),
@@ -85,14 +85,16 @@ def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa
     return db.sql(f"SELECT {columns} FROM ({sql}) ORDER BY {order}").to_arrow_table()
 
 
-def _tell(db: duckdb.DuckDBPyConnection, name: str, columns: str, told: Sequence[Row]) -> None:
-    """Make rows a table; its columns are declared as ``name type``, with a comma between."""
+def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[Row]) -> None:
+    """Register rows as a table; columns are ``name type`` with commas between."""
     pairs = (tuple(one.split()) for one in columns.split(", "))
-    db.register(name, shapes.rows(shapes.schema((name, kind) for name, kind in pairs), told))
+    db.register(
+        name, arrow_types.rows(arrow_types.schema((name, kind) for name, kind in pairs), rows)
+    )
 
 
-def _tell_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subject]:
-    """Make tables of all series, of their spans, and of how counters rose; what they are of."""
+def _register_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subject]:
+    """Register all series, their spans, and increases of counters; returns their subjects."""
     subjects: list[Subject] = []
     series: list[Row] = []
     held: list[Row] = []
@@ -110,9 +112,9 @@ def _tell_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subject]
             ))  # fmt: skip
             held += ((number, *one) for one in spans.of_series(metric, history, read))
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
-    _tell(db, "series", _SERIES, series)
-    _tell(db, "spans", _SPANS, held)
-    _tell(db, "rises", "number bigint, at_us bigint, more double", rises)
+    _register(db, "series", _SERIES, series)
+    _register(db, "spans", _SPANS, held)
+    _register(db, "rises", "number bigint, at_us bigint, more double", rises)
     return subjects
 
 
@@ -121,7 +123,7 @@ def _order(one: Series) -> tuple[object, ...]:
 
 
 def _set(members: Sequence[Subject]) -> Row:
-    """A set's name and what it holds, as agents write it."""
+    """A set's hash and contents, as agents write them."""
     topic = members[0].topic
     content: Row = "partitions", topic, [one.partition for one in members], None
     if members[0].partition is None:
@@ -131,7 +133,7 @@ def _set(members: Sequence[Subject]) -> Row:
 
 
 def _attempts(script: Script) -> Iterator[Row]:
-    """How all attempts ended, since when they end alike."""
+    """Spans of equal outcomes of all attempts."""
     for source, name in world.SOURCES.items():
         for family in script.families(source):
             read, attempts = world.FAMILIES[family], script.attempts(source, family)
@@ -167,11 +169,10 @@ _SETS: Final = (
     "clients array<struct<user:string,client_id:string>>"
 )
 
-# `made`: how many attempts were made from an instant on until another. `parts`: where a window
-# starts, a span is cut.
+# `attempts_between` counts the attempts in a span. `parts` cuts spans at the starts of windows.
 _MACROS: Final = f"""
 CREATE MACRO batch_of(at_us) AS (at_us - {{start_us}}) // {WINDOW_US} + 1;
-CREATE MACRO made(a, b, first, every) AS
+CREATE MACRO attempts_between(a, b, first, every) AS
     (b - first + every - 1) // every - (a - first + every - 1) // every;
 CREATE MACRO parts(name) AS TABLE
     SELECT *, greatest(from_us, window_us) AS s, least(to_us, window_us + {WINDOW_US}) AS e
@@ -179,8 +180,7 @@ CREATE MACRO parts(name) AS TABLE
         FROM query_table(name));
 """
 
-# Those put together that agents put together: series of one metric that are zero or idle, by
-# partition or else by client.
+# Folded as agents fold: series of one metric that are zero or idle, by partition or else by client.
 _FOLDED: Final = f"""
 CREATE TABLE folded AS
 WITH cut AS MATERIALIZED (FROM parts('spans')), risen AS (
@@ -213,7 +213,7 @@ _RUNS: Final = f"""
 SELECT {_PLACED}, source, metric, series.topic, if(len(numbers) = 1, partition, NULL) AS partition,
     if(len(numbers) = 1, "user", NULL) AS "user", "group", labels, lead_us, tail_us, value,
     if(len(numbers) = 1, client_id, NULL) AS client_id,
-    made(s - took_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
+    attempts_between(s - took_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
     len(numbers)::INT AS series, "set" AS members,
     nullif(list_concat(flags, if(was_positive, ['{tables.FLAG_PREVIOUS_POSITIVE}'], []),
         if(stays_positive, ['{tables.FLAG_NEXT_POSITIVE}'], [])), []) AS flags
@@ -225,7 +225,7 @@ FROM sets JOIN folded USING (numbers) JOIN series USING (number) GROUP BY ALL
 """
 _SCRAPES: Final = f"""
 SELECT {_PLACED}, *, 0::BIGINT AS dropped_series, '{CATALOGUE}' AS catalogue,
-    made(s - took_us + late_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
+    attempts_between(s - took_us + late_us, e - took_us, offset_us, interval_us)::INT AS scrapes,
     scrapes * each AS beans, scrapes * lasted_us / 1e6 AS seconds_total,
     if(scrapes > 0, lasted_us / 1e6, 0) AS seconds_max
 FROM parts('attempts') WHERE e > s

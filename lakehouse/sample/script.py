@@ -1,4 +1,4 @@
-"""What each source of a sample says, and when: a function of what happens."""
+"""The values that each source of a sample reports over time, computed from its incidents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.periods import DAY_US, HOUR_US, micros
+from lakehouse.core.time.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
@@ -36,7 +36,7 @@ class Series(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What an agent notices."""
+    """An event that an agent records."""
 
     source: int
     at: int
@@ -49,7 +49,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Script:
-    """What happens in a span of whole windows.
+    """The incidents and values in a span of whole windows.
 
     Attributes:
         start_us: When the agents start.
@@ -62,7 +62,7 @@ class Script:
     incidents: tuple[Incident, ...]
 
     def families(self, source: int) -> list[str]:
-        """What an agent reads of its source."""
+        """Families that an agent reads from its source."""
         by_controller = source == world.CONTROLLER
         return [one for one in world.FAMILIES if (one == "controller") == by_controller]
 
@@ -87,19 +87,19 @@ class Script:
                 yield from self._of_partition(source, topic, partition)
             yield from self._of_tiered(source, topic)
             for metric, value in zip(world.TOPOLOGY, declared.described, strict=True):
-                history = self._told(source, declared.brokers(0), _always(value))
+                history = self._by_epoch(source, declared.brokers(0), _always(value))
                 yield Series(Subject(metric, topic), history)
         for client in world.CLIENTS:
             yield from self._of_client(source, client)
         for one in BROKERS:
-            history = self._told(source, (), _is(one))
+            history = self._by_epoch(source, (), _is(one))
             yield Series(Subject(world.FENCED, labels=(("node", SOURCES[one]),)), history)
         for metric in world.QUOTAS:
-            limit = self._told(source, (), _always(world.QUOTA))
+            limit = self._by_epoch(source, (), _always(world.QUOTA))
             yield Series(Subject(metric, labels=(("default", "user"),)), limit)
 
     def events(self) -> Iterator[Event]:
-        """What the agents notice."""
+        """The events that agents record."""
         for source in SOURCES:
             yield Event(source, self.start_us, "agent_start")
         for one in self.away:
@@ -113,7 +113,7 @@ class Script:
             for (_, before), (at_us, fenced) in pairwise(self.epochs):
                 old_one, new_one = leader(brokers, before), leader(brokers, fenced)
                 names = [SOURCES[one] if one else "none" for one in (old_one, new_one)]
-                for source in _tellers(brokers, fenced) if old_one != new_one else ():
+                for source in _reporters(brokers, fenced) if old_one != new_one else ():
                     read = self.attempts(source, "leaders")
                     noticed_us = read.answered(read.number(at_us))
                     yield Event(source, noticed_us, "leader_change", topic, partition, *names)
@@ -150,31 +150,31 @@ class Script:
         spans = self._spans(kind, name)
         return [at for start, end in spans for at in range(start + after_us, end, every_us)]
 
-    def _told(
+    def _by_epoch(
         self, source: int, brokers: Sequence[int], value: Callable[[int | None], Value]
     ) -> History:
-        """A value that goes by which broker is fenced, at those who tell it then."""
+        """A value that depends on the fenced broker, at the sources that report it then."""
         return [
-            (at_us, value(fenced) if source in _tellers(brokers, fenced) else ABSENT)
+            (at_us, value(fenced) if source in _reporters(brokers, fenced) else ABSENT)
             for at_us, fenced in self.epochs
         ]
 
     def _of_partition(self, source: int, topic: str, partition: int) -> Iterator[Series]:
         declared, brokers = TOPICS[topic], TOPICS[topic].brokers(partition)
-        leaderless = self._told(source, brokers, lambda fenced: float(brokers == (fenced,)))
+        leaderless = self._by_epoch(source, brokers, lambda fenced: float(brokers == (fenced,)))
         yield Series(Subject(world.LEADERLESS, topic, partition), leaderless)
 
         def is_under(fenced: int | None) -> Value:
             in_sync = sum(one != fenced for one in brokers)
             return float(in_sync < declared.min_isr) if in_sync else ABSENT
 
-        under = self._told(source, brokers, is_under)
+        under = self._by_epoch(source, brokers, is_under)
         for from_us, to_us in self._spans("slow", topic):
             if brokers[0] == source and partition % 5 == 0:
                 under += [(from_us + partition * SECOND_US, 1.0), (to_us, 0.0)]
         yield Series(Subject(world.UNDER, topic, partition), sorted(under))
         for group in (group for group, of in world.GROUPS.items() if of == topic):
-            # What expired unread is known from a leader's second answer on.
+            # Expired records are counted from a leader's second answer on.
             history: History = []
             for at_us, fenced in self.epochs:
                 leads = leader(brokers, fenced) == source
@@ -259,11 +259,11 @@ def _is(broker: int) -> Callable[[int | None], Value]:
 
 
 def leader(brokers: Sequence[int], fenced: int | None) -> int | None:
-    """Who leads a partition; None: it has no leader."""
+    """The leader of a partition; None: it has none."""
     return next((one for one in brokers if one != fenced), None)
 
 
-def _tellers(brokers: Sequence[int], fenced: int | None) -> tuple[int, ...]:
-    """Who tells of a partition: its leader, or for all the two live brokers with the lowest ids."""
+def _reporters(brokers: Sequence[int], fenced: int | None) -> tuple[int, ...]:
+    """The reporters of a partition: its leader, else the two live brokers with the lowest ids."""
     found = leader(brokers, fenced)
     return (found,) if found else tuple(one for one in BROKERS if one != fenced)[:2]

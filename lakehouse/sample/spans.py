@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000
 ABSENT: Final = float("-inf")
-"""Stands for a series that is not there."""
+"""The value of a series that does not exist."""
 
 _UNREAD: Final = float("inf")  # stands for a source that does not answer
 
@@ -44,19 +44,19 @@ class Attempts(NamedTuple):
         """Number of the first attempt at an instant or after it."""
         return -((self.offset_us - at_us) // self.interval_us)
 
-    def asked(self, number: int) -> int:
+    def requested(self, number: int) -> int:
         """When an attempt is made."""
         return number * self.interval_us + self.offset_us
 
     def answered(self, number: int) -> int:
         """When it is answered."""
-        return self.asked(number) + self.took_us
+        return self.requested(number) + self.took_us
 
     def outcomes(self) -> Iterator[tuple[bool, int, int]]:
-        """Since when all attempts end alike: as they are answered if they are, else as made."""
+        """Spans of equal outcomes: from the answer of a success, from the request of a failure."""
         at_us = self.answered(self.number(self.first_us))
         for gap_us, back_us in self.outages:
-            failed_us = self.asked(self.number(gap_us))
+            failed_us = self.requested(self.number(gap_us))
             again_us = self.answered(self.number(back_us))
             yield True, at_us, failed_us
             yield False, failed_us, again_us
@@ -64,29 +64,29 @@ class Attempts(NamedTuple):
         yield True, at_us, self.until_us
 
     def sightings(self, history: History) -> list[tuple[int, Value]]:
-        """At which attempts what is seen is not what was seen before; and what it is."""
+        """The attempts at which the observed value changes, with the value."""
         first = self.number(self.first_us)
-        told = {max(first, self.number(at_us)): value for at_us, value in history}
+        values = {max(first, self.number(at_us)): value for at_us, value in history}
         gaps = [(self.number(start), self.number(end)) for start, end in self.outages]
-        found: list[tuple[int, Value]] = []
+        changes: list[tuple[int, Value]] = []
         value: Value = ABSENT
-        for number in sorted({*told, *(one for gap in gaps for one in gap), first}):
-            value = told.get(number, value)
-            if self.asked(number) >= self.until_us:
+        for number in sorted({*values, *(end for gap in gaps for end in gap), first}):
+            value = values.get(number, value)
+            if self.requested(number) >= self.until_us:
                 break
             unread = any(start <= number < end for start, end in gaps)
             state = _UNREAD if unread else value
-            if not found or state != found[-1][1]:
-                found.append((number, state))
-        return found
+            if not changes or state != changes[-1][1]:
+                changes.append((number, state))
+        return changes
 
 
 class Span(NamedTuple):
     """A value that a series held; times in microseconds.
 
     Attributes:
-        lead: How much earlier it may have begun.
-        may_end: How much before ``over`` it may have ended, 0: what came then came at once.
+        lead: How much earlier it may have started.
+        may_end: How much before ``over`` it may have ended; 0: the next value followed at once.
         over: When it was over for sure: with a memory, after further values above zero.
         was_positive: Whether another value above zero was before.
         stays_positive: Whether another value above zero comes after.
@@ -108,8 +108,8 @@ def of_series(metric: Metric, history: History, attempts: Attempts) -> Iterator[
     may_end, stays = 0, False
     states = [(0, _UNREAD), *attempts.sightings(history)]
     for (_, before), (number, state) in reversed(list(pairwise(states))):
-        at_us = attempts.asked(number) if state == _UNREAD else attempts.answered(number)
-        edge = 0 if before == _UNREAD else at_us - attempts.asked(number - 1)
+        at_us = attempts.requested(number) if state == _UNREAD else attempts.answered(number)
+        edge = 0 if before == _UNREAD else at_us - attempts.requested(number - 1)
         was_positive = _is_positive(before)
         goes_on = was_positive and _is_positive(state)
         remembers = goes_on and metric.memory_us > 0

@@ -1,11 +1,11 @@
-"""The cluster of a sample: what exists, how agents read it, and what happens."""
+"""The cluster of a sample: its subjects, how agents read them, and its incidents."""
 
 from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from lakehouse.periods import DAY_US
+from lakehouse.core.time.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US
 MARGIN_US: Final = 10 * MINUTE_US
-"""Nothing happens for so long where the sample begins and where it ends."""
+"""Time without incidents at the sample's start and end."""
 
 NAME: Final = "sample"
 KAFKA_VERSION: Final = "4.3.1"
@@ -46,11 +46,11 @@ class Topic(NamedTuple):
 
     @property
     def described(self) -> tuple[int, ...]:
-        """What the metrics of ``TOPOLOGY`` say of it."""
+        """Its values of the metrics of ``TOPOLOGY``."""
         return self.partitions, self.replicas, self.min_isr, int(self.tiered)
 
     def brokers(self, partition: int) -> tuple[int, ...]:
-        """Who holds a partition; the first of them that lives leads it."""
+        """The replicas of a partition; the first live one leads it."""
         places = range(self.first + partition - 1, self.first + partition - 1 + self.replicas)
         return tuple(1 + place % len(BROKERS) for place in places)
 
@@ -142,7 +142,7 @@ REMOTE: Final = {
     "kafka.topic.remote_fetch.requests": 16.0,
     REMOTE_READS: 16.0,
 }
-"""What is counted of each bout of remote reads."""
+"""Increases of counters for each bout of remote reads."""
 
 FENCED: Final = "kafka.cluster.node.fenced"
 LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
@@ -180,13 +180,13 @@ METRICS: Final = {
 
 
 class Incident(NamedTuple):
-    """What goes wrong, or on, for a while.
+    """A fault or a burst of load.
 
     Attributes:
         kind: A broker is killed or restarted; followers of some partitions of a topic are slow; a
             client wants more than its quota; uploads of a topic fall behind; a group reads too
             late; old records of a topic are read.
-        name: Of the broker, topic, client or group.
+        name: Name of the broker, topic, client or group.
     """
 
     kind: Literal["killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"]
@@ -196,12 +196,12 @@ class Incident(NamedTuple):
 
     @property
     def broker(self) -> int:
-        """Whom it is about, where it is about a broker."""
+        """Its broker, if it is about one."""
         return next(number for number, name in SOURCES.items() if name == self.name)
 
 
 def usual(seed: int, start_us: int, until_us: int) -> tuple[Incident, ...]:
-    """What happens in these weeks: each has incidents of all kinds, at times of its own."""
+    """Incidents of some weeks; each week has all kinds, at random times."""
     found: list[Incident] = []
     for day_us in range(start_us // DAY_US * DAY_US, until_us, DAY_US):
         dice = random.Random(f"{seed} {day_us}")  # noqa: S311 - no secret

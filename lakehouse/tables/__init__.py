@@ -22,6 +22,7 @@ from lakehouse.tables.bronze import (
     LONGEST_NAME as LONGEST_NAME,
     MAX_GAP_INTERVALS as MAX_GAP_INTERVALS,
     MEMBERS as MEMBERS,
+    METRIC_DEFINITIONS as METRIC_DEFINITIONS,
     METRIC_NAME as METRIC_NAME,
     OTHER as OTHER,
     RUNS as RUNS,
@@ -50,7 +51,7 @@ from lakehouse.tables.gold import (
     TOPICS as TOPICS,
     WINDOWS as WINDOWS,
 )
-from lakehouse.tables.running import (
+from lakehouse.tables.rollup_state import (
     LEASE as LEASE,
     PROGRESS as PROGRESS,
     ROLLUP_STATE as ROLLUP_STATE,

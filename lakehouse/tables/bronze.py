@@ -10,16 +10,16 @@ BRONZE_VERSION: Final = "1"
 """Version of the frozen bronze schema, kept in the table property ``jmxlake.schema``."""
 
 COMMIT_AGENT: Final = "jmxlake.agent"
-"""Key of a commit's metadata: id of the agent that made it; commits of old do not tell."""
+"""Key of a commit's metadata: id of the agent that made it; older commits lack it."""
 
 COMMIT_VERSION: Final = "jmxlake.version"
-"""Key of a commit's metadata: the version of jmxlake of that agent; commits of old do not tell."""
+"""Key of a commit's metadata: version of jmxlake of that agent; older commits lack it."""
 
 FLAG_INCREASE: Final = "increase"
 """The row is a counter's: ``value`` is an increase that belongs to the window of ``start``."""
 
 FLAG_GAP: Final = "gap"
-"""The increase was gathered over a time that no scrape vouches for."""
+"""The increase was accumulated over a time that no scrape covers."""
 
 FLAG_KNOWN_WRONG: Final = "known_wrong"
 """This Kafka version is known to report this metric wrongly (see the catalogue entry)."""
@@ -34,19 +34,19 @@ FLAG_DISTRIBUTION: Final = "distribution"
 """The catalogue asks for percentiles of this metric: gold/distributions keeps its values."""
 
 OTHER: Final = "__other__"
-"""The label that stands for series beyond a family's cap."""
+"""The label of series beyond a family's cap, which are folded into one."""
 
 METRIC_NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+"
-"""What a metric may be called, in full. A name that is no such cannot come from a catalogue."""
+"""Pattern of a metric's whole name; no catalogue has other names."""
 
 LONGEST_NAME: Final = 1024
-"""Bytes of UTF-8 that a name of a topic, user, client, group or label has at most."""
+"""Greatest length of a topic, user, client, group or label name, bytes of UTF-8."""
 
 DEFAULT_WINDOW_SECONDS: Final = 300
 """Length of the wall-clock window at which runs are cut."""
 
 MAX_GAP_INTERVALS: Final = 2.5
-"""For so many scrape intervals after its answer a scrape vouches at most."""
+"""A scrape covers at most this many scrape intervals after its answer."""
 
 _BRONZE_PROPERTIES: Final = {
     "delta.enableChangeDataFeed": "true",
@@ -80,14 +80,14 @@ RUNS: Final = Table(
         *_SUBJECT,
         Column("labels", "map<string,string>", "labels that have no column of their own"),
         required("start", "timestamp", "first instant at which the value was seen, or a cut"),
-        required("end", "timestamp", "instant until which a scrape vouches for it"),
+        required("end", "timestamp", "instant until which a scrape covers it"),
         required("lead_us", "bigint", "time before start in which it may already have held"),
         required("tail_us", "bigint", "time before end in which it may already have ended"),
         Column("value", "double", "the value held; of a counter the increase; null: idle"),
         required("scrapes", "int", "scrapes that saw it; 0: carried over a cut, unconfirmed"),
-        required("series", "int", "how many series the row stands for"),
-        Column("members", "string", "hash of the set of series a folded row stands for"),
-        Column("flags", "array<string>", "what a reader must know of the value"),
+        required("series", "int", "how many series the row represents"),
+        Column("members", "string", "hash of the set of series a folded row represents"),
+        Column("flags", "array<string>", "properties of the value that change its meaning"),
         _AGENT,
         _BATCH,
     ),
@@ -119,14 +119,14 @@ MEMBERS: Final = Table(
 SCRAPES: Final = Table(
     "bronze",
     "scrapes",
-    "The agents' own account of every attempt to read, run-length too",
+    "Every attempt to read, as agents record it, run-length encoded",
     (
         _DATE,
         CLUSTER,
         SOURCE,
         required("family", "string", "family of the catalogue that was read"),
         required("start", "timestamp", "instant of the first reading, or a cut"),
-        required("end", "timestamp", "instant until which the outcome stands"),
+        required("end", "timestamp", "instant until which the outcome holds"),
         required(
             "outcome", "string", "ok, timeout, refused, error, skipped, dropped or clock_step"
         ),
@@ -136,10 +136,10 @@ SCRAPES: Final = Table(
         required("seconds_total", "double", "time the attempts took together"),
         required("seconds_max", "double", "time the slowest attempt took"),
         required("interval_us", "bigint", "scrape interval that was configured"),
-        required("max_gap_us", "bigint", "longest time one scrape vouches for"),
+        required("max_gap_us", "bigint", "longest time one scrape covers"),
         required("catalogue", "string", "hash of the catalogue in force"),
         Column("kafka_version", "string", "version the source reported"),
-        Column("error", "string", "one line that says why the outcome is not ok"),
+        Column("error", "string", "one line with the reason why the outcome is not ok"),
         _AGENT,
         _BATCH,
     ),
@@ -176,4 +176,32 @@ EVENTS: Final = Table(
     _BRONZE_PROPERTIES,
 )
 
+# Partitioned, so that an agent sees in the log alone whether a catalogue stands here already.
+METRIC_DEFINITIONS: Final = Table(
+    "bronze",
+    "metric_definitions",
+    "The meaning of each metric of a catalogue; written by the first agent that delivers with it",
+    (
+        required("catalogue", "string", "hash of the catalogue, as in bronze/scrapes"),
+        required("metric", "string", "metric name of the catalogue"),
+        required("family", "string", "family of the catalogue that it is read with"),
+        required("roles", "array<string>", "broker, controller, client: where it is read"),
+        required("kind", "string", "gauge or counter"),
+        required("unit", "string", "UCUM unit of its values"),
+        required(
+            "absent", "string", "meaning of a bean that is absent: idle, not_applicable or zero"
+        ),
+        required("memory_us", "bigint", "how long it shows a value after its cause has ended"),
+        required(
+            "refresh_us", "bigint", "how old a value may be when it is read; 0: it is current"
+        ),
+        required("description", "string", "meaning of the metric"),
+        _AGENT,
+    ),
+    ("catalogue",),
+    ("metric", "family"),
+    _BRONZE_PROPERTIES,
+)
+
 BRONZE: Final = (RUNS, MEMBERS, SCRAPES, EVENTS)
+"""Tables that batches fill, exactly once; definitions are delivered separately."""

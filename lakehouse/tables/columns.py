@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Table:
     Attributes:
         layer: bronze or gold.
         name: Its name below the layer.
-        comment: What a row is.
+        comment: Meaning of a row.
         columns: In the order in which rows are written.
-        partition_by: Columns by which its files are told apart.
+        partition_by: Columns by which its files are partitioned.
         sort_by: Columns by which the rows of one commit are sorted, nulls first.
         properties: Delta table properties.
     """
@@ -64,18 +64,18 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns that tell its rows apart, the date and the window left out."""
+        """Columns that identify a row, without date and window."""
         places = {"date", "window"}
         return tuple(c.name for c in self.columns if not c.over and c.name not in places)
 
     @property
     def measures(self) -> tuple[Column, ...]:
-        """What its rows measure: columns that can be put together over windows."""
+        """Columns that can be combined over windows."""
         return tuple(column for column in self.columns if column.over)
 
     @property
     def positions(self) -> dict[str, int]:
-        """Where each column stands in a row, by name."""
+        """Index of each column in a row, by name."""
         return {column.name: at for at, column in enumerate(self.columns)}
 
     @property
@@ -90,9 +90,26 @@ def required(name: str, type_: str, comment: str, over: str = "") -> Column:
 
 
 def measure(name: str, type_: str, comment: str, over: str) -> Column:
-    """A column that can be put together over windows; null where nothing of it is known."""
+    """A column that can be combined over windows; null where it is unknown."""
     return Column(name, type_, comment, over=over)
 
 
+_SPARK_NAMES: Final = {"integer": "int", "long": "bigint"}
+
+
+def delta_type(type_: Any) -> str:
+    """A type of Delta as the declarations spell it."""
+    if hasattr(type_, "element_type"):
+        return f"array<{delta_type(type_.element_type)}>"
+    if hasattr(type_, "key_type"):
+        return f"map<{delta_type(type_.key_type)},{delta_type(type_.value_type)}>"
+    if hasattr(type_, "fields"):
+        return f"struct<{','.join(f'{one.name}:{delta_type(one.type)}' for one in type_.fields)}>"
+    name = str(type_.type)
+    return _SPARK_NAMES.get(name, name)
+
+
 CLUSTER: Final = required("cluster", "string", "Kafka cluster id")
-SOURCE: Final = required("source", "string", "who was read: broker-1, controller-3000, client-x")
+SOURCE: Final = required(
+    "source", "string", "source that was read: broker-1, controller-3000, client-x"
+)

@@ -1,8 +1,8 @@
-"""Gold: what the rollup makes of bronze.
+"""Gold: the tables that the rollup computes from bronze.
 
 A table ``X`` has a row an hour and is kept. ``X_windows`` has the same rows at the finest windows,
 those at which agents cut their runs, and is kept for a time. They are two tables so that no sum can
-take both. Days and weeks are sums of hours, made when somebody asks (``Column.over`` says how).
+take both. Days and weeks are sums of hours, computed by readers (``Column.over`` says how).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, measure, required
-from lakehouse.tables.running import GOLD_PROPERTIES, PROGRESS
+from lakehouse.tables.rollup_state import GOLD_PROPERTIES, PROGRESS
 
 _WINDOW: Final = (
     required("date", "date", "UTC date of the window"),
@@ -29,12 +29,12 @@ _CLIENT: Final = (
 _FAMILY: Final = required("family", "string", "family of the catalogue")
 _OUTCOME: Final = required("outcome", "string", "outcome of the scrapes")
 _WRONG: Final = "this Kafka version is known to report it wrongly"
-_IN_A_ROW: Final = "that one row of bronze stands for"
-_OF_ROWS: Final = "of a counter the most that one row of bronze stands for"
+_IN_A_ROW: Final = "that one row of bronze represents"
+_OF_ROWS: Final = "of a counter the most that one row of bronze represents"
 
 
 def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
-    """What every metric row holds; ``each`` names what durations are summed over.
+    """The measures of every metric row; durations are summed over ``each``.
 
     Values are added up as decimals of six places, so that sums do not depend on their order. Bounds
     take the edges of runs: the low one leaves ``tail_us`` out as far as the run goes; the high one
@@ -43,14 +43,14 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     """
     most = series or f"most {each}s observed at one instant; {_OF_ROWS}"
     return (
-        measure("observed_us", "bigint", f"{each}-microseconds that scrapes vouch for", "sum"),
+        measure("observed_us", "bigint", f"{each}-microseconds that scrapes cover", "sum"),
         measure("value_seconds", "double", f"value times seconds, over {each}s; idle is 0", "sum"),
         measure("mean", "double", f"value_seconds per observed {each}-second", "mean"),
         measure("min", "double", f"least value of one {each}", "min"),
         measure("max", "double", f"greatest value of one {each}", "max"),
         measure("positive_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
-        measure("positive_low_us", "bigint", "what positive_us is at least", "sum"),
-        measure("positive_high_us", "bigint", "what positive_us is at most", "sum"),
+        measure("positive_low_us", "bigint", "lower bound of positive_us", "sum"),
+        measure("positive_high_us", "bigint", "upper bound of positive_us", "sum"),
         measure("increase", "double", "of a counter: by how much it rose", "sum"),
         measure("series", "bigint", most, "max"),
         measure("known_wrong", "boolean", _WRONG, "any"),
@@ -61,22 +61,22 @@ def _union(each: str, total: str) -> tuple[Column, ...]:
     one = f"microseconds in which at least one {each} was above 0"
     return (
         measure("any_us", "bigint", one, "sum"),
-        measure("any_low_us", "bigint", "what any_us is at least", "sum"),
-        measure("any_high_us", "bigint", "what any_us is at most", "sum"),
+        measure("any_low_us", "bigint", "lower bound of any_us", "sum"),
+        measure("any_high_us", "bigint", "upper bound of any_us", "sum"),
         measure("max_concurrent", "bigint", f"most {each}s above 0 at one instant", "max"),
         measure("max_total", "double", total, "max"),
         _SPILL,
     )
 
 
-_BEFORE: Final = "so long before it may have begun what was first seen in its first window"
+_BEFORE: Final = "a value first seen in its first window may have started that long before"
 _SPILL: Final = measure(
-    "spill_us", "bigint", f"what of the union lies before it: {_BEFORE}", "first"
+    "spill_us", "bigint", f"part of the union's bound before the window: {_BEFORE}", "first"
 )
 
 
 def _spill_sum(each: str) -> Column:
-    comment = f"what of positive_high_us lies before it, summed over {each}s"
+    comment = f"part of positive_high_us before the window, summed over {each}s"
     return measure("spill_sum_us", "bigint", comment, "first")
 
 
@@ -92,9 +92,9 @@ def _windows(table: Table) -> Table:
 
 PARTITIONS: Final = _gold(
     "partitions",
-    "Metrics per partition, the union over the sources that claim it: observed once, above 0 if "
-    "any says so, its value the mean of those above 0, else of all. A row where it was not zero; "
-    "an hour is the sum of such windows, its observed_us and mean too",
+    "Metrics per partition, the union over the sources that report it: observed once, above 0 if "
+    "any source reports so, its value the mean of those above 0, else of all. A row where it was "
+    "not zero; an hour is the sum of such windows, its observed_us and mean too",
     (*_WINDOW, _METRIC, _TOPIC, _PARTITION, *_measures("partition"), _spill_sum("partition")),
 )
 
@@ -108,8 +108,8 @@ TOPICS: Final = _gold(
         *_measures("series"),
         *_union(
             "series",
-            "of metrics told per topic: greatest total of the brokers at one instant; of "
-            "partitions null",
+            "greatest total of the brokers at one instant, for metrics reported per topic; null "
+            "for those of partitions",
         ),
         _spill_sum("series"),
     ),
@@ -156,7 +156,7 @@ COVERAGE: Final = _gold(
         SOURCE,
         _FAMILY,
         _OUTCOME,
-        required("duration_us", "bigint", "microseconds for which the outcome stands", "sum"),
+        required("duration_us", "bigint", "microseconds that the outcome covers", "sum"),
         required("scrapes", "bigint", "attempts", "sum"),
         measure("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
         measure("seconds_total", "double", "seconds the attempts took together", "sum"),
@@ -212,34 +212,34 @@ _SLI_SUBJECT: Final = (
 
 SLI: Final = _gold(
     "sli",
-    "Good and bad time per objective and subject; the rest of it is unknown. No row says the same "
-    "as a row of zeros; of a client those say that it was there. Finest windows are kept only of "
-    "subjects and hours that were not good throughout",
+    "Good and bad time per objective and subject; other time is unknown. A missing row means zero; "
+    "a row of zeros for a client means that it existed. Finest windows are kept only for subjects "
+    "and hours that were not good throughout",
     (
         *_WINDOW,
         *_SLI_SUBJECT,
         required(
             "good_us",
             "bigint",
-            "microseconds good and wholly seen: of a topic every partition claimed by a leader; "
+            "microseconds good and wholly seen: of a topic every partition reported by a leader; "
             "of a client, group or source as many brokers, partitions or families as ever in it; "
             "of a lag all leaders read, of a client all brokers",
             "sum",
         ),
         required("bad_us", "bigint", "microseconds seen bad", "sum"),
-        required("bad_low_us", "bigint", "what bad_us is at least", "sum"),
-        required("bad_high_us", "bigint", "what bad_us is at most", "sum"),
+        required("bad_low_us", "bigint", "lower bound of bad_us", "sum"),
+        required("bad_high_us", "bigint", "upper bound of bad_us", "sum"),
         measure(
             "seen_us",
             "bigint",
-            "of a topic: microseconds wholly seen, good or bad (a partition told to have no "
-            "leader is seen to be unavailable); null of all others, and in older rows",
+            "of a topic: microseconds wholly seen, good or bad (a partition reported as "
+            "leaderless is seen to be unavailable); null for other subjects and in older rows",
             "sum",
         ),
         measure(
             "spill_us",
             "bigint",
-            f"what of bad_high_us lies before it: {_BEFORE}; null in older rows",
+            f"part of bad_high_us before the window: {_BEFORE}; null in older rows",
             "first",
         ),
     ),
@@ -255,17 +255,17 @@ SLA: Final = Table(
         CLUSTER,
         required("window", "timestamp", "start of the period, UTC"),
         required("window_end", "timestamp", "end of the period, UTC"),
-        required("statement", "int", "1 is the first published; the highest one stands"),
+        required("statement", "int", "1 is the first published; the highest is current"),
         required("stated_at", "timestamp", "when it was stated"),
         *_SLI_SUBJECT,
         Column("partition", "int", "partition, of objectives of level partition"),
-        required("target", "double", "share of time that shall be good"),
+        required("target", "double", "share of time that must be good"),
         required("expected_us", "bigint", "microseconds in which the subject existed"),
         required("good_us", "bigint", "microseconds seen wholly and good"),
         required("bad_us", "bigint", "microseconds seen bad"),
-        required("bad_low_us", "bigint", "what bad_us is at least"),
-        required("bad_high_us", "bigint", "what bad_us is at most"),
-        required("unknown_us", "bigint", "microseconds nobody saw wholly"),
+        required("bad_low_us", "bigint", "lower bound of bad_us"),
+        required("bad_high_us", "bigint", "upper bound of bad_us"),
+        required("unknown_us", "bigint", "microseconds not wholly seen"),
         Column("attainment", "double", "good per good and bad time; null without data"),
         Column("attainment_low", "double", "with unknown time bad and bad_us at its most"),
         Column("attainment_high", "double", "with unknown time good and bad_us at its least"),
@@ -283,23 +283,23 @@ SLA_FIGURES: Final = SLA.column_names[SLA.column_names.index("expected_us") :]
 SUBJECTS: Final = Table(
     "gold",
     "subjects",
-    "What exists and existed: topics, clients, groups and sources",
+    "Subjects that exist or existed: topics, clients, groups and sources",
     (
         CLUSTER,
         required("kind", "string", "topic, client, group, quota or source"),
         Column("topic", "string", "topic"),
         *_CLIENT,
         Column("group", "string", "consumer group"),
-        Column("source", "string", "source; of a broker also when nobody ever read it"),
-        required("first_seen", "timestamp", "first instant at which anything told of it"),
-        required("last_seen", "timestamp", "last instant until which anything told of it"),
+        Column("source", "string", "source; also a broker that no agent ever read"),
+        required("first_seen", "timestamp", "first instant at which a source reported it"),
+        required("last_seen", "timestamp", "last instant until which a source reported it"),
         Column("seen_whole_until", "timestamp", "of a source: last instant its topology was read"),
-        Column("attributes_at", "timestamp", "end of the run that told any attribute last"),
+        Column("attributes_at", "timestamp", "end of the last run of any attribute"),
         Column("attributes", "map<string,double>", "last value of each metric that describes it"),
         Column(
             "attribute_instants",
             "map<string,timestamp>",
-            "end of the run that told each attribute last; null in older rows",
+            "end of the last run of each attribute; null in older rows",
         ),
         Column("rack", "string", "of a broker: its rack as it was reported last"),
     ),
@@ -308,8 +308,8 @@ SUBJECTS: Final = Table(
 
 INCIDENTS: Final = _gold(
     "incidents",
-    "Stretches of an hour in which a source reported something above 0 without a break, of metrics "
-    "that stories and objectives are about. A stretch that touches one of the hour before goes on",
+    "Stretches of an hour in which a source reported a value above 0 without a break, for watched "
+    "metrics and those of objectives. A stretch that touches one of the hour before continues it",
     (
         *_WINDOW,
         _METRIC,
@@ -323,12 +323,12 @@ INCIDENTS: Final = _gold(
         SOURCE,
         required("start", "timestamp", "start of the stretch"),
         required("end", "timestamp", "end of the stretch"),
-        required("lead_us", "bigint", "so long before its start it may have started"),
+        required("lead_us", "bigint", "it may have started this long before its start"),
         required(
             "tail_us",
             "bigint",
-            "so long before its end it may have been over; its whole length: it may not have been "
-            "above 0 at all, and the stretch that ends where it starts has the rest",
+            "it may have ended this long before its end; if this is its whole length, it may not "
+            "have been above 0 at all, and the stretch that ends at its start has the rest",
         ),
         required("worst", "double", "greatest value", "max"),
         required("total", "double", "sum of its runs' values: by how much a counter rose", "sum"),
@@ -356,7 +356,7 @@ READINGS: Final = _gold(
 
 LAGS: Final = _gold(
     "lags",
-    "What each source reported last in a finest window of what waits for tiered storage",
+    "The last value that each source reported in a finest window for bytes that wait for tiering",
     (
         *_WINDOW,
         _METRIC,
@@ -384,6 +384,15 @@ REJECTED: Final = _gold(
         required("rows", "bigint", "how many such rows"),
     ),
 )
+
+SET_NOT_KNOWN: Final = "its member set is not known"
+"""Reason in gold/rejected; the rows are used as soon as bronze/members holds the set."""
+
+IN_THE_FUTURE: Final = "it lies in the future"
+"""Reason in gold/rejected; the rows are used as soon as their time has come."""
+
+BEYOND: Final = "no calendar has its start"
+"""Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
 HOURS: Final = (
     PARTITIONS,

@@ -1,7 +1,7 @@
-"""How bronze is laid out in Parquet, by whoever writes it: agents and the maintenance.
+"""The layout of bronze in Parquet, as agents and the maintenance write it.
 
-Apart from the declarations, because it needs deltalake and a Spark cluster has none. What is chosen
-here was measured (docs/storage.md); nothing that Spark 4.2, DuckDB or delta-rs cannot read. No
+It is apart from the declarations because it needs deltalake, which a Spark cluster lacks. The
+settings were measured (docs/storage.md) and are readable by Spark 4.2, DuckDB and delta-rs. No
 BYTE_STREAM_SPLIT: Spark reads it fast from 4.3 on only, and Delta for that is not out.
 """
 
@@ -29,12 +29,12 @@ _FOUND_BY: Final = ("cluster", "source", "start", "end")
 
 
 def writer_properties(table: Table) -> WriterProperties:
-    """What an agent commits: small files, soon put together."""
+    """Properties for an agent's commits: small files that are compacted soon."""
     return _properties(table, _AGENT_LEVEL)
 
 
 def compacted_properties(table: Table) -> WriterProperties:
-    """What the maintenance puts together: as small as can be."""
+    """Properties for compacted files: as small as possible."""
     return _properties(table, _COMPACTED_LEVEL)
 
 
@@ -58,5 +58,5 @@ def _properties(table: Table, level: int) -> WriterProperties:
 
 
 def _found_by(table: Table) -> tuple[str, ...]:
-    """Columns by which readers leave out files and row groups; of others statistics would weigh."""
+    """Columns with statistics, by which readers skip files and row groups."""
     return (*table.sort_by, *_FOUND_BY)

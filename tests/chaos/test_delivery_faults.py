@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from demo.chaos.day import a_day
 from demo.chaos.kills import random_kills
 from demo.chaos.matrix import MATRIX
 from demo.chaos.stage import NotPermittedError, Stage
@@ -35,3 +36,11 @@ def test_two_hundred_kills_at_random_instants(tmp_path: Path) -> None:
         outcome = random_kills(stage, 200)
     assert outcome.kills == 200
     assert not outcome.flaws, "\n".join(outcome.flaws)
+
+
+def test_some_minutes_of_a_day_of_faults(tmp_path: Path) -> None:
+    """``make bench-day`` has all of it."""
+    with Stage(tmp_path / "day", SEED) as stage:
+        day = a_day(stage, 20)
+    assert day.faults
+    assert not day.outcome.flaws, "\n".join(day.outcome.flaws)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -19,10 +20,11 @@ from deltalake import DeltaTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.errors import LakehouseError
-from lakehouse.maintain import place as places, state as reach
-from lakehouse.maintain.checkpoints import HOURS, NEWEST
-from lakehouse.maintain.service import Maintenance, Rules
-from lakehouse.maintain.work import Work
+from lakehouse.ops import location as locations
+from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST
+from lakehouse.ops.maintain.service import Maintenance, Rules
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import BASE
@@ -74,8 +76,14 @@ class Lake:
 
     def checkpoints(self) -> list[int]:
         """Versions of those of runs, as they lie in the folder or behind the S3 server."""
-        found = self.options_file.parent.rglob("runs/_delta_log/*.checkpoint.parquet")
-        return [int(one.name[:20]) for one in found if one.is_file()]
+        # Not rglob: it raises where the server removes a folder while it looks.
+        return [
+            int(name[:20])
+            for folder, _, names in os.walk(self.options_file.parent)
+            if folder.endswith("runs/_delta_log")
+            for name in names
+            if name.endswith(".checkpoint.parquet")
+        ]
 
     def opened(self, table: tables.Table, version: int | None = None) -> DeltaTable:
         url = f"{self.root}/{table.path}"
@@ -202,12 +210,12 @@ def test_storage_that_is_away_is_an_error_and_the_next_round_mends_it(tmp_path: 
         quick = {**server.options, "max_retries": "1", "retry_timeout": "2s", "timeout": "5s"}
         lake = Lake(server.url("lake/jmx"), server.options, tmp_path / "options.yaml")
         bronze_commits.commit_all(lake.root, lake.options, "a", range(1, 34), (tables.RUNS,))
-        place = places.Place(lake.root, quick)
+        place = locations.Location(lake.root, quick)
         told: list[tuple[str, dict[str, Any]]] = []
         maintenance = Maintenance(
             place,
-            Work(place, "x"),
-            lambda: reach.by_date(place, None),
+            Executor(place, "x"),
+            lambda: states.positions_by_date(place, None),
             Rules(400, {}),
             _noon,
             lambda event, what: told.append((event, what)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from collector.samples import Answer, Reading, Scrape, Series
+from collector.model import Answer, Reading, Scrape, Series
 from demo.chaos.oracle import judge
 from demo.chaos.rig import Rig
 from demo.chaos.spans import Spans

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.batches import Batch
+from collector.encoding.rows import Batch
 from collector.errors import SpoolError
-from collector.recorder import Recorder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
-from collector.spool import Spool
-from collector.spool_file import read_only
-from collector.spool_rows import UnreadableBatchError
+from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.spool.packing import UnreadableBatchError
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
+from collector.spool.sqlite import read_only
 from lakehouse import tables
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def recorder(spool: Spool) -> Recorder:
 
 def content(spool: Spool) -> Content:
     batches = [(one.number, one.batch.rows) for one in spool.waiting(1 << 40)]
-    return batches, spool.recover(), spool.agent, spool.last_number()
+    return batches, spool.recover(), spool.agent, spool.last_number
 
 
 def told(spool: Spool, table: str, at: dict[str, int], *names: str) -> list[tuple[Any, ...]]:
@@ -362,8 +362,8 @@ def test_a_kill_while_the_spool_is_made_is_undone(tmp_path: Path) -> None:
         db.execute("PRAGMA journal_mode=DELETE")
         db.execute("PRAGMA cache_size=1")
         db.execute("BEGIN")
-        for _ in range(50):
-            db.execute("INSERT INTO findings VALUES (zeroblob(4000), NULL, NULL, 0)")
+        for number in range(50):
+            db.execute("INSERT INTO journal VALUES (?, zeroblob(4000), 0)", (number,))
         for side in ("", "-journal", ".lock"):
             shutil.copy(f"{made}{side}", f"{killed}{side}")
     with closing(read_only(killed)) as db, pytest.raises(sqlite3.OperationalError):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from collector import config
+from collector.config import loader
 from deploy import tools
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ def test_the_agent_takes_its_configuration(
         assert "$(" not in value, one
         environ[one["name"]] = value
     file = found(built[overlay], "ConfigMap", "jmxlake-agent-")["data"]["agent.yaml"]
-    told = config.parse(yaml.safe_load(file), "agent.yaml", environ)
+    told = loader.parse(yaml.safe_load(file), "agent.yaml", environ)
     assert told.source.jmx is not None
     assert (told.source.node, told.source.jmx.host) == (4, host)
     assert told.source.jmx.password_env in environ

@@ -13,7 +13,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.spark_processes import bare_environment
@@ -21,13 +21,13 @@ from tests.everywhere.spark_processes import bare_environment
 _ROOT = Path(__file__).parents[2]
 _MAIN = """
 import sys, lakehouse
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 assert lakehouse.__file__.startswith(sys.argv.pop(1)), lakehouse.__file__
 main(prog_name="jmxlake")
 """
 _SQL = """
 import json, sys
-from lakehouse.session import session
+from lakehouse.core.session import session
 spark = session()
 told = [[row.asDict() for row in spark.sql(one).collect()] for one in sys.argv[1:]]
 print(json.dumps(told, default=str))

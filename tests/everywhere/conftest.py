@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.jars import delta_jars
-from lakehouse import periods, slo
-from lakehouse.notebooks.opened import asked, opened
-from lakehouse.report.facts import facts
-from lakehouse.rollup.spark_engine import SparkEngine
-from lakehouse.session import JARS_SETTING
+from lakehouse import slo
+from lakehouse.core.session import JARS_SETTING
+from lakehouse.core.time import periods
+from lakehouse.engines.spark_engine import SparkEngine
+from lakehouse.notebooks.lake import lake_of, open_week, read_widgets
+from lakehouse.report.facts.build import facts
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake, unpacked_wheel
 from tests.everywhere.gold_rows import gold_rows
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.opened import Opened
+    from lakehouse.notebooks.lake import ClusterWeek
 
 
 @pytest.fixture(scope="session")
@@ -76,14 +77,14 @@ def published(
 
 
 @pytest.fixture(scope="session")
-def week(spark: SparkSession, published: dict[str, str]) -> Opened:
+def week(spark: SparkSession, published: dict[str, str]) -> ClusterWeek:
     """The fleet's week as a notebook opens it."""
-    filled_in = asked(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
-    return opened(SparkEngine(spark, filled_in.lake), filled_in)
+    filled_in = read_widgets(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
+    return open_week(SparkEngine(spark, lake_of(filled_in)), filled_in)
 
 
 @pytest.fixture(scope="session")
-def report(week: Opened) -> dict[str, Any]:
+def report(week: ClusterWeek) -> dict[str, Any]:
     """What a report tells of that week."""
     wanted = (slo.load(slo.SHIPPED), periods.week(small_fleet.ISO_WEEK))
     return facts(week.gold.engine, *wanted, cluster=CLUSTER)

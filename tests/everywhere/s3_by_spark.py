@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from collector.batches import Batch
-from collector.delivery import Delivery
-from collector.spool import Spool
+from collector.delivery.delivery import Delivery
+from collector.encoding.rows import Batch
+from collector.spool.spool import Spool
 from demo.jars import delta_jars, s3_jars
 from demo.s3.server import S3Server
 from lakehouse import tables
-from lakehouse.session import JARS_SETTING
+from lakehouse.core.session import JARS_SETTING
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows

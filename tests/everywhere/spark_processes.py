@@ -12,7 +12,7 @@ import pyspark
 from demo.jars import delta_jars
 from demo.launcher import Launcher, end, last_lines
 from demo.ports import free_ports, is_listening
-from lakehouse import session
+from lakehouse.core import session
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

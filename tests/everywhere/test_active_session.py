@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse.core.session import session
 from lakehouse.errors import EngineError
-from lakehouse.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from pyspark.sql import (
     functions as F,  # noqa: N812
 )
 
-from lakehouse.existence import SUBJECT
-from lakehouse.notebooks.bound import bound
+from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.notebooks.notebook import bind
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
 from tests.everywhere import small_fleet
 from tests.lake_builder import CLUSTER
@@ -42,7 +42,7 @@ def gold(spark: SparkSession, published: dict[str, str]) -> Iterator[SparkSessio
 
 def asked(gold: SparkSession, name: str, **parameters: str) -> DataFrame:
     one = DATASETS[name]
-    return gold.sql(bound(one.sql, {**one.parameters, **parameters}))
+    return gold.sql(bind(one.sql, {**one.parameters, **parameters}))
 
 
 def rows(gold: SparkSession, name: str, **parameters: str) -> list[Row]:

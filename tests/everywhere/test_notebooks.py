@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes, periods, tables
-from lakehouse.notebooks.answers import ANCHORS, answer
-from lakehouse.notebooks.opened import asked
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.notebooks.lake import lake_of, read_widgets
+from lakehouse.notebooks.pages import ANCHORS, question_facts
 from tests import gold_builder
 from tests.everywhere import small_fleet
 from tests.lake_builder import CLUSTER, Batch
@@ -20,7 +22,7 @@ from tests.notebooks import FakeWidgets, cells, registered
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.opened import Opened
+    from lakehouse.notebooks.lake import ClusterWeek
 
 pytestmark = pytest.mark.spark
 
@@ -86,9 +88,9 @@ def test_sql_finds_the_client_whatever_its_name_holds(
 
 @pytest.mark.parametrize("anchor", ANCHORS)
 def test_a_question_is_answered_as_the_report_does(
-    anchor: str, week: Opened, report: dict[str, Any]
+    anchor: str, week: ClusterWeek, report: dict[str, Any]
 ) -> None:
-    told = answer(week, anchor)
+    told = question_facts(week, anchor)
     name = SECTIONS[anchor]
     assert told[name] == report[name] != {}
     assert told["coverage"] == report["coverage"]
@@ -119,7 +121,7 @@ def test_a_week_without_data_is_not_known_and_not_zero(
         ({"cluster": MARKUP}, f"it has these clusters: {CLUSTER}"),
         ({"catalog": "x` UNION SELECT 1 --"}, "in the widget catalog"),
         ({"schema": f"'{MARKUP}"}, "in the widget schema"),
-        ({"bronze": ""}, "nothing: this can be no name"),
+        ({"bronze": ""}, "nothing: not a valid name"),
         ({"schema": "nowhere"}, "run jmxlake rollup first"),
         ({"catalog": "nowhere"}, "Spark refused"),
     ],
@@ -156,7 +158,7 @@ def test_an_empty_lake_is_told_step_by_step(spark: SparkSession, tmp_path: Path)
 
     gold_builder.progress(tmp_path, periods.instant(0))
     every = [shown(name, spark, values) for name in NAMES]
-    assert all("nothing was seen there yet" in trouble(page) for pages in every for page in pages)
+    assert all("it has no data yet" in trouble(page) for pages in every for page in pages)
 
 
 def test_who_may_not_read_bronze_sees_gold_in_the_tour(
@@ -165,6 +167,6 @@ def test_who_may_not_read_bronze_sees_gold_in_the_tour(
     first = shown("tour", spark, {**published, "bronze": "nowhere"})[0]
     assert "there is no such table" in first
     assert "bronze/runs" in first
-    lake = asked(FakeWidgets(published), {}).lake
+    lake = lake_of(read_widgets(FakeWidgets(published), {}))
     number = lakes.read(spark, lake, tables.TOPICS).count()
     assert f"{number:,}" in first

@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables
-from lakehouse.cli import main
-from lakehouse.export import openmetrics
+from lakehouse.cli.main import main
+from lakehouse.ops.export import openmetrics
 from tests.everywhere.gold_rows import rows
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from tests.rollups import Engines
 
 
@@ -26,8 +26,8 @@ def engines(request: pytest.FixtureRequest) -> Engines:
     """Either engine of a rollup."""
     if request.param == "local":
         return request.getfixturevalue("local")  # type: ignore[no-any-return]
-    from lakehouse import lake as lakes  # noqa: PLC0415 - what Spark needs, for those who ask
-    from lakehouse.rollup.spark_on_path import SparkOnPath  # noqa: PLC0415
+    from lakehouse.core import lake as lakes  # noqa: PLC0415 - what Spark needs, for those who ask
+    from lakehouse.engines.spark_on_path import SparkOnPath  # noqa: PLC0415
 
     spark = request.getfixturevalue("spark")
     return lambda root: SparkOnPath(lakes.at(str(root)), lambda _: spark)
@@ -36,8 +36,8 @@ def engines(request: pytest.FixtureRequest) -> Engines:
 @pytest.fixture
 def local() -> Engines:
     """The engine of a rollup without Spark."""
-    from lakehouse import lake as lakes  # noqa: PLC0415 - DuckDB, for those who ask
-    from lakehouse.rollup.local_engine import LocalEngine  # noqa: PLC0415
+    from lakehouse.core import lake as lakes  # noqa: PLC0415 - DuckDB, for those who ask
+    from lakehouse.engines.local_engine import LocalEngine  # noqa: PLC0415
 
     def engine(root: Path) -> Engine:
         return LocalEngine(lakes.at(str(root)))

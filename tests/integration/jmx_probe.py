@@ -10,7 +10,7 @@ import json
 import sys
 import time
 
-from collector import config
+from collector.config import loader
 from collector.errors import JmxlakeError
 from collector.sources import factory
 
@@ -21,7 +21,7 @@ def main() -> None:
         started = time.monotonic()
         raw = {"source": section, "lake": {"path": "none"}, "spool": {"path": "none"}}
         try:
-            source = factory.sources(config.parse(raw, "probe"))["jmx"]
+            source = factory.sources(loader.parse(raw, "probe"))["jmx"]
             started = time.monotonic()
             found = {"node": source.identify().node}
             source.close()

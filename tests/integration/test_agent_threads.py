@@ -13,16 +13,17 @@ import apscheduler.executors.base
 import apscheduler.schedulers.base
 import pytest
 
-from collector import schedule
-from collector.agent import Agent
+from collector.agent import schedule
+from collector.agent.agent import Agent
+from collector.agent.plan import Plan, Task
+from collector.agent.scraper import Scraper
 from collector.catalogue import Family, Metric
-from collector.coarsening import Bounds
+from collector.config.schema import Limits
+from collector.config.units import Size
 from collector.errors import CommitError, ConfigError, SourceTimeoutError, SpoolError
-from collector.plan import Plan, Task
-from collector.recorder import Recorder
-from collector.samples import Answer, Identity, Reading, Series
-from collector.scraper import Scraper
-from collector.spool import Spool
+from collector.model import Answer, Identity, Reading, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Stage:
         spool: Spool,
         families: int = 1,
         window_us: int = 300 * S,
-        bounds: Bounds | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.clock, self.delivery = FakeClock(), FakeDelivery()
         self.recorder = Recorder(spool, "broker-1", window_us, {}, "hash", None)
@@ -121,7 +122,7 @@ class Stage:
             for number, source in enumerate(self.sources)
         ]
         self.tasks, self.reload = tasks, FakeReload()
-        self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock, bounds=bounds)
+        self.agent = Agent(tasks, self.recorder, self.delivery, S, self.clock, limits=limits)
         about = {"version": "1", "config": "2", "catalogue": "3", "lake": "/lake"}
         self._thread = threading.Thread(target=self.agent.run, args=(self.stop, self.reload, about))
 
@@ -141,6 +142,11 @@ class Stage:
         asked = self.sources[source].asked
         before = len(asked)
         wait_for(lambda: len(asked) >= before + times, _SECONDS)
+
+    def interval(self) -> float | None:
+        """The cadence of the first family as /metrics shows it."""
+        labels = {"family": "family-0"}
+        return self.agent.stats.registry.get_sample_value("jmxlake_agent_interval_seconds", labels)
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
@@ -178,7 +184,7 @@ def test_a_spool_that_cannot_be_written_keeps_nobody_from_starting_or_saying_far
     with pytest.raises(SpoolError):
         stage.agent.run(stage.stop)
     stopper.join()
-    assert not stage.agent.vitals.spool_writable
+    assert not stage.agent.stats.spool_writable
     assert stage.delivery.calls_failed, "what is in the spool may be delivered all the same"
     assert stage.sources[0].closed
 
@@ -309,19 +315,21 @@ def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
             patch.setattr(stage.recorder, "reconfigure", full)
             stage.reload.next = plan
             wait_for(lambda: "reload refused" in caplog.text, _SECONDS)
-        assert stage.agent.vitals.families()["family-0"].interval_seconds == 1
+        assert stage.interval() == 1
         stage.reload.next = ConfigError("window: is wrong")
         wait_for(lambda: "window: is wrong" in caplog.text, _SECONDS)
         stage.reload.next = plan
-        wait_for(lambda: stage.agent.vitals.families()["family-0"].interval_seconds == 2, _SECONDS)
-    assert stage.agent.vitals.reload_failures == 2
+        wait_for(lambda: stage.interval() == 2, _SECONDS)
+    registry = stage.agent.stats.registry
+    assert registry.get_sample_value("jmxlake_agent_reloads_total") == 3
+    assert registry.get_sample_value("jmxlake_agent_reload_failures_total") == 2
 
 
 def test_a_family_of_too_many_rows_is_read_less_often_and_an_event_says_so(spool: Spool) -> None:
-    bounds = Bounds(window_rows=0, memory_bytes=1 << 40)
-    with Stage(spool, window_us=5 * S, bounds=bounds) as stage:
-        vitals = stage.agent.vitals
-        wait_for(lambda: vitals.factors == {"family-0": 0}, _SECONDS)
-        assert vitals.families() == {}
+    limits = Limits(window_rows=0, memory=Size("1024GiB"))
+    with Stage(spool, window_us=5 * S, limits=limits) as stage:
+        stats = stage.agent.stats
+        wait_for(lambda: stats.factors == {"family-0": 0}, _SECONDS)
+        assert stage.interval() is None
     events = [(row[4], row[-2], row[-1]) for row in stage.rows("events")]
     assert events[1:] == [("family_coarsened", "family-0 every 1 s", "family-0 not read")]

@@ -8,10 +8,11 @@ import pytest
 
 from collector import catalogue
 from collector.catalogue.entries import version_key
-from collector.secret import Secret
-from collector.sources import jvm
-from collector.sources.expected import Expected
-from collector.sources.jmx import JmxSource
+from collector.config.schema import Jmx
+from collector.config.units import Duration
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.remote import JmxSource
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import older_kafka_libs
@@ -23,7 +24,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.samples import Reading
+    from collector.model import Reading
     from demo.node import Node
 
 pytestmark = pytest.mark.kafka
@@ -54,11 +55,12 @@ def open_source(cluster: Cluster, node: Node) -> JmxSource:
     jvm.start(cluster.libs)
     return JmxSource(
         Expected("controller" if node is cluster.controller else "broker", str(node.plan.id)),
-        "127.0.0.1",
-        node.jmx_port or 0,
-        user="monitor",
-        secret=Secret(node.password_file),
-        timeout_seconds=10,
+        Jmx(
+            node.jmx_port or 0,
+            user="monitor",
+            password_file=node.password_file,
+            timeout=Duration("10s"),
+        ),
     )
 
 

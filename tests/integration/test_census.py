@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.secret import Secret
-from collector.sources import jvm
-from collector.sources.expected import Expected
-from collector.sources.jmx import JmxSource
-from collector.sources.mbean_server import MBeanServer
+from collector.config.schema import Jmx
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.mbean_server import MBeanServer
+from collector.sources.jmx.remote import JmxSource
 from demo.topics import create_assigned
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from collector.model import Series
     from demo.cluster import Cluster
 
 pytestmark = pytest.mark.kafka
 
 MIN_ISR = catalogue.load().family("min_isr")
+LOG = catalogue.load().family("log")
 UNDER = "kafka.partition.under_min_isr"
 LEADS = "kafka.broker.led_partitions"
 
@@ -36,10 +38,7 @@ def source(cluster: Cluster) -> Iterator[JmxSource]:
     node = cluster.nodes[1]
     opened = JmxSource(
         Expected("broker", "1", cluster.id),
-        "127.0.0.1",
-        node.jmx_port or 0,
-        user="monitor",
-        secret=Secret(node.password_file),
+        Jmx(node.jmx_port or 0, user="monitor", password_file=node.password_file),
     )
     opened.read(MIN_ISR)
     yield opened
@@ -71,6 +70,30 @@ def test_a_quiet_scrape_asks_for_no_names(
     wait_for(lambda: asked.clear() or bool(source.read(MIN_ISR).beans and not asked), 60)  # type: ignore[func-returns-value]
     source.read(MIN_ISR)
     assert asked == []
+
+
+def test_beans_at_their_least_value_are_not_read_one_by_one(
+    cluster: Cluster, source: JmxSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_assigned(cluster, "idle-logs", [[1]] * 30)
+    segments = "kafka.log.segments"
+
+    def known() -> dict[Series, float | None]:
+        readings = {one.metric: one for one in source.read(LOG).readings}
+        return {s: v for s, v in readings[segments].values.items() if s.topic == "idle-logs"}
+
+    wait_for(lambda: len(known()) == 30, 60)
+    read: list[str] = []
+    value = MBeanServer.value
+
+    def counted(self: MBeanServer, name: object, attribute: str) -> object:
+        read.append(str(name))
+        return value(self, name, attribute)
+
+    monkeypatch.setattr(MBeanServer, "value", counted)
+    assert set(known().values()) == {1.0}
+    assert [one for one in read if "idle-logs" in one] == []
+    delete(cluster, "idle-logs")
 
 
 def test_a_topic_that_comes_and_goes_shows_at_once(cluster: Cluster, source: JmxSource) -> None:

@@ -15,20 +15,21 @@ from confluent_kafka import Producer
 from deltalake import DeltaTable
 
 from collector import catalogue
+from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
-from collector.delivery import Delivery
+from collector.config.schema import Attach, Jmx
+from collector.config.units import Duration
+from collector.delivery.delivery import Delivery
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
-from collector.recorder import Recorder
-from collector.samples import Series
-from collector.scraper import Scraper
-from collector.secret import Secret
-from collector.sources import jvm
-from collector.sources.attach import AttachSource
-from collector.sources.expected import Expected
-from collector.sources.jmx import JmxSource
-from collector.sources.names import LONGEST
-from collector.sources.statistics import StatisticsSource
-from collector.spool import Spool
+from collector.model import Series
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.attach import AttachSource
+from collector.sources.jmx.object_names import LONGEST
+from collector.sources.jmx.remote import JmxSource
+from collector.sources.librdkafka.statistics import StatisticsSource
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from demo.clients import send
 from demo.cluster import Cluster
 from demo.java import java_command
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.catalogue import Family
-    from collector.samples import Source
+    from collector.model import Source
 
 pytestmark = pytest.mark.kafka
 
@@ -84,11 +85,12 @@ def broker(cluster: Cluster) -> Iterator[JmxSource]:
     node = cluster.nodes[1]
     source = JmxSource(
         Expected("broker", "1", cluster.id),
-        "127.0.0.1",
-        node.jmx_port or 0,
-        user="monitor",
-        secret=Secret(node.password_file),
-        timeout_seconds=10,
+        Jmx(
+            node.jmx_port or 0,
+            user="monitor",
+            password_file=node.password_file,
+            timeout=Duration("10s"),
+        ),
     )
     yield source
     source.close()
@@ -131,8 +133,8 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
     cluster: Cluster, client_port: int
 ) -> None:
     billing = Expected("client", "billing", cluster.id)
-    over_jmx = JmxSource(billing, "127.0.0.1", client_port)
-    attached = AttachSource(billing, main_class=MAIN.name)
+    over_jmx = JmxSource(billing, Jmx(client_port))
+    attached = AttachSource(billing, Attach(main_class=MAIN.name))
     throttled = [
         *(Series(f"kafka.producer.produce_throttle_time.{which}", client_id=PRODUCER)
           for which in ("avg", "max")),
@@ -164,8 +166,8 @@ def test_throttled_jvms_are_read_over_jmx_and_by_attaching(
 
 
 def test_a_client_whose_cluster_is_not_configured_is_refused(client_port: int) -> None:
-    source = JmxSource(Expected("client", "billing"), "127.0.0.1", client_port)
-    with pytest.raises(IdentityError, match="does not tell its cluster id: configure it"):
+    source = JmxSource(Expected("client", "billing"), Jmx(client_port))
+    with pytest.raises(IdentityError, match="does not report its cluster id: configure it"):
         source.identify()
     source.close()
 

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 
 from demo.agents import INTERVALS, WINDOW
 from lakehouse import slo
-from lakehouse.periods import window_seconds
+from lakehouse.core.time.periods import window_seconds
 from tests.notebooks import cells, registered
 from tests.oracle import decoded, gold
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes, tables
+from lakehouse import tables
+from lakehouse.core import lake as lakes
 from tests import rollups
 from tests.exponential_histogram import bucket_of, percentile
 from tests.lake_builder import Batch

@@ -15,15 +15,15 @@ import yaml
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from collector import arrow
-from collector.arrow import to_arrow
-from collector.bronze_table import BronzeTable
+from collector.delivery import arrow
+from collector.delivery.arrow import to_arrow
+from collector.delivery.table import BronzeTable
 from demo.s3.server import S3Server
 from lakehouse import tables
-from lakehouse.cli import main
-from lakehouse.doctor.diagnosis import Diagnosis, Question, examine
-from lakehouse.doctor.finding import LATE
-from lakehouse.maintain import place as places
+from lakehouse.cli.main import main
+from lakehouse.ops import location as locations
+from lakehouse.ops.doctor.diagnosis import Diagnosis, Scope, examine
+from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
 
@@ -84,9 +84,9 @@ class Lake:
         return DeltaTable(f"{self.root}/{table.path}")
 
     def look(self, **changed: Any) -> Diagnosis:
-        place = places.at(str(self.root), None)
-        asked = {"now": NOW, "days": 7, "late": LATE, "software": "0.1.0", **changed}
-        return examine(Question(place, **asked))
+        location = locations.locate(str(self.root), None)
+        scope = {"now": NOW, "days": 7, "late": LATE, "version": "0.1.0", **changed}
+        return examine(Scope(location, **scope))
 
     def found(self, **changed: Any) -> dict[str, str]:
         return {one.check: f"{one.where}: {one.what}" for one in self.look(**changed).findings}
@@ -119,7 +119,7 @@ def test_of_a_lake_that_is_well_nothing_is_told(lake: Lake) -> None:
     seen = lake.look()
     assert seen.findings == []
     assert [one.agent for one in seen.agents] == ["agent-1", "agent-2", "agent-3"]
-    assert {one.software for one in seen.agents} == {"0.1.0"}, "commits tell it"
+    assert {one.version for one in seen.agents} == {"0.1.0"}, "commits tell it"
     assert seen.agents[0].sources == (f"{CLUSTER}/broker-1",)
     assert {one.table.name for one in seen.tables} == {
         one.name for one in (*tables.BRONZE, *tables.GOLD)
@@ -141,9 +141,9 @@ def test_who_went_silent_and_who_was_not_seen_for_a_while(lake: Lake) -> None:
     lake.deliver("agent-5", 2, told("agent-5", "broker-5", 2 * HOUR))
     found = lake.found()
     assert found.keys() == {"silent", "gap"}
-    assert found["silent"].startswith("cluster-a broker-4: no agent has told of it since 2026")
+    assert found["silent"].startswith("cluster-a broker-4: no agent has reported it since 2026")
     assert "12:00:00 UTC, for 4 h 10 m; the last was agent agent-4" in found["silent"]
-    assert "broker-5: not seen for 1 h 0 m from 2026-11-16 11:00:00 UTC" in found["gap"]
+    assert "broker-5: not read for 1 h 0 m from 2026-11-16 11:00:00 UTC" in found["gap"]
     assert "1 h 0 m in 7 days: 2 of its families" in found["gap"]
     assert "timeout for 20 m 0 s (no answer)" in found["gap"]
 
@@ -168,14 +168,14 @@ def test_what_was_dropped_and_what_befell_spools_and_clocks(lake: Lake) -> None:
     lake.event("clock_step", SPAN, "0", "-3600000000")
     found = lake.found()
     assert found.keys() == {"dropped", "spool", "clock_set"}
-    assert "batches 3..7, of not told, last at" in found["dropped"]
+    assert "batches 3..7, of unknown, last at" in found["dropped"]
     assert "by -1 h 0 m" in found["clock_set"]
 
 
 def test_a_clock_that_is_ahead_by_its_rows(lake: Lake) -> None:
     lake.deliver("agent-1", 2, told("agent-1", "broker-1", SPAN + 7200, SPAN + 9000))
     found = lake.found()
-    assert "agent agent-1 tells of 2026-11-16 18:30:00 UTC" in found["clock_future"]
+    assert "agent agent-1 recorded rows until 2026-11-16 18:30:00 UTC" in found["clock_future"]
     assert "silent" not in found
 
 
@@ -239,8 +239,9 @@ def test_a_rollup_that_is_behind(lake: Lake) -> None:
     committed = dt.datetime.now(dt.UTC)
     assert "rollup" not in lake.found(now=committed)
     found = lake.found(now=committed + dt.timedelta(days=2))["rollup"]
-    assert found.startswith("gold/progress: 1 commit wait")
-    assert "the first for 2 d 0 h" in found
+    assert found.startswith(
+        "gold/progress: not rolled up: 1 commit of bronze/runs, the first for 2 d 0 h"
+    )
 
 
 def test_nothing_rolled_up_and_gold_that_cannot_be_read_from_here(tmp_path: Path) -> None:

@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes, periods, sla, sla_published, slo, tables
-from lakehouse.explain.facts import explain
-from lakehouse.maintenance import Maintenance
-from lakehouse.report import facts as reports, judged
-from lakehouse.report.gather import Gold
-from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.slo_objective import Slices
+from lakehouse import slo, tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.objective import Slices
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.explain.build import explain
+from lakehouse.report.facts import build as reports, objectives as judged
+from lakehouse.report.facts.gold import Gold
+from lakehouse.slo import attainment, published
+from lakehouse.slo.maintenance import Maintenance
 from tests import rollups
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.periods import Period
-    from lakehouse.rollup.engine import Engine
-    from lakehouse.statement import Statement
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.engine import Engine
+    from lakehouse.slo.statement import Statement
 
 ISR = "kafka.partition.under_min_isr"
 SECOND = 1_000_000
@@ -83,8 +86,8 @@ def stated(
     *planned: Maintenance,
     topic: str = "t",
 ) -> dict[int | None, Statement]:
-    manner = sla.Manner(maintenance=planned)
-    found = sla.read(engine, [EACH], period, periods.micros(LATER), manner=manner)
+    options = attainment.Options(maintenance=planned)
+    found = attainment.read(engine, [EACH], period, periods.micros(LATER), options=options)
     assert {one.subject.topic for one in found} == {"t", "grows"}
     return {one.subject.partition: one for one in found if one.subject.topic == topic}
 
@@ -122,7 +125,7 @@ def test_a_partition_is_expected_from_when_its_topic_has_it(engine: Engine):
 def test_an_objective_on_a_counter_says_nothing_and_fails_nothing(engine: Engine):
     counter = "kafka.partition.remote_list_offsets.expired"
     asked = dataclasses.replace(EACH, name="counted", metric=counter)
-    found = sla.read(engine, [asked], WHOLE, periods.micros(LATER))
+    found = attainment.read(engine, [asked], WHOLE, periods.micros(LATER))
     assert {one.verdict for one in found} == {"no_data"}
 
 
@@ -171,9 +174,9 @@ def test_what_was_first_seen_as_maintenance_began_may_have_begun_before_it(engin
         copy = f"SELECT {', '.join(names)}, 'cut' AS objective FROM {{rows}} r "  # noqa: S608
         copy += "WHERE r.objective = 'min-isr'"
         engine.write(table, engine.query(copy, rows=engine.rows(table)))
-    manner = sla.Manner(maintenance=planned(SECOND_HALF))
+    options = attainment.Options(maintenance=planned(SECOND_HALF))
     now = periods.micros(LATER)
-    found = sla.read(engine, [MIN_ISR, cut], WHOLE, now, manner=manner)
+    found = attainment.read(engine, [MIN_ISR, cut], WHOLE, now, options=options)
     whole = {one.objective.name: one.without for one in found if one.subject.topic == "t"}
     assert seconds(whole["min-isr"]) == (180, 120, 120, 125, 0)
     assert seconds(whole["cut"]) == (300, 0, 0, 300, 0)
@@ -184,9 +187,9 @@ def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
         (WHOLE, planned(FIRST_HALF, SECOND_HALF)),
         (SECOND_HALF, planned(SECOND_HALF)),
     ):
-        manner = sla.Manner(maintenance=holes)
+        options = attainment.Options(maintenance=holes)
         now = periods.micros(LATER)
-        found = sla.read(engine, [MIN_ISR, EACH], period, now, manner=manner)
+        found = attainment.read(engine, [MIN_ISR, EACH], period, now, options=options)
         assert found
         for one in found:
             assert one.without is not None
@@ -195,9 +198,9 @@ def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
 
 def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine):
     gold = Gold(engine, "cluster-a", WHOLE, 300)
-    known = sla.subjects(engine)
+    known = attainment.subjects(engine)
     now = periods.micros(LATER)
-    found = judged.stated(gold, [MIN_ISR], [FIRST_HALF], known, now)
+    found = judged.statements_in(gold, [MIN_ISR], [FIRST_HALF], known, now)
     (one,) = (each for each in found if each.subject.topic == "t")
     assert seconds(one) == (180, 120, 120, 125, 0)
 
@@ -215,8 +218,8 @@ def test_together_each_weighs_the_same(engine: Engine):
 
 def test_they_are_published_each_and_once(engine: Engine):
     found = list(stated(engine).values())
-    assert len(sla_published.publish(engine, found, WHOLE)) == 4
-    assert sla_published.publish(engine, found, WHOLE) == []
+    assert len(published.publish(engine, found, WHOLE)) == 4
+    assert published.publish(engine, found, WHOLE) == []
     rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
     assert {(row["topic"], row["partition"]): row["bad_us"] // SECOND for row in rows} == {
         ("t", 0): 120, ("t", 1): 0, ("t", 2): 10, ("t", 3): 0,

@@ -14,14 +14,13 @@ import duckdb
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from collector.batches import Batch
-from collector.delivery import Delivery
-from collector.spool import Spool
+from collector.delivery.delivery import Delivery
+from collector.encoding.rows import Batch
+from collector.spool.spool import Spool
 from lakehouse import tables
-from lakehouse.maintain.compaction import LARGEST_FILE
-from lakehouse.maintain.place import Place
-from lakehouse.maintain.plan import Compact
-from lakehouse.maintain.work import Work
+from lakehouse.ops.location import Location
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.plan import LARGEST_FILE, Compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +113,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
                 wanted[table.name] += stamped
     _copy(fresh, compacted)
     for table in tables.BRONZE:
-        _compact(table, Place(str(compacted)))
+        _compact(table, Location(str(compacted)))
     return fresh, compacted, wanted
 
 
@@ -137,12 +136,12 @@ def _copy(lake: Path, to: Path) -> None:
             copied.write_bytes(file.read_bytes())
 
 
-def _compact(table: Table, place: Place) -> None:
+def _compact(table: Table, place: Location) -> None:
     delta = place.open(table)
     dates = [one.get("date") for one in delta.partitions()] if table.partition_by else [None]
     for date in dates:
         day = dt.date.fromisoformat(date) if date else None
-        Work(place, "a-test").do(table, delta, Compact(day, LARGEST_FILE, 3, 0))
+        Executor(place, "a-test").run(table, delta, Compact(day, LARGEST_FILE, 3, 0))
 
 
 def _by_delta_rs(lake: Path, table: Table, _: SparkSession) -> list[tuple[Any, ...]]:

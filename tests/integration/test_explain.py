@@ -11,14 +11,17 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
-from collector import arrow
-from lakehouse import lake as lakes, periods, sla, slo, tables
-from lakehouse.cli import main
+from collector.delivery import arrow
+from lakehouse import slo, tables
+from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
+from lakehouse.core.time import periods
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import SubjectError
-from lakehouse.explain.facts import explain
-from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.rollup.engine import Engine, ask
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.explain.build import explain
+from lakehouse.slo import attainment
 from tests.lake_builder import CLUSTER, Batch, micros
 from tests.rollups import local
 
@@ -191,7 +194,7 @@ def test_what_was_noticed_in_an_interval(topic: Any) -> None:
 
 
 def test_verdicts_are_the_report_s_and_unknown_time_adds_up(with_events: Path, topic: Any) -> None:
-    stated = sla.read(of_lake(with_events), slo.load(), WEEK, NOW)
+    stated = attainment.read(of_lake(with_events), slo.load(), WEEK, NOW)
     mine = {one.objective.name: one for one in stated if one.subject.topic == "t"}
     assert {row["objective"] for row in topic["objectives"]} == set(mine)
     assert "min-isr" in mine
@@ -303,7 +306,7 @@ def test_of_whom_came_to_an_end_nothing_is_expected_any_more(
 ) -> None:
     engine, now = of_lake(with_ended), micros(1200)
     story = explain(engine, slo.load(), name, WEEK, now_us=now)
-    stated = sla.read(engine, slo.load(), WEEK, now)
+    stated = attainment.read(engine, slo.load(), WEEK, now)
     mine = [one for one in stated if name in (one.subject.topic, one.subject.source)]
     reported = {one.objective.name: one.figures() for one in mine}
     told = {row["objective"]: row for row in story["objectives"]}

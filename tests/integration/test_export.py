@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 from tests import bronze_commits, gold_builder
 
 if TYPE_CHECKING:
@@ -160,10 +160,10 @@ def test_where_there_are_no_rows_there_is_no_file(lake: Path, tmp_path: Path, fo
     [
         (("topics", "--format", "parquet"), "needs --out FILE"),
         (("topics", "--format", "csv", "--from", "2026-11-16"), "go together"),
-        (("sla", "--format", "openmetrics"), "sla has no form in OpenMetrics"),
+        (("sla", "--format", "openmetrics"), "sla has no OpenMetrics format"),
         (("subjects", "--format", "csv", "--from", "x", "--to", "y"), "has no column window"),
         (("coverage", "--format", "csv", "--metric", "a.b"), "has no column metric"),
-        (("topics", "--format", "csv", "--metric", "a'b"), "is no name of a metric"),
+        (("topics", "--format", "csv", "--metric", "a'b"), "is not the name of a metric"),
         (("runs", "--format", "csv"), "'runs' is not one of"),
     ],
 )

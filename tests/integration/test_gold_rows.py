@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from lakehouse import slo, tables
+from lakehouse.core.lake import Lake
+from lakehouse.core.time.periods import Period, instant, span
+from lakehouse.engines.gold_reader import GoldRows
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
-from lakehouse.gold_rows import GoldRows
-from lakehouse.lake import Lake
-from lakehouse.periods import Period, instant, span
-from lakehouse.report.gather import Gold
-from lakehouse.report.sums import raised, sums
-from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.sla import Manner, read
+from lakehouse.report.facts.gold import Gold, raised_sums, sums
+from lakehouse.slo.attainment import Options, read
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.rollup.engine import Relation
+    from lakehouse.engines.engine import Relation
 
 
 SECOND: Final = 1_000_000
@@ -102,7 +101,7 @@ def test_longer_windows_are_sums_of_shorter_ones(gold: Gold) -> None:
 def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold: Gold) -> None:
     ((before,), (after,)) = (
         [row for of_one in found(gold, tables.PARTITIONS).values() for row in of_one.values()]
-        for found in (sums, raised)
+        for found in (sums, raised_sums)
     )
     assert before["partition"] == 0
     highs = {"positive_high_us": before["positive_high_us"] + 3 * SECOND}
@@ -117,7 +116,7 @@ def test_time_in_whole_hours_is_that_of_its_windows(gold: Gold) -> None:
          "last_seen": PERIOD.end},
     )  # fmt: skip
     asked = [one for one in slo.load() if one.name == "min-isr"]
-    manner = Manner(window_seconds=WINDOW)
+    manner = Options(window_seconds=WINDOW)
     whole, half = (
         read(gold.engine, asked, Period(start, PERIOD.end), micros(9000), manner=manner)
         for start in (PERIOD.start, PERIOD.start + dt.timedelta(minutes=30))

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 
 from collector.catalogue import Family, Metric
+from collector.config.schema import Jmxquery, Jolokia
+from collector.config.units import Duration
 from collector.errors import SourceError, SourceTimeoutError
-from collector.sources.expected import Expected
-from collector.sources.jmxquery import JmxquerySource
-from collector.sources.jolokia import JolokiaSource
+from collector.sources.bulk.jmxquery import JmxquerySource
+from collector.sources.bulk.jolokia import JolokiaSource
+from collector.sources.identity import Expected
 from demo.jars import jolokia_jar
 from demo.java import java_command
 from demo.launcher import Launcher, kill, last_lines
@@ -31,7 +33,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.samples import Source
+    from collector.model import Source
 
 TIMEOUT: Final = 3.0
 MOST_MEBIBYTES: Final = 256  # twice the Java heap of an agent
@@ -131,11 +133,11 @@ def _family(*names: str) -> Family:
 
 
 def _source(way: str, ports: Ports) -> Source:
-    expected = Expected("broker", "1", "c")
+    expected, timeout = Expected("broker", "1", "c"), Duration(f"{TIMEOUT:g}s")
     if way == "jolokia":
         url = f"http://127.0.0.1:{ports.jolokia}/jolokia/"
-        return JolokiaSource(expected, url, timeout_seconds=TIMEOUT)
-    return JmxquerySource(expected, "127.0.0.1", ports.jmx, timeout_seconds=TIMEOUT)
+        return JolokiaSource(expected, Jolokia(url, timeout=timeout))
+    return JmxquerySource(expected, Jmxquery(ports.jmx, timeout=timeout))
 
 
 @pytest.mark.parametrize("way", ["jolokia", "jmxquery"])
@@ -151,7 +153,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
             "Gadget": "hostile:type=Gadget Value failed in the broker",
             "Huge": "jmxquery failed|longer than 64 MiB|no answer within|failed in the broker",
             "Thrower": "hostile:type=Thrower Value failed in the broker",
-            "Quotes": "printed what cannot be told apart",
+            "Quotes": "printed what cannot be parsed",
             "Shy": "jmxquery failed: ",
         },
     }[way]

@@ -182,10 +182,10 @@ def test_each_fault_of_ours_is_told_apart(cluster: Cluster, keys: Keys) -> None:
         [section(nodes[GOOD], {"trust_store": keys("stranger.pem")})],
     )  # fmt: skip
     assert_refused(without[0], nodes[GOOD], "does it want TLS, or is it no JMX port")
-    assert_refused(without[1], nodes[PLAIN], "of nobody whom we trust; put its CA into")
+    assert_refused(without[1], nodes[PLAIN], "not signed by a CA that we trust; put its CA into")
     assert plain[0].get("node") == "3000"
     assert_refused(plain[1], nodes[GOOD], "does it want TLS")
-    assert_refused(stranger[0], nodes[GOOD], "of nobody whom we trust; put its CA into")
+    assert_refused(stranger[0], nodes[GOOD], "not signed by a CA that we trust; put its CA into")
 
 
 def test_a_port_that_says_nothing_costs_one_timeout(keys: Keys) -> None:
@@ -230,8 +230,8 @@ def test_a_store_that_is_of_no_use_is_told_before_anybody_is_asked(
         ({**p12, "trust_store_password_file": keys("none")}, "cannot read the password file"),
         ({"trust_store": keys("none.pem")}, "none.pem: No such file or directory; give a file"),
         ({"trust_store": keys("store.password")}, "neither PEM nor PKCS12 nor JKS"),
-        ({"trust_store": str(damaged)}, "certificate 1 in it is damaged"),
-        ({"key_store": keys("ca.pem"), **own}, "it is PEM: make a PKCS12 of it"),
+        ({"trust_store": str(damaged)}, "a certificate in it is damaged"),
+        ({"key_store": keys("ca.pem"), **own}, "it holds no private key: make a PKCS12"),
         ({"key_store": keys("trust.p12"), **own}, "it holds no private key"),
     ]
     told = probe(*(section(cluster.nodes[GOOD], tls) for tls, _ in faults))

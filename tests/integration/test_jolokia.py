@@ -13,10 +13,11 @@ import httpx
 import pytest
 
 from collector import catalogue
+from collector.config.schema import Jolokia
+from collector.config.units import Duration
 from collector.errors import ConfigError, SourceError, SourceRefusedError
-from collector.secret import Secret
-from collector.sources.expected import Expected
-from collector.sources.jolokia import JolokiaSource
+from collector.sources.bulk.jolokia import JolokiaSource
+from collector.sources.identity import Expected
 from demo.cluster import Cluster
 from demo.jars import jolokia_jar
 from demo.ports import free_ports
@@ -43,8 +44,8 @@ class Agents(NamedTuple):
     short_ports: dict[int, int]
 
     @property
-    def secret(self) -> Secret:
-        return Secret(self.folder / "password")
+    def password_file(self) -> Path:
+        return self.folder / "password"
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +104,8 @@ def _make_keys(folder: Path) -> None:
 
 
 def _source(agents: Agents, url: str, **changed: Any) -> JolokiaSource:
-    settings = {"user": "monitor", "secret": agents.secret, "timeout_seconds": 20, **changed}
-    return JolokiaSource(CONTROLLER, url, **settings)
+    login = {"user": "monitor", "password_file": agents.password_file, "timeout": Duration("20s")}
+    return JolokiaSource(CONTROLLER, Jolokia(url, **{**login, **changed}))
 
 
 def _over_tls(agents: Agents) -> JolokiaSource:
@@ -156,7 +157,7 @@ def test_a_wrong_password_over_tls_and_plain_http_to_tls_are_told(agents: Agents
     wrong = agents.folder / "wrong"
     wrong.write_text("not-the-password\n")
     with pytest.raises(SourceRefusedError, match="refused the user or the password") as refused:
-        _source(agents, url, secret=Secret(wrong), **good).identify()
+        _source(agents, url, password_file=wrong, **good).identify()
     assert "not-the-password" not in str(refused.value)
     with pytest.raises(SourceError, match="does not speak HTTP"):
         _source(agents, url.replace("https", "http")).identify()
@@ -164,7 +165,7 @@ def test_a_wrong_password_over_tls_and_plain_http_to_tls_are_told(agents: Agents
         _source(agents, url.replace("jolokia", "other"), **good).identify()
 
 
-@pytest.mark.parametrize(("most", "told"), [(500, "500"), (2, "not told")])
+@pytest.mark.parametrize(("most", "told"), [(500, "500"), (2, "not reported")])
 def test_an_agent_that_may_leave_out_beans_without_a_word_is_refused(
     agents: Agents, most: int, told: str
 ) -> None:
@@ -176,21 +177,22 @@ def test_an_agent_that_may_leave_out_beans_without_a_word_is_refused(
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "nonsense", "http://a:b@host/"])
 def test_an_address_that_is_none_is_refused_by_its_key(url: str) -> None:
     with pytest.raises(ConfigError, match=r"source\.jolokia\.url: give http"):
-        JolokiaSource(CONTROLLER, url)
+        JolokiaSource(CONTROLLER, Jolokia(url))
 
 
 def test_a_file_without_certificates_is_refused_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "none.pem").write_text("nothing")
     for name in ("none.pem", "not-there.pem"):
         with pytest.raises(ConfigError, match=rf"source\.jolokia\.ca_file: .*{name} holds no"):
-            JolokiaSource(CONTROLLER, "https://127.0.0.1/", ca_file=tmp_path / name)
+            JolokiaSource(CONTROLLER, Jolokia("https://127.0.0.1/", ca_file=tmp_path / name))
 
 
 _NO_JVM: Final = """
 import json, sys
-from collector import catalogue, config
+from collector import catalogue
+from collector.config import loader
 from collector.sources import factory
-loaded = config.parse(json.load(sys.stdin), "probe")
+loaded = loader.parse(json.load(sys.stdin), "probe")
 found = factory.sources(loaded)
 beans = found["jmx"].read(catalogue.load().family("controller")).beans
 jvm = "jpype" in sys.modules and __import__("jpype").isJVMStarted()

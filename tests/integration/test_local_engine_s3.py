@@ -10,14 +10,15 @@ import yaml
 from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
-from collector import arrow
+from collector.delivery import arrow
 from demo.s3.server import S3Server
-from lakehouse import lake as lakes, tables
-from lakehouse.cli import main
+from lakehouse import tables
+from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.engines import arrow_types
+from lakehouse.engines.engine import LeaseRow, Span, ask
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError
-from lakehouse.rollup import shapes
-from lakehouse.rollup.engine import LeaseRow, Span, ask
-from lakehouse.rollup.local_engine import LocalEngine
 from tests import bronze_commits
 from tests.lake_builder import BASE, Batch
 from tests.rollups import hours
@@ -63,7 +64,7 @@ def test_gold_is_written_and_one_of_several_gets_the_lease(
     engine.create(tables.LEASE)
     engine.create(tables.SUBJECTS)
     values = ("c", "topic", "t", *(None,) * 4, 1, 2, *(None,) * 5)
-    row = shapes.rows(shapes.of_table(tables.SUBJECTS), [values])
+    row = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [values])
     engine.write(tables.SUBJECTS, engine.relation(row))
     engine.write(tables.SUBJECTS, engine.relation(row), "cluster IN ('c')")
     assert engine.collect(engine.rows(tables.SUBJECTS)).num_rows == 1

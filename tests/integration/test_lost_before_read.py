@@ -9,19 +9,19 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from collector import catalogue
-from collector.non_consumed import Loss, NonConsumed
-from collector.samples import Commit, Notice, Series
-from collector.sources import jvm
-from collector.sources.admin import AdminSource
-from collector.sources.admin_client import create
-from collector.sources.jvm import java
+from collector.encoding.expired_offsets import Loss, NonConsumed
+from collector.model import Commit, Notice, Series
+from collector.sources.admin.connection import connect, java_admin
+from collector.sources.admin.source import AdminSource
+from collector.sources.java import jvm
+from collector.sources.java.jvm import java
 from demo.topics import create_assigned
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.samples import Answer
+    from collector.model import Answer
     from demo.cluster import Cluster
 
 pytestmark = pytest.mark.kafka
@@ -46,7 +46,7 @@ def agent(cluster: Cluster) -> Iterator[Callable[[int], AdminSource]]:
     made: list[AdminSource] = []
 
     def make(node: int) -> AdminSource:
-        made.append(AdminSource(node, cluster.bootstrap, cluster=cluster.id, timeout_seconds=30))
+        made.append(AdminSource(node, connect(cluster.bootstrap, None, 30), cluster.id))
         return made[-1]
 
     yield make
@@ -215,7 +215,7 @@ def delete_up_to(cluster: Cluster, topic: str, offset: int) -> None:
 
 def move_leader(cluster: Cluster, topic: str, replicas: list[int]) -> None:
     """Make the first of these replicas the preferred leader, and elect it."""
-    admin: Any = create(cluster.bootstrap, None, 30, controllers=False)
+    admin: Any = java_admin(cluster.bootstrap, None, 30)
     partition = java("org.apache.kafka.common.TopicPartition")(topic, 0)
     order = java("java.util.ArrayList")([java("java.lang.Integer")(one) for one in replicas])
     wish = java("org.apache.kafka.clients.admin.NewPartitionReassignment")(order)

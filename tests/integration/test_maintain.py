@@ -19,20 +19,28 @@ import yaml
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from collector import arrow
+from collector.delivery import arrow
 from lakehouse import tables
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 from lakehouse.errors import (
     ForeignEngineError,
     MaintenanceConflictError,
     MaintenanceError,
     TableSchemaError,
 )
-from lakehouse.maintain import place as places, state as reaches
-from lakehouse.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned
-from lakehouse.maintain.service import Maintenance, Rules
-from lakehouse.maintain.state import CHECKED, CLEANED, Unread, load, mark
-from lakehouse.maintain.work import TURN, Work
+from lakehouse.ops import location as locations
+from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain.actions import OWNER, Executor
+from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, NoteCleaned
+from lakehouse.ops.maintain.service import Maintenance, Rules
+from lakehouse.ops.maintain.state import (
+    CHECKED,
+    CLEANED,
+    ReadPosition,
+    UnknownPosition,
+    load_state,
+    mark,
+)
 from tests import bronze_commits
 from tests.lake_builder import BASE
 from tests.waiting import wait_for
@@ -48,11 +56,11 @@ class Kept:
 
     def __init__(self, lake: Path, keep_days: int = 400, **accepted: int) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
-        self.place = places.at(str(lake), None)
+        self.place = locations.locate(str(lake), None)
         self.maintenance = Maintenance(
             self.place,
-            Work(self.place, uuid.uuid4().hex),
-            lambda: reaches.by_progress(f"{lake}/gold", {}),
+            Executor(self.place, uuid.uuid4().hex),
+            lambda: states.positions_by_progress(locations.locate(str(lake), None)),
             Rules(keep_days, accepted),
             lambda: dt.datetime.now(dt.UTC),
             lambda event, what: self.told.append((event, what)),
@@ -179,7 +187,7 @@ def test_what_is_old_and_read_is_cleaned_away(lake: Path) -> None:
     assert delta.transaction_version("a/runs") == 73
     bronze_commits.age(lake, 40)
     checkpoint = log_of(lake, "*.checkpoint.parquet")[-1]
-    Work(kept.place, "x").do(tables.RUNS, opened(lake), NoteCleaned(0))
+    Executor(kept.place, "x").run(tables.RUNS, opened(lake), NoteCleaned(0))
     progress_of_all(lake)
     assert Kept(lake).round() == []
     first = int(log_of(lake)[0].stem)
@@ -262,7 +270,10 @@ def test_a_commit_that_does_not_say_who_wrote_it_is_told(lake: Path) -> None:
     foreign_commit(lake, None)
     kept = Kept(lake)
     assert kept.round() == []
-    assert ("left", {"table": "runs", "what": "1 commits do not say who wrote them"}) in kept.told
+    assert (
+        "left",
+        {"table": "runs", "what": "1 commits do not name the engine that wrote them"},
+    ) in kept.told
 
 
 @pytest.mark.parametrize("properties", [{}, {"jmxlake.schema": "99"}])
@@ -298,41 +309,44 @@ def test_a_table_of_other_columns_is_refused(lake: Path, tmp_path: Path) -> None
 def test_of_two_maintenances_the_one_that_was_overtaken_changes_nothing(lake: Path) -> None:
     """delta-rs lets both compactions commit, and every row would be there twice."""
     filled(lake, 5)
-    place = places.at(str(lake), None)
-    first, second = Work(place, "first"), Work(place, "second")
+    place = locations.locate(str(lake), None)
+    first, second = Executor(place, "first"), Executor(place, "second")
     compact = Compact(BASE.date(), 10_000_000, 6, 1)
     slow, quick = opened(lake), opened(lake)
-    first.do(tables.RUNS, slow, compact)
+    first.run(tables.RUNS, slow, compact)
     bronze_commits.commit(opened(lake), tables.RUNS, "a", 6)
     slow.update_incremental()  # the first is about to compact once more
     quick.update_incremental()
-    second.do(tables.RUNS, quick, compact)
+    second.run(tables.RUNS, quick, compact)
     with pytest.raises(MaintenanceConflictError, match="another maintenance") as caught:
-        first.do(tables.RUNS, slow, compact)
+        first.run(tables.RUNS, slow, compact)
     assert "\n" not in str(caught.value)
     assert batches(lake) == expected(6)
     bronze_commits.commit(opened(lake), tables.RUNS, "a", 7)
     slow.update_incremental()
-    first.do(tables.RUNS, slow, compact)
+    first.run(tables.RUNS, slow, compact)
     assert batches(lake) == expected(7), "and later it may have its turn again"
 
 
 def test_of_two_maintenances_one_notes_its_checkpoint(lake: Path) -> None:
-    place = places.at(str(lake), None)
+    place = locations.locate(str(lake), None)
     first, second = opened(lake), opened(lake)
-    Work(place, "first").do(tables.RUNS, first, Checkpoint(40, BASE))
+    Executor(place, "first").run(tables.RUNS, first, Checkpoint(40, BASE))
     with pytest.raises(MaintenanceConflictError):
-        Work(place, "second").do(tables.RUNS, second, Checkpoint(40, BASE))
+        Executor(place, "second").run(tables.RUNS, second, Checkpoint(40, BASE))
 
 
 def test_an_appending_agent_and_compaction_do_not_meet(lake: Path) -> None:
     filled(lake, 40)
-    work, compact = Work(places.at(str(lake), None), "x"), Compact(BASE.date(), 10_000_000, 4, 1)
+    work, compact = (
+        Executor(locations.locate(str(lake), None), "x"),
+        Compact(BASE.date(), 10_000_000, 4, 1),
+    )
     stale = opened(lake)
-    stale.alter.set_table_properties({TURN: "x"}, raise_if_not_exists=False)
+    stale.alter.set_table_properties({OWNER: "x"}, raise_if_not_exists=False)
     appending = opened(lake)
     bronze_commits.commit(opened(lake), tables.RUNS, "b", 1)
-    assert work.do(tables.RUNS, stale, compact) == {"files": 40, "into": 1}
+    assert work.run(tables.RUNS, stale, compact) == {"files": 40, "into": 1}
     bronze_commits.append(appending, tables.RUNS, "c", 1)
     assert batches(lake) == [*expected(40), ("b", 1, 3), ("c", 1, 3)]
 
@@ -340,7 +354,7 @@ def test_an_appending_agent_and_compaction_do_not_meet(lake: Path) -> None:
 def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
     filled(lake, 175, first=160)
     stale = opened(lake)
-    Work(places.at(str(lake), None), "x").do(
+    Executor(locations.locate(str(lake), None), "x").run(
         tables.RUNS, opened(lake), Drop(BASE.date() + dt.timedelta(days=1), 0, 0)
     )
     bronze_commits.commit(stale, tables.RUNS, "b", 201)
@@ -349,49 +363,50 @@ def test_dropping_dates_does_not_stop_agents_on_others(lake: Path) -> None:
 
 def test_progress_of_another_lake_is_not_believed(lake: Path) -> None:
     bronze_commits.record_progress(str(lake), runs=7)
-    reach = reaches.by_progress(f"{lake}/gold", {})
-    found = reach(tables.RUNS, opened(lake))
-    assert isinstance(found, Unread)
-    assert "has read version 7, and there are 0" in found.why
-    assert reach(tables.EVENTS, opened(lake)) == 0
+    positions = states.positions_by_progress(locations.locate(str(lake), None))
+    found = positions(tables.RUNS, opened(lake))
+    assert isinstance(found, UnknownPosition)
+    assert "has read version 7, and there are 0" in found.reason
+    assert positions(tables.EVENTS, opened(lake)) == ReadPosition(0)
 
 
 def test_the_last_rollup_counts(lake: Path) -> None:
     filled(lake, 5)
     for version in (1, 4):
         bronze_commits.record_progress(str(lake), runs=version)
-    assert reaches.by_progress(f"{lake}/gold", {})(tables.RUNS, opened(lake)) == 4
+    positions = states.positions_by_progress(locations.locate(str(lake), None))
+    assert positions(tables.RUNS, opened(lake)) == ReadPosition(4)
 
 
 def test_a_date_stands_for_the_commits_before_it(lake: Path) -> None:
     filled(lake, 5)
     bronze_commits.age(lake, 40)
     filled(lake, 9, first=6)
-    place, delta = places.at(str(lake), None), opened(lake)
+    place, delta = locations.locate(str(lake), None), opened(lake)
     today = dt.datetime.now(dt.UTC).date()
 
-    def read(until: dt.date | None) -> int | Unread:
-        return reaches.by_date(place, until)(tables.RUNS, delta)
+    def read(until: dt.date | None) -> ReadPosition | UnknownPosition:
+        return states.positions_by_date(place, until)(tables.RUNS, delta)
 
-    assert read(today - dt.timedelta(days=20)) == 5
-    assert read(today + dt.timedelta(days=1)) == 9
-    assert isinstance(read(today - dt.timedelta(days=60)), Unread)
-    assert isinstance(read(None), Unread)
+    assert read(today - dt.timedelta(days=20)) == ReadPosition(5)
+    assert read(today + dt.timedelta(days=1)) == ReadPosition(9)
+    assert isinstance(read(today - dt.timedelta(days=60)), UnknownPosition)
+    assert isinstance(read(None), UnknownPosition)
 
 
 def test_state_is_what_the_table_says(lake: Path) -> None:
     filled(lake, 5, only=tables.BRONZE)
-    place = places.at(str(lake), None)
+    place = locations.locate(str(lake), None)
     for table in tables.BRONZE:
-        found = load(place, table, opened(lake, table), 3, 20_000)
+        found = load_state(place, table, opened(lake, table), ReadPosition(3), 20_000)
         assert (found.version, found.checked, found.cleaned) == (5, -1, -1)
         assert found.uncheckpointed == 6
         assert [one.rows for one in found.files] == [3] * 5
         assert {one.date for one in found.files} == (
             {BASE.date()} if table.partition_by else {None}
         )
-        assert isinstance(found.read, tuple)
-        assert found.read.unread_since is not None  # type: ignore[union-attr]
+        assert isinstance(found.read, ReadPosition)
+        assert found.read.unread_since is not None
 
 
 def run(*arguments: str) -> Any:
@@ -434,10 +449,10 @@ def test_exit_codes_tell_what_a_person_must_do(lake: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--keep", "5x"], "no length of time"),
+        (["--keep", "5x"], "not a length of time"),
         (["--keep", "3h"], "at least 1d"),
         (["--read-until", "2026-11-01"], "goes with --gold none"),
-        (["--gold", "none", "--read-until", "soon"], "neither a date"),
+        (["--gold", "none", "--read-until", "soon"], "not a date"),
         (["--accept", "runs"], "runs@1234"),
         (["--accept", "gold@1"], "runs@1234"),
         (["--every", "1m", "--once"], "without --once"),
@@ -452,8 +467,8 @@ def test_what_is_asked_for_wrongly_is_said(lake: Path, arguments: list[str], say
 def test_storage_options_come_from_their_file_and_stay_secret(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text(yaml.safe_dump({"aws_region": "x"}))
-    assert places.at("s3://b/lake/", file).options == {"aws_region": "x"}
-    assert places.at("s3://b/lake/", file).root == "s3://b/lake"
+    assert locations.locate("s3://b/lake/", file).options == {"aws_region": "x"}
+    assert locations.locate("s3://b/lake/", file).root == "s3://b/lake"
     file.write_text("hunter2: [")
     told = run("s3://b/lake", "--options-file", str(file))
     assert told.exit_code == 1

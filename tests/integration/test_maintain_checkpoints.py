@@ -13,11 +13,11 @@ from deltalake import DeltaTable
 from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.errors import MaintenanceConflictError, MaintenanceError
-from lakehouse.maintain import place as places
-from lakehouse.maintain.checkpoints import HOURS, NEWEST, slot
-from lakehouse.maintain.plan import Expire
-from lakehouse.maintain.state import CHECKED, mark
-from lakehouse.maintain.work import Work
+from lakehouse.ops import location as locations
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST, slot
+from lakehouse.ops.maintain.plan import Expire
+from lakehouse.ops.maintain.state import CHECKED, mark
 from tests import bronze_commits
 from tests.checkpointing import APART, checkpoint
 from tests.lake_builder import BASE
@@ -195,8 +195,8 @@ def test_the_first_of_a_day_goes_with_the_log(lake: Lake) -> None:
     lake.filled(1, 3)
     made = lake.checkpointed(range(5))
     bronze_commits.age(lake.folder, 40)
-    place = places.at(lake.root, None)
-    Work(place, "x").do(tables.RUNS, lake.opened(), Expire(made[-1]))
+    place = locations.locate(lake.root, None)
+    Executor(place, "x").run(tables.RUNS, lake.opened(), Expire(made[-1]))
     assert lake.checkpoints() == made[-1:]
     assert min(int(one.stem) for one in lake.log.glob("*.json")) == made[-1]
     assert len(lake.opened().file_uris()) == 3

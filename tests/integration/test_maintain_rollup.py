@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import lake as lakes, tables
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.engines.batches import Versions
+from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import ForeignEngineError
-from lakehouse.maintain import place as places, state as reach
-from lakehouse.maintain.plan import NoteCleaned
-from lakehouse.maintain.service import Maintenance, Rules
-from lakehouse.maintain.work import Work
-from lakehouse.rollup import bronze_log, changes
-from lakehouse.rollup.spark_engine import SparkEngine
-from lakehouse.units import Versions
+from lakehouse.ops import location as locations
+from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.plan import NoteCleaned
+from lakehouse.ops.maintain.service import Maintenance, Rules
+from lakehouse.rollup import changes
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import Batch
@@ -48,11 +50,11 @@ def opened(lake: Path, table: tables.Table) -> DeltaTable:
 
 
 def maintained(lake: Path) -> list[str]:
-    place, told = places.at(str(lake), None), []
+    place, told = locations.locate(str(lake), None), []
     maintenance = Maintenance(
         place,
-        Work(place, "x"),
-        lambda: reach.by_progress(f"{lake}/gold", {}),
+        Executor(place, "x"),
+        lambda: states.positions_by_progress(locations.locate(str(lake), None)),
         Rules(400, {}),
         lambda: dt.datetime.now(dt.UTC),
         lambda event, what: told.append(what["action"]) if event == "done" else None,
@@ -79,19 +81,21 @@ def test_a_rollup_reads_the_same_through_compaction_and_clean_up(
     bronze_commits.record_progress(str(lake), **done._asdict())
     windows(lake, 40, 75)
     engine = SparkEngine(spark, at(str(lake)))
-    now = bronze_log.state(engine).versions
+    now = changes.state(engine).versions
     before = inserts(spark, lake, done.runs + 1, now.runs)
     touched = changes.touched(engine, done._replace(members=now.members), now)
 
     bronze_commits.idle(lake, tables.RUNS, 10)
-    Work(places.at(str(lake), None), "x").do(tables.RUNS, opened(lake, tables.RUNS), NoteCleaned(0))
+    Executor(locations.locate(str(lake), None), "x").run(
+        tables.RUNS, opened(lake, tables.RUNS), NoteCleaned(0)
+    )
     told = maintained(lake)
     assert {"compact", "checkpoint", "expire", "vacuum"} <= {*told}
     gone = 40
     assert len([*(lake / tables.RUNS.path).glob("date=*/*.parquet")]) == 40 + 35 + 2 - gone
     assert len(before) == 35 * 2
     assert inserts(spark, lake, done.runs + 1, now.runs) == before
-    after = bronze_log.state(engine).versions
+    after = changes.state(engine).versions
     again = done._replace(members=after.members)
     assert changes.touched(engine, again, after) == touched
     assert len(touched.runs) == 4
@@ -126,11 +130,11 @@ def test_a_table_that_spark_has_written_is_refused(spark: SparkSession, tmp_path
     windows(lake, 0, 2)
     name = lakes.at(str(lake)).name(tables.RUNS)
     spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 1")  # noqa: S608 - our own name
-    place = places.at(str(lake), None)
+    place = locations.locate(str(lake), None)
     maintenance = Maintenance(
         place,
-        Work(place, "x"),
-        lambda: reach.by_date(place, None),
+        Executor(place, "x"),
+        lambda: states.positions_by_date(place, None),
         Rules(400, {}),
         lambda: dt.datetime.now(dt.UTC),
         lambda _event, _what: None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse.report import pdf, summary as summaries
-from lakehouse.report.page import render
+from lakehouse.report.page.page import render
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import POLICY, Browser, read_title
 from tests.unit.test_hygiene import tidy

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report.page import render
+from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read
 

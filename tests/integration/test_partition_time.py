@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse import lake as lakes, partitions, periods, sla, slo
-from lakehouse.gold_rows import GoldRows
-from lakehouse.report import facts as reports
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import slo
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.engines.gold_reader import GoldRows
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts import build as reports
+from lakehouse.slo import attainment, partitions
 from tests import rollups
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.periods import Period
-    from lakehouse.rollup.engine import Engine
-    from lakehouse.statement import Statement
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.engine import Engine
+    from lakehouse.slo.statement import Statement
 
 ISR = "kafka.partition.under_min_isr"
 EXPIRED = "kafka.partition.remote_list_offsets.expired"
@@ -66,7 +69,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 def told(engine: Engine, period: Period) -> dict[str | None, Statement]:
     # One partition of four for 200 s is bad enough to miss it.
     asked = dataclasses.replace(MIN_ISR, target=0.999)
-    stated = sla.read(engine, [asked], period, periods.micros(LATER))
+    stated = attainment.read(engine, [asked], period, periods.micros(LATER))
     found = partitions.by_topic(GoldRows(engine, 300 * SECOND), stated)
     return {one.statement.subject.topic: one.statement for one in found}
 
@@ -92,7 +95,7 @@ def test_what_was_first_seen_just_after_a_period_may_have_begun_in_it(engine: En
 
 def test_what_a_counter_tells_is_no_partition_time(engine: Engine):
     counted = dataclasses.replace(MIN_ISR, metric=EXPIRED)
-    stated = sla.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
+    stated = attainment.read(engine, [MIN_ISR], WHOLE, periods.micros(LATER))
     of_counters = [dataclasses.replace(one, objective=counted) for one in stated]
     found = partitions.by_topic(GoldRows(engine, 300 * SECOND), of_counters)
     assert {one.statement.subject.topic for one in found} == {"again", "grows"}, "nothing was told"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
 from lakehouse.report import pdf
-from lakehouse.report.page import render
+from lakehouse.report.page.page import render
 from tests import sample_facts
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import lake, tables
-from lakehouse.cli import main
+from lakehouse import tables
+from lakehouse.cli.main import main
+from lakehouse.core import lake
+from lakehouse.core.lake import register
 from lakehouse.errors import LakeReplacedError, TableNotFoundError
-from lakehouse.lake import register
 from tests.lake_builder import Batch, made
 
 if TYPE_CHECKING:

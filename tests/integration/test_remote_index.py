@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse import lake as lakes, periods
-from lakehouse.report.gather import Gold
-from lakehouse.report.sections import remote_reads
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts.tiered_storage import remote_reads
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
 
@@ -46,7 +48,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     bronze().commit(root)
     local(root)
     gold = Gold(LocalEngine(lakes.at(str(root))), CLUSTER, periods.week("2026-W47"), 300)
-    return {row["source"]: row for row in remote_reads(gold)["indexes"]}
+    return {row["source"]: row for row in to_json(remote_reads(gold))["indexes"]}
 
 
 def test_brokers_that_read_remotely_are_told_and_no_others(told: Any) -> None:

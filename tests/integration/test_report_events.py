@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from deltalake import write_deltalake
 
-from collector import arrow
-from lakehouse import periods, tables
-from lakehouse.lake import Lake
-from lakehouse.report.gather import Gold
-from lakehouse.rollup.local_engine import LocalEngine
+from collector.delivery import arrow
+from lakehouse import tables
+from lakehouse.core.lake import Lake
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.gold import Gold
 from tests.lake_builder import CLUSTER, made, micros
 
 if TYPE_CHECKING:

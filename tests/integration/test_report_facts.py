@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import business_hours, lake as lakes, periods, sla, sla_published, slo
-from lakehouse.cli import main
-from lakehouse.report import facts as reports
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import slo
+from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts import build as reports
+from lakehouse.slo import attainment, business_hours, published
 from tests import rollups
 from tests.lake_builder import Batch, micros
 
@@ -160,19 +163,19 @@ def test_a_figure_that_was_published_otherwise_stands_beside_the_new_one(root: P
     period = periods.span("2026-11-16T10:00:00Z", "2026-11-16T11:00:00Z")
     wanted = slo.load()
     now = micros(24 * HOUR)
-    found = [one for one in sla.read(engine, wanted, period, now)
+    found = [one for one in attainment.read(engine, wanted, period, now)
              if one.subject.cluster == "cluster-a"]  # fmt: skip
     older = [
         dataclasses.replace(one, times=one.times._replace(bad_us=1)) if one.subject.topic else one
         for one in found
     ]
-    sla_published.publish(engine, older, period)
+    published.publish(engine, older, period)
     told = reports.facts(engine, wanted, period, cluster="cluster-a")
     restated = {row["objective"]: row for row in told["restated"] if row["topic"] == "t"}
     assert restated["min-isr"]["before"]["bad_us"] == 1
     assert restated["min-isr"]["now"]["bad_us"] == 60 * SECOND
     assert all(row["topic"] == "t" for row in told["restated"])
-    sla_published.publish(engine, found, period)
+    published.publish(engine, found, period)
     again = reports.facts(engine, wanted, period, cluster="cluster-a")
     (row,) = [one for one in again["restated"] if one["objective"] == "min-isr"]
     assert (row["before"]["bad_us"], row["before"]["statement"]) == (1, 1), "the old one stays"

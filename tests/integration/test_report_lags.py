@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from lakehouse import slo, tables
-from lakehouse.existence import Subject
-from lakehouse.lake import Lake
-from lakehouse.periods import Period
-from lakehouse.report.gather import COPY_LAG, Gold
-from lakehouse.report.sections import tier_lag
-from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.statement import Statement, Times
-from lakehouse.trends import facts as trends
+from lakehouse.core.lake import Lake
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts import trends
+from lakehouse.report.facts.gold import COPY_LAG, Gold
+from lakehouse.report.facts.tiered_storage import tier_lag
+from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 
@@ -54,8 +54,8 @@ def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ()
     for table, rows in zip((tables.LAGS, tables.READINGS), told, strict=True):
         gold_builder.put(root, table, *rows)
     gold = gold_of(root)
-    (row,) = tier_lag(gold, [TOPIC], stated)["topics"]
-    return row["copy"]
+    (row,) = tier_lag(gold, [TOPIC], stated).topics
+    return row.copy
 
 
 def test_the_mean_is_over_the_time_seen_whatever_is_promised(tmp_path: Path):
@@ -71,19 +71,19 @@ def test_the_mean_is_over_the_time_seen_whatever_is_promised(tmp_path: Path):
         window(1, 2, 300.0, 150 * 200e6, 200e6),
     ]
     found = copy(tmp_path, windows=windows, stated=stated)
-    assert found["mean_bytes"] == pytest.approx((300 * 50e6 + 150 * 200e6) / 450)
-    assert found["max_bytes"] == 200e6
-    assert found["unknown_us"] == 50 * SECOND, "what the lower threshold saw is not unknown"
+    assert found.mean_bytes == pytest.approx((300 * 50e6 + 150 * 200e6) / 450)
+    assert found.max_bytes == 200e6
+    assert found.unknown_us == 50 * SECOND, "what the lower threshold saw is not unknown"
 
 
 def test_a_mean_is_never_above_the_greatest(tmp_path: Path):
     """Two brokers were seen together for a second of a window in which one told of 7 bytes."""
     windows = [window(0, 2, 301.0, 300 * 7.0, 7.0), window(1, 1, 300.0, 0.0, 0.0)]
-    assert copy(tmp_path, windows=windows)["mean_bytes"] == pytest.approx(3.5)
+    assert copy(tmp_path, windows=windows).mean_bytes == pytest.approx(3.5)
 
 
 def test_what_nobody_saw_has_no_mean(tmp_path: Path):
-    assert copy(tmp_path)["mean_bytes"] is None
+    assert copy(tmp_path).mean_bytes is None
 
 
 def told_by(two_until: float, *, read_on: bool) -> tuple[list[Any], list[Any]]:
@@ -126,7 +126,7 @@ def test_what_waits_at_the_end_is_not_known_while_who_may_lead_it_is_silent(
     before_the_end: float, read_on: bool, last: float | None, drains: list[float | None],
 ) -> None:  # fmt: skip
     told = told_by(3.0 * WINDOW - before_the_end, read_on=read_on)
-    assert copy(tmp_path, told=told)["last_bytes"] == last
+    assert copy(tmp_path, told=told).last_bytes == last
     found = trends.drains(gold_of(tmp_path))
-    assert [row["last_bytes"] for row in found] == drains
-    assert {row["verdict"] for row in found} <= {"unknown"}, "too few hours, or not known at all"
+    assert [row.last_bytes for row in found] == drains
+    assert {row.verdict for row in found} <= {"unknown"}, "too few hours, or not known at all"

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from lakehouse import lake as lakes, periods, slo, tables
+from lakehouse import slo, tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.lake import Lake
+from lakehouse.core.time import periods
+from lakehouse.core.time.periods import Period, instant
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
-from lakehouse.lake import Lake
-from lakehouse.periods import Period, instant
-from lakehouse.report.facts import facts
-from lakehouse.report.gather import Gold
-from lakehouse.report.outages import incidents_of
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.report.facts.build import facts
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.min_isr import partition_incidents
 from tests import gold_builder, rollups
 from tests.lake_builder import BASE, CLUSTER, micros
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 300
 SECOND: Final = 1_000_000
-_ENDS: Final = ("start", "end")
 
 
 def stretch(start: float, end: float, lead: float = 0, tail: float = 0) -> dict[str, Any]:
@@ -43,10 +44,10 @@ def found(root: Path, first: int, last: int) -> list[tuple[float, ...]]:
     gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, Period(*ends), WINDOW)
     return [
         (
-            *((dt.datetime.fromisoformat(one[name]) - BASE).total_seconds() for name in _ENDS),
-            *(one[name] / SECOND for name in ("lead_us", "tail_us")),
+            *((dt.datetime.fromisoformat(end) - BASE).total_seconds() for end in one[:2]),
+            *(us / SECOND for us in (one.lead_us, one.tail_us)),
         )
-        for one in incidents_of(gold).get(("t", 0), [])
+        for one in partition_incidents(gold).get(("t", 0), [])
     ]
 
 

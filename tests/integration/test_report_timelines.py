@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from lakehouse import tables
-from lakehouse.existence import Subject
-from lakehouse.lake import Lake
-from lakehouse.periods import Period
-from lakehouse.report.gather import COPY_LAG, Gold
-from lakehouse.report.timelines import timelines
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.core.lake import Lake
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.gold import COPY_LAG, Gold
+from lakehouse.report.facts.timelines import timelines
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
 
@@ -82,7 +82,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     gold_builder.put(root, tables.WINDOWS["non_consumed"])
     gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW)
     told = timelines(gold, SOURCES, micros(2 * WINDOWS * WINDOW))
-    return {one["name"]: [tuple(point[1:]) for point in one["points"]] for one in told}
+    return {one.name: [tuple(point[1:]) for point in one.points] for one in told}
 
 
 def test_a_window_is_zero_only_where_what_tells_of_it_was_read(drawn: dict[str, Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import shutil
@@ -9,24 +10,27 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
-from lakehouse import lake as lakes, periods, rollup, sla, sla_published, slo, tables
-from lakehouse.cli import main
+from lakehouse import rollup, slo, tables
+from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import TableNotFoundError, TableSchemaError
-from lakehouse.report import facts as reports
-from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.report.facts import build as reports
 from lakehouse.rollup.verify import verify
-from tests.lake_builder import BASE, CLUSTER, Batch, micros
+from lakehouse.slo import attainment, published
+from tests import rollups
+from tests.lake_builder import CLUSTER, Batch, micros
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 ISR = "kafka.partition.under_min_isr"
 LEADERLESS = "kafka.partition.leaderless"
@@ -36,7 +40,7 @@ LOST = "kafka.group.non_consumed"
 HOUR = 3600.0
 DAY = 24 * HOUR
 SECOND = 1_000_000
-_HASHED = [table for table in tables.GOLD if table not in (tables.PROGRESS, tables.SLA)]
+_HASHED = tuple(one for one in tables.GOLD if one not in (tables.PROGRESS, tables.SLA))
 
 
 def first_batch() -> Batch:
@@ -86,17 +90,20 @@ def late_batch() -> Batch:
     return batch
 
 
-def rows_of(spark: SparkSession, root: Path) -> dict[str, list[str]]:
-    lake = lakes.at(str(root))
-    found = {}
-    for table in _HASHED:
-        rows = lakes.read(spark, lake, table).collect()
-        found[table.name] = sorted(repr(tuple(row)) for row in rows)
-    return found
+def rows_of(root: Path) -> dict[str, list[str]]:
+    return rollups.rows_of(root, _HASHED)
 
 
-def roll(spark: SparkSession, root: Path, **rest: Any) -> rollup.Outcome:
+def by_spark(spark: SparkSession, root: Path, **rest: Any) -> rollup.Outcome:
+    """As in a catalog: Spark computes and makes the commits, too."""
     return rollup.rollup(SparkEngine(spark, lakes.at(str(root))), slo.load(), **rest)
+
+
+def rows(root: Path, table: tables.Table, **where: Any) -> list[SimpleNamespace]:
+    """Those rows of a table whose columns have the given values."""
+    engine = LocalEngine(lakes.at(str(root)))
+    every = engine.collect(engine.rows(table)).to_pylist()
+    return [SimpleNamespace(**one) for one in every if where.items() <= one.items()]
 
 
 def versions(root: Path) -> dict[str, int]:
@@ -104,66 +111,86 @@ def versions(root: Path) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with both batches, rolled up in one go."""
     root = tmp_path_factory.mktemp("once")
     first_batch().commit(root)
     late_batch().commit(root)
-    roll(spark, root)
+    rollups.local(root)
     return root
 
 
-def test_a_second_rollup_makes_no_commit(spark: SparkSession, once: Path):
+def test_a_second_rollup_makes_no_commit(once: Path):
     before = versions(once)
-    assert roll(spark, once).hours == 0
+    assert rollups.local(once).hours == 0
     assert versions(once) == before
 
 
-def test_every_row_is_what_bronze_says(spark: SparkSession, once: Path):
-    found = verify(SparkEngine(spark, lakes.at(str(once))), slo.load(), 2, 1)
+def test_every_row_is_what_bronze_says(once: Path):
+    found = verify(LocalEngine(lakes.at(str(once))), slo.load(), 2, 1)
     assert found.differences == ()
     assert found.rows > 50
 
 
-def test_late_data_gives_the_tables_of_one_rollup(spark: SparkSession, once: Path, tmp_path: Path):
-    first_batch().commit(tmp_path)
-    roll(spark, tmp_path)
-    late_batch().commit(tmp_path)
-    assert roll(spark, tmp_path).hours == 4
-    wanted, found = rows_of(spark, once), rows_of(spark, tmp_path)
-    assert found == wanted
-    assert all(wanted[name] for name in wanted if name != "rejected")
-
-
-def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
+@pytest.mark.spark
+def test_spark_makes_the_same_tables_step_by_step_and_publishes_once(
     spark: SparkSession, once: Path, tmp_path: Path
 ):
+    first_batch().commit(tmp_path)
+    by_spark(spark, tmp_path)
+    before = versions(tmp_path)
+    assert by_spark(spark, tmp_path).hours == 0
+    assert versions(tmp_path) == before
+    late_batch().commit(tmp_path)
+    assert by_spark(spark, tmp_path).hours == 4
+    wanted, found = rows_of(once), rows_of(tmp_path)
+    assert found == wanted
+    assert all(wanted[name] for name in wanted if name != "rejected")
+    engine, period = SparkEngine(spark, lakes.at(str(tmp_path))), periods.week("2026-W47")
+    statements = attainment.read(engine, slo.load(), period, micros(2 * DAY))
+    assert published.publish(engine, statements, period)
+    assert published.publish(engine, statements, period) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "killed_after"),
+    [
+        ("local", ("topics", "brokers", "sli", "incidents")),
+        pytest.param("spark", ("topics",), marks=pytest.mark.spark),
+    ],
+    ids=["local", "spark"],
+)
+def test_killed_anywhere_and_run_again_gives_the_tables_of_one_rollup(
+    engine: str, killed_after: tuple[str, ...], once: Path, tmp_path: Path
+):
     shutil.copytree(once / "bronze", tmp_path / "bronze")
-    for table in ("topics", "brokers"):
-        killed = _rollup_that_dies_after(table, tmp_path)
-        assert killed == -signal.SIGKILL
+    for table in killed_after:
+        assert _rollup_that_dies_after(engine, table, tmp_path) == -signal.SIGKILL
     log = tmp_path / tables.PROGRESS.path / "_delta_log"
-    assert len(list(log.glob("*.json"))) == 1, "no killed rollup told of progress"
-    roll(spark, tmp_path, wanted=rollup.Wanted(take_over=True))
-    assert rows_of(spark, tmp_path) == rows_of(spark, once)
+    assert len(list(log.glob("*.json"))) == 1, "no killed rollup recorded progress"
+    assert _rollup_that_dies_after(engine, "none", tmp_path) == 0
+    assert rows_of(tmp_path) == rows_of(once)
 
 
 _DIES = """
 import os, signal, sys
-from lakehouse import lake, rollup, session, slo
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse import rollup, slo
+from lakehouse.core import lake, session
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.spark_engine import SparkEngine
 def die(table):
-    if table == sys.argv[2]:
+    if table == sys.argv[3]:
         os.killpg(0, signal.SIGKILL)
+at = lake.at(sys.argv[2])
+engine = LocalEngine(at) if sys.argv[1] == "local" else SparkEngine(session.session(), at)
 wanted = rollup.Wanted(take_over=True)  # of the one that was killed before
-engine = SparkEngine(session.session(), lake.at(sys.argv[1]))
 rollup.rollup(engine, slo.load(), wanted, progress=die)
 """
 
 
-def _rollup_that_dies_after(table: str, root: Path) -> int:
+def _rollup_that_dies_after(engine: str, table: str, root: Path) -> int:
     """A rollup in a process group of its own, killed with its JVM when the table has its commit."""
-    command = [sys.executable, "-c", _DIES, str(root), table]
+    command = [sys.executable, "-c", _DIES, engine, str(root), table]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
@@ -175,34 +202,31 @@ def _rollup_that_dies_after(table: str, root: Path) -> int:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_what_one_rollup_says(spark: SparkSession, once: Path):
-    lake = lakes.at(str(once))
-    at = f"window = TIMESTAMP '{BASE:%Y-%m-%d %H:%M:%S}Z'"
-    later = f"window = TIMESTAMP '{BASE:%Y-%m-%d} 10:05:00Z'"
+def test_what_one_rollup_says(once: Path):
     finest = tables.WINDOWS
 
-    def one(table: tables.Table, where: str) -> Any:
-        (row,) = lakes.read(spark, lake, table).where(where).collect()
-        return row
+    def row(table: tables.Table, metric: str, window: float) -> SimpleNamespace:
+        (found,) = rows(once, table, metric=metric, window=micros(window))
+        return found
 
-    lag = one(finest["topics"], f"{at} AND metric = '{LAG}'")
-    assert (lag.max_total, lag["max"], lag.any_us) == (1200.0, 700.0, 300 * SECOND)
-    gone = one(finest["partitions"], f"{later} AND metric = '{LEADERLESS}'")
+    lag = row(finest["topics"], LAG, 0)
+    assert (lag.max_total, lag.max, lag.any_us) == (1200.0, 700.0, 300 * SECOND)
+    gone = row(finest["partitions"], LEADERLESS, 300)
     assert (gone.positive_us, gone.positive_low_us) == (70 * SECOND, 65 * SECOND)
     assert gone.positive_high_us == 75 * SECOND
-    both = one(finest["topics"], f"{later} AND metric = 'kafka.partition.unavailable'")
+    both = row(finest["topics"], "kafka.partition.unavailable", 300)
     assert (both.any_us, both.max_concurrent) == (70 * SECOND, 1)
-    client = one(finest["clients"], f"{at} AND metric = '{THROTTLE}'")
+    client = row(finest["clients"], THROTTLE, 0)
     assert (client.any_us, client.positive_us) == (90 * SECOND, 120 * SECOND)
     assert client.any_low_us == 90 * SECOND, "the other broker covers the uncertain tail"
-    lost = one(tables.NON_CONSUMED, "offsets_high > 0")
+    (lost,) = (one for one in rows(once, tables.NON_CONSUMED) if one.offsets_high > 0)
     assert (lost.offsets_low, lost.offsets_high, lost.unknown_us) == (5.0, 15.0, 300 * SECOND)
-    fetched = one(tables.TOPICS, "metric LIKE '%remote_fetch.bytes'")
+    (fetched,) = rows(once, tables.TOPICS, metric="kafka.topic.remote_fetch.bytes")
     assert fetched.increase == 200.0
-    week = lakes.read(spark, lake, tables.PARTITIONS).where(
-        f"metric = '{ISR}' AND partition = 0 AND date BETWEEN '2026-11-16' AND '2026-11-22'"
-    )
-    assert sorted(row.positive_us // SECOND for row in week.collect()) == [50, 50, 60]
+    week = (dt.date(2026, 11, 16), dt.date(2026, 11, 22))
+    partitions = rows(once, tables.PARTITIONS, metric=ISR, partition=0)
+    in_week = [one.positive_us // SECOND for one in partitions if week[0] <= one.date <= week[1]]
+    assert sorted(in_week) == [50, 50, 60]
 
 
 def test_the_facts_of_a_period(once: Path):
@@ -230,8 +254,8 @@ def test_the_facts_of_a_period(once: Path):
 
 
 @pytest.fixture(scope="module")
-def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A lake with bad rows and a missing set; then the set and late data come. Rollups are dear."""
+def two_steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A lake with bad rows and a missing set; then the set and late data come."""
     root = tmp_path_factory.mktemp("steps")
     early = first_batch()
     for start, end, value in ((50, 50, 1.0), (290, 310, 1.0), (60, 70, float("nan"))):
@@ -244,23 +268,20 @@ def two_steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     late = Batch(number=2)
     late.members, early.members = [row for row in early.members if row not in known], known
     late.run(ISR, 700, 760, 1.0, topic="t", partition=1)
-    lake, period, now = None, periods.week("2026-W47"), micros(2 * DAY)
+    period, now = periods.week("2026-W47"), micros(2 * DAY)
     steps: dict[str, Any] = {"published": []}
     for name, batch in (("early", early), ("late", late)):
         batch.commit(root)
-        roll(spark, root)
-        lake = lakes.at(str(root))
+        rollups.local(root)
         steps[name] = {
-            "rejected": lakes.read(spark, lake, tables.REJECTED).collect(),
-            "topics": lakes.read(spark, lake, tables.WINDOWS["topics"])
-            .where(f"metric = '{ISR}'")
-            .collect(),
+            "rejected": rows(root, tables.REJECTED),
+            "topics": rows(root, tables.WINDOWS["topics"], metric=ISR),
         }
         for _ in range(2):
-            engine = SparkEngine(spark, lake)
-            found = sla.read(engine, slo.load(), period, now)
-            steps["published"].append(sla_published.publish(engine, found, period))
-    steps["sla"] = lakes.read(spark, lake, tables.SLA).where("objective = 'min-isr'").collect()
+            engine = LocalEngine(lakes.at(str(root)))
+            statements = attainment.read(engine, slo.load(), period, now)
+            steps["published"].append(published.publish(engine, statements, period))
+    steps["sla"] = rows(root, tables.SLA, objective="min-isr")
     return steps
 
 
@@ -283,8 +304,7 @@ def test_bad_rows_are_set_aside_with_a_reason(two_steps: dict[str, Any]):
         "topic is missing",
         "its member set is not known",
     }
-    at_base = [row for row in two_steps["early"]["topics"] if row.window.hour == BASE.hour]
-    (row,) = [row for row in at_base if row.window.minute == 0]
+    (row,) = [row for row in two_steps["early"]["topics"] if row.window == micros(0)]
     assert (row.topic, row.observed_us, row.positive_us) == ("t", 900 * SECOND, 60 * SECOND)
 
 
@@ -295,11 +315,12 @@ def test_a_set_that_comes_later_brings_its_rows_back(two_steps: dict[str, Any]):
     assert "its member set is not known" not in {r.reason for r in two_steps["late"]["rejected"]}
 
 
-def test_gold_keeps_its_windows(spark: SparkSession, once: Path):
+def test_gold_keeps_its_windows(once: Path):
     with pytest.raises(TableSchemaError, match="windows are of 300 s, not 30 s"):
-        roll(spark, once, window_seconds=30)
+        rollups.local(once, window_seconds=30)
 
 
+@pytest.mark.spark
 def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
     spark: SparkSession, tmp_path: Path
 ):
@@ -311,7 +332,7 @@ def test_a_lake_without_a_table_or_with_another_schema_is_one_line(
     other = lakes.Lake(str(tmp_path)).name(tables.SCRAPES)
     spark.sql(f"CREATE TABLE {other} (`date` DATE, `cluster` BIGINT) USING delta")
     with pytest.raises(TableSchemaError, match="cluster is bigint, not string") as caught:
-        roll(spark, tmp_path)
+        by_spark(spark, tmp_path)
     assert "\n" not in str(caught.value)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from lakehouse.cli import main
-from lakehouse.lake import Lake
+from lakehouse.cli.main import main
+from lakehouse.core.lake import Lake
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
-from lakehouse.rollup.local_engine import LocalEngine
 from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_without_spark_it_does_the_same(tmp_path: Path) -> None:
 
 def test_a_second_one_ends_with_3_and_one_line(empty: Path) -> None:
     CliRunner().invoke(main, ["rollup", str(empty)])
-    with lease.held(LocalEngine(Lake(str(empty))), lease.USUAL):
+    with lease.hold(LocalEngine(Lake(str(empty))), lease.USUAL):
         for command in (["rollup", str(empty), "--tidy", "now"], ["verify", str(empty)]):
             run = CliRunner().invoke(main, command)
             assert run.exit_code == 3
@@ -77,7 +77,7 @@ def test_what_cannot_be_done_is_one_line_and_1(empty: Path, tmp_path: Path) -> N
     assert "nothing is rolled up yet" in run.stderr.splitlines()[-1]
     wrong = CliRunner().invoke(main, ["rollup", str(empty), "--since", "yesterday"])
     assert wrong.exit_code == 2
-    assert "is no date such as 2026-11-16" in wrong.stderr
+    assert "is not a date such as 2026-11-16" in wrong.stderr
 
 
 @pytest.mark.usefixtures("spark")  # it has Delta's jars alone

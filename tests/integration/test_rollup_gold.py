@@ -10,21 +10,23 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
+from collector.delivery import arrow
 from lakehouse import slo, tables
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
-from lakehouse.rollup import Wanted, upkeep
+from lakehouse.rollup import Wanted, gold_tables, rollup
 from lakehouse.rollup.commit import FILLED
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
+from lakehouse.slo import Objective
 from tests import rollups
-from tests.lake_builder import Batch
+from tests.lake_builder import Batch, made
 from tests.rollups import HOUR, hours, prepare, rolled, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from lakehouse.rollup.verify import Found
     from tests.rollups import Engines
 
@@ -81,12 +83,12 @@ def test_gold_of_an_older_version_gets_the_tables_and_columns_it_lacks(
     engine = engines(tmp_path)
     prepare(tmp_path)
     shutil.rmtree(tmp_path / tables.COVERAGE.path)
-    for table, fewer in ((tables.PROGRESS, 6), (tables.BROKERS, 11)):
+    for table, fewer in ((tables.PROGRESS, 10), (tables.BROKERS, 11)):
         shutil.rmtree(tmp_path / table.path)
         engine.create(dataclasses.replace(table, columns=table.columns[:fewer]))
     told: list[str] = []
     rolled(engine, progress=told.append)
-    assert "new columns of progress: committed, how, late_rows, runs_id, kernel, duckdb" in told
+    assert "new columns of progress: kernel, duckdb" in told
     assert any(line.startswith("new columns of brokers: positive_low_us, ") for line in told)
     assert "new table coverage" in told
     fields = DeltaTable(f"{tmp_path}/{tables.BROKERS.path}").schema().fields
@@ -108,7 +110,7 @@ def test_gold_of_a_newer_version_or_of_others_is_refused(local: Engines, tmp_pat
     columns = tuple(wrong if one.name == "metric" else one for one in tables.TOPICS.columns)
     engine.create(dataclasses.replace(tables.TOPICS, columns=columns))
     with pytest.raises(TableSchemaError, match="metric is bigint, not string"):
-        upkeep.is_outdated(engine, tables.TOPICS)
+        gold_tables.is_outdated(engine, tables.TOPICS)
 
 
 def test_bronze_of_a_newer_delta_is_one_line(engines: Engines, tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_gold_is_tidied_once_a_day(engines: Engines, tmp_path: Path) -> None:
     told: list[str] = []
     assert rolled(engine, Wanted(tidy="now"), progress=told.append).hours == 0
     tidied = {line.removeprefix("tidied ") for line in told if line.startswith("tidied ")}
-    filled = {name for name, rows in rows_of(tmp_path, upkeep.EVERY).items() if rows}
+    filled = {name for name, rows in rows_of(tmp_path, gold_tables.EVERY).items() if rows}
     assert tidied == filled | {one.name for one in engine.scratch}
     assert len(live(tmp_path)) == 1, "a file of each date"
     assert replaced.isdisjoint(on_disk(tmp_path))
@@ -189,3 +191,24 @@ def older(gold: Path, days: int) -> None:
     for file in gold.glob("**/*.parquet"):
         at = time.time() - days * 86_400
         os.utime(file, (at, at))
+
+
+def test_the_lake_says_with_which_family_a_users_own_metric_is_read(
+    engines: Engines, tmp_path: Path
+) -> None:
+    one = Batch()
+    one.run("my.own.bean", 0, 300, 1.0, topic="t")
+    one.zeros(rollups.ISR, 0, 300, "t", [0])
+    one.scrape("min_isr", 0, 300)
+    one.scrape("mine", 0, 100)
+    one.commit(tmp_path)
+    own = tuple(f"x{number}" for number in range(2))  # another catalogue has the metric, too
+    words = ("mine", ["broker"], "gauge", "1", "idle", 0, 0, "Mine.", "agent-1")
+    rows = [(catalogue, "my.own.bean", *words) for catalogue in own]
+    table = tables.METRIC_DEFINITIONS
+    write_deltalake(made(tmp_path, table), arrow.to_arrow(table, rows), mode="append")
+    prepare(tmp_path)
+    objective = Objective("own", "", "", "topic", "my.own.bean", 11.0, 0.99)
+    rollup(engines(tmp_path), (objective,), Wanted(tidy="never"))
+    (row,) = DeltaTable(f"{tmp_path}/{tables.SLI.path}").to_pyarrow_table().to_pylist()
+    assert row["good_us"] == 100_000_000

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import tables
+from lakehouse.engines.engine import ask
 from lakehouse.errors import LeaseHeldError, LeaseLostError
 from lakehouse.rollup import lease
-from lakehouse.rollup.engine import ask
 from lakehouse.rollup.lease import Terms
 from tests.rollups import prepare
 from tests.waiting import wait_for
@@ -19,7 +19,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from tests.rollups import Engines
 
 LONG = Terms(holds=3600, renewed=3600, skew=3600)
@@ -41,9 +41,9 @@ def untils(engine: Engine) -> list[int]:
 
 
 def test_a_second_one_is_refused_with_who_and_since_when(engine: Engine) -> None:
-    with lease.held(engine, LONG) as first:
+    with lease.hold(engine, LONG) as first:
         first.check()
-        with pytest.raises(LeaseHeldError) as refused, lease.held(engine, LONG):
+        with pytest.raises(LeaseHeldError) as refused, lease.hold(engine, LONG):
             pass
         told = str(refused.value)
         assert "\n" not in told
@@ -52,7 +52,7 @@ def test_a_second_one_is_refused_with_who_and_since_when(engine: Engine) -> None
         assert "--take-over" in told
         first.check()
     assert lease.holder(engine) is None
-    with lease.held(engine, LONG) as second:
+    with lease.hold(engine, LONG) as second:
         second.check()
     assert len(untils(engine)) == 1
 
@@ -64,7 +64,7 @@ def test_of_many_at_once_one_has_it(engine: Engine) -> None:
     def attempt() -> bool:
         together.wait(60)
         try:
-            with lease.held(engine, LONG):
+            with lease.hold(engine, LONG):
                 decided.wait(300)
                 return True
         except LeaseHeldError:
@@ -79,8 +79,8 @@ def test_of_many_at_once_one_has_it(engine: Engine) -> None:
 
 
 def test_one_that_has_run_out_is_taken_and_its_holder_stops(engine: Engine) -> None:
-    with lease.held(engine, OVER) as slow:
-        with lease.held(engine, LONG._replace(skew=0)) as next_one:
+    with lease.hold(engine, OVER) as slow:
+        with lease.hold(engine, LONG._replace(skew=0)) as next_one:
             with pytest.raises(LeaseLostError, match="has taken it over"):
                 slow.check()
             with pytest.raises(LeaseLostError):
@@ -88,15 +88,15 @@ def test_one_that_has_run_out_is_taken_and_its_holder_stops(engine: Engine) -> N
             next_one.check()
         with pytest.raises(LeaseLostError):
             slow.check()
-    with lease.held(engine, LONG) as after:
+    with lease.hold(engine, LONG) as after:
         after.check()
 
 
 def test_clocks_may_differ_by_the_skew(engine: Engine) -> None:
     """It has run out by the clock of who comes, but not for long enough."""
-    with lease.held(engine, OVER) as slow:
+    with lease.hold(engine, OVER) as slow:
         patient = OVER._replace(skew=3600)
-        with pytest.raises(LeaseHeldError), lease.held(engine, patient):
+        with pytest.raises(LeaseHeldError), lease.hold(engine, patient):
             pass
         slow.check()
 
@@ -106,7 +106,7 @@ def test_it_is_renewed_while_its_holder_works(engine: Engine) -> None:
         (found,) = untils(engine)
         return found
 
-    with lease.held(engine, LONG._replace(renewed=0.1)) as busy:
+    with lease.hold(engine, LONG._replace(renewed=0.1)) as busy:
         first = until()
         wait_for(lambda: until() > first, 300)
         busy.check()
@@ -114,8 +114,8 @@ def test_it_is_renewed_while_its_holder_works(engine: Engine) -> None:
 
 def test_it_can_be_taken_from_one_that_is_known_to_be_dead(engine: Engine) -> None:
     with (
-        lease.held(engine, OVER) as dead,
-        lease.held(engine, LONG, take_over=True) as alive,
+        lease.hold(engine, OVER) as dead,
+        lease.hold(engine, LONG, take_over=True) as alive,
     ):
         with pytest.raises(LeaseLostError):
             dead.check()
@@ -124,14 +124,14 @@ def test_it_can_be_taken_from_one_that_is_known_to_be_dead(engine: Engine) -> No
 
 def test_gold_that_another_kind_of_engine_writes_is_left_alone(engine: Engine) -> None:
     mine = engine.writer
-    with lease.held(engine, LONG):
+    with lease.hold(engine, LONG):
         assert engine.detail(tables.LEASE).properties[lease.WRITER] == mine
     engine.writer = "another"
     refused = pytest.raises(LeaseHeldError, match=f"{mine} writes this gold.*--take-over")
-    with refused, lease.held(engine, LONG):
+    with refused, lease.hold(engine, LONG):
         pass
-    with lease.held(engine, LONG, take_over=True) as held:
+    with lease.hold(engine, LONG, take_over=True) as held:
         held.check()
     engine.writer = mine
-    with pytest.raises(LeaseHeldError, match="another writes this gold"), lease.held(engine, LONG):
+    with pytest.raises(LeaseHeldError, match="another writes this gold"), lease.hold(engine, LONG):
         pass

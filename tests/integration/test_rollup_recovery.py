@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from lakehouse import lake as lakes, tables
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import micros
+from lakehouse.engines.engine import ask
+from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakeReplacedError, LogExpiredError
-from lakehouse.maintain import place as places, state as reach
-from lakehouse.maintain.plan import Checkpoint, Drop, Expire, Vacuum
-from lakehouse.maintain.service import Maintenance, Rules
-from lakehouse.maintain.work import Work
-from lakehouse.periods import micros
-from lakehouse.rollup import Wanted, aside, bronze_log, changes, progress
-from lakehouse.rollup.engine import ask
-from lakehouse.rollup.spark_engine import SparkEngine
+from lakehouse.ops import location as locations
+from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
+from lakehouse.ops.maintain.service import Maintenance, Rules
+from lakehouse.rollup import Wanted, changes, late_rows, progress
 from tests import bronze_commits
 from tests.lake_builder import BASE
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from tests.rollups import Engines
 
 READ = (tables.RUNS, tables.SCRAPES, tables.MEMBERS)
@@ -65,11 +67,11 @@ def at_once(engines: Engines, root: Path, elsewhere: Path) -> dict[str, list[str
 
 def maintained(root: Path, keep_days: int, gold: str = "gold") -> list[str]:
     """A round of the real maintenance."""
-    place, told = places.at(str(root), None), []
+    place, told = locations.locate(str(root), None), []
     maintenance = Maintenance(
         place,
-        Work(place, "x"),
-        lambda: reach.by_progress(f"{root}/{gold}", {}),
+        Executor(place, "x"),
+        lambda: states.positions_by_progress(locations.locate(str(root), None, f"{root}/{gold}")),
         Rules(keep_days, {}),
         lambda: dt.datetime.now(dt.UTC),
         lambda event, what: told.append(what["action"]) if event == "done" else None,
@@ -94,7 +96,7 @@ def test_commits_older_than_removed_files_are_kept_are_recovered(
     age(root, 40)
     hours(3, 2 * HOUR).commit(root)
     with pytest.raises(LogExpiredError, match="since the last rollup"):
-        changes.touched(engine, done.versions, bronze_log.state(engine).versions)
+        changes.touched(engine, done.versions, changes.state(engine).versions)
     outcome = rolled(engine, **steps(told))
     assert (outcome.how, last(engine).how) == ("recovered", "recovered")
     assert "recovered: " in plan_in(told)
@@ -111,19 +113,19 @@ def test_a_log_that_maintenance_expired_unread_is_recovered(local: Engines, tmp_
     rolled(engine)
     for number in range(2, 6):
         hours(number, number * HOUR, number * -10 * DAY).commit(root)
-    place = places.at(str(root), None)
-    work = Work(place, "x")
+    place = locations.locate(str(root), None)
+    work = Executor(place, "x")
     for table in READ:
         delta = opened(root, table)
         if table.partition_by:
             delta.optimize.compact()
             delta.update_incremental()
-        work.do(table, delta, Checkpoint(1, dt.datetime.now(dt.UTC)))
+        work.run(table, delta, Checkpoint(1, dt.datetime.now(dt.UTC)))
     age(root, 40)
     for table in READ:
         delta = opened(root, table)
-        work.do(table, delta, Expire(delta.version()))
-        work.do(table, delta, Vacuum(30 * 24, full=False))
+        work.run(table, delta, Expire(delta.version()))
+        work.run(table, delta, Vacuum(30 * 24, full=False))
     log = root / tables.RUNS.path / "_delta_log"
     assert not (log / f"{2:020}.json").exists()
     outcome = rolled(engine, **steps(told))
@@ -147,7 +149,7 @@ def test_a_hole_in_the_log_that_spark_does_not_see_is_noticed(
     opened(root, tables.RUNS).create_checkpoint()
     gone = done.runs + 2
     (root / tables.RUNS.path / "_delta_log" / f"{gone:020}.json").unlink()
-    now = bronze_log.state(engine).versions
+    now = changes.state(engine).versions
     with pytest.raises(
         LogExpiredError, match=f"version {gone} is gone from the log|delta-rs cannot read"
     ):
@@ -170,9 +172,9 @@ def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
     if removed == "all":
         assert maintained(root, 1).count("drop") == 2
     else:
-        work = Work(places.at(str(root), None), "x")
+        work = Executor(locations.locate(str(root), None), "x")
         gone = Drop(MONDAY + dt.timedelta(days=1), 1, 1)
-        work.do(tables.RUNS, opened(root, tables.RUNS), gone)
+        work.run(tables.RUNS, opened(root, tables.RUNS), gone)
     assert rolled(engine).hours == 0, "removing rows is nothing new"
     assert rows_of(root) == kept
 
@@ -184,7 +186,7 @@ def test_late_data_of_a_date_that_retention_removed_leaves_gold_as_it_is(
     told = set_aside(engine)
     each = [("runs", 2), ("scrapes", 1)]
     batches = (("agent-1", 2), ("agent-2", 3))
-    assert told == sorted((aside.TOO_LATE, *one, *row) for one in batches for row in each)
+    assert told == sorted((late_rows.TOO_LATE, *one, *row) for one in batches for row in each)
     assert last(engine).late_rows == late
 
     of_windows = rows_of(root, (tables.WINDOWS["brokers"],))["brokers_windows"]
@@ -202,7 +204,7 @@ def set_aside(engine: Engine) -> list[tuple[Any, ...]]:
     """Rows that no hour was recomputed for: why, of whom, and how many."""
     columns = "SELECT r.reason, r.agent, r.batch, r.table, r.rows FROM {r} r"
     found = ask(engine, columns, r=engine.rows(tables.REJECTED))
-    return sorted(row for row in found if row[0] in aside.REASONS)
+    return sorted(row for row in found if row[0] in late_rows.REASONS)
 
 
 def test_since_rebuilds_what_bronze_holds(local: Engines, tmp_path: Path) -> None:
@@ -251,10 +253,10 @@ def test_rows_of_the_future_are_used_when_their_time_has_come(
     assert rows_of(root)["brokers"] == []
     assert rows_of(root)["rejected"] != []
     newest = dt.datetime.now(dt.UTC) + dt.timedelta(hours=4)
-    ripe = changes.come_true(engine, newest - dt.timedelta(hours=4), newest)
+    ripe = changes.now_due(engine, newest - dt.timedelta(hours=4), newest)
     assert len(changes.counted(engine, ripe).runs) == 1
     soon = newest - dt.timedelta(hours=3)
-    early = changes.come_true(engine, soon - dt.timedelta(hours=1), soon)
+    early = changes.now_due(engine, soon - dt.timedelta(hours=1), soon)
     assert changes.counted(engine, early).runs == {}
 
 
@@ -283,7 +285,10 @@ def test_misdated_rows_are_set_aside_as_they_come_and_stay_there(
     second.commit(root)
     assert rolled(engine).hours == 1
     assert set_aside(engine) == sorted(
-        [(aside.MISDATED, "agent-1", 1, "runs", 1), (aside.BEYOND, "agent-1", 2, "scrapes", 1)]
+        [
+            (late_rows.MISDATED, "agent-1", 1, "runs", 1),
+            (late_rows.BEYOND, "agent-1", 2, "scrapes", 1),
+        ]
     )
 
 
@@ -301,7 +306,7 @@ def test_hours_whose_finest_rows_are_gone_are_not_recomputed(
     hours(2, -20 * DAY + 600, 600).commit(root)
     outcome = rolled(engine, keep)
     assert (outcome.hours, outcome.late_rows, outcome.left) == (1, 3, 1)
-    assert {one[:3] for one in set_aside(engine)} == {(aside.TOO_LATE, "agent-1", 2)}
+    assert {one[:3] for one in set_aside(engine)} == {(late_rows.TOO_LATE, "agent-1", 2)}
     assert all("2026, 11, 16" in row for row in rows_of(root, windows)["brokers_windows"])
     assert any("2026, 10, 27" in row for row in kept["brokers_windows"])
     old = {row for row in of_hours["brokers"] if "2026, 10, 27" in row}

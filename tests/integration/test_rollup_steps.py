@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
+from lakehouse.engines.engine import ask
 from lakehouse.errors import LeaseHeldError
 from lakehouse.rollup import Done, Wanted, lease, progress
-from lakehouse.rollup.engine import ask
 from lakehouse.rollup.lease import Terms
 from tests.rollups import DAY, HOUR, hours, prepare, rolled, rows_of
 from tests.waiting import wait_for
@@ -25,7 +25,7 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.rollup.engine import Engine
+    from lakehouse.engines.engine import Engine
     from tests.rollups import Engines
 
 FEW_ROWS = Wanted(most_rows=7)
@@ -123,10 +123,10 @@ def test_what_came_for_a_batch_that_was_done_is_not_forgotten(
 _ROLLS = """
 import sys, time
 from pathlib import Path
-from lakehouse import lake
+from lakehouse.core import lake
 from lakehouse.rollup import Wanted
 from lakehouse.rollup.lease import Terms
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.engines.local_engine import LocalEngine
 from tests.rollups import rolled
 def step(name):
     print(name, flush=True)

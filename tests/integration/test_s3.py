@@ -11,10 +11,10 @@ import duckdb
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from collector.batches import Batch
-from collector.delivery import Delivery
+from collector.delivery.delivery import Delivery
+from collector.encoding.rows import Batch
 from collector.errors import LakeError
-from collector.spool import Spool
+from collector.spool.spool import Spool
 from demo.ports import free_ports
 from demo.s3 import rules
 from demo.s3.fake_unconditional import FakeUnconditionalStore
@@ -315,7 +315,7 @@ WRONG: dict[str, tuple[str, dict[str, str]]] = {
     "bucket": ("bucket", {}),
     "key": ("No user exists", {"aws_access_key_id": "somebody-else"}),  # versitygw's own words
     "secret": ("accept", {"aws_secret_access_key": "wrong-secret-of-forty-letters"}),
-    "endpoint": ("listens", {"aws_endpoint": f"http://127.0.0.1:{free_ports(1)[0]}"}),
+    "endpoint": ("cannot be reached", {"aws_endpoint": f"http://127.0.0.1:{free_ports(1)[0]}"}),
 }
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from deltalake import DeltaTable
 
-from collector.spool import Spool
+from collector.spool.spool import Spool
 from demo.agents import agent_config, script
 from demo.ports import free_ports
 from tests.running import RunningAgent

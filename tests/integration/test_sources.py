@@ -9,15 +9,17 @@ import pytest
 from confluent_kafka import Producer
 
 from collector import catalogue
+from collector.config.schema import Attach, Jmx
+from collector.config.units import Duration
 from collector.errors import IdentityError, SourceError, SourceRefusedError
-from collector.samples import Series
-from collector.secret import Secret
-from collector.sources import jvm
-from collector.sources.admin import AdminSource
-from collector.sources.attach import AttachSource
-from collector.sources.expected import Expected
-from collector.sources.java_processes import find_pid
-from collector.sources.jmx import JmxSource
+from collector.model import Series
+from collector.sources.admin.connection import connect
+from collector.sources.admin.source import AdminSource
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.java.processes import find_pid
+from collector.sources.jmx.attach import AttachSource
+from collector.sources.jmx.remote import JmxSource
 from demo.cluster import Cluster
 from demo.java import java_command
 from demo.java_admin import Quota, set_quotas
@@ -30,12 +32,12 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.samples import Answer, Reading
+    from collector.model import Answer, Reading
     from demo.node import Node
 
 pytestmark = pytest.mark.kafka
 
-TIMEOUT = 3.0
+TIMEOUT = Duration("3s")
 CATALOGUE = catalogue.load()
 ODD_USER = "a b/c"
 ODD_CLIENT = "app:one,x"
@@ -51,7 +53,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         )
     }
     with Cluster.start(tmp_path_factory.mktemp("pair") / "kafka", 2, extra=users) as cluster:
-        jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
+        jvm.start(cluster.libs, timeout_seconds=TIMEOUT.seconds)
         for node in cluster.nodes.values():  # the JVM makes a hash of its own at the first login
             _password(node).write_text(f"{node.jmx_password}\n")
         create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
@@ -73,16 +75,13 @@ def opened() -> Iterator[Callable[[JmxSource], JmxSource]]:
         source.close()
 
 
-def jmx(node: Node, **changed: object) -> JmxSource:
-    settings = {
-        "user": "monitor",
-        "secret": Secret(_password(node)),
-        "timeout_seconds": TIMEOUT,
-        **changed,
-    }
+def jmx(node: Node, password_file: Path | None = None) -> JmxSource:
     expected = Expected("broker" if node.plan.role == "broker" else "controller", str(node.plan.id))
     assert node.jmx_port is not None
-    return JmxSource(expected, "127.0.0.1", node.jmx_port, **settings)  # type: ignore[arg-type]
+    file = password_file or _password(node)
+    return JmxSource(
+        expected, Jmx(node.jmx_port, user="monitor", password_file=file, timeout=TIMEOUT)
+    )
 
 
 def _password(node: Node) -> Path:
@@ -112,7 +111,7 @@ def test_a_controller_is_read_too(pair: Cluster, opened: Callable[[JmxSource], J
 
 def test_a_password_file_that_is_not_there_is_named(pair: Cluster, tmp_path: Path) -> None:
     with pytest.raises(SourceRefusedError, match="cannot read the password file"):
-        jmx(pair.nodes[1], secret=Secret(tmp_path / "none")).identify()
+        jmx(pair.nodes[1], tmp_path / "none").identify()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_a_password_file_in_the_form_of_the_jvm(
 ) -> None:
     file = tmp_path / "password"
     file.write_text(content.format(_password(pair.nodes[1]).read_text().strip()))
-    source = jmx(pair.nodes[1], secret=Secret(file))
+    source = jmx(pair.nodes[1], file)
     if told is None:
         assert source.identify().node == "1"
         source.close()
@@ -139,9 +138,7 @@ def test_a_password_file_in_the_form_of_the_jvm(
 
 def test_a_port_that_is_no_jmx_is_refused(pair: Cluster) -> None:
     with pytest.raises(SourceError, match=f"JMX of 127.0.0.1:{pair.nodes[1].plan.port}"):
-        JmxSource(
-            Expected("broker"), "127.0.0.1", pair.nodes[1].plan.port, timeout_seconds=TIMEOUT
-        ).identify()
+        JmxSource(Expected("broker"), Jmx(pair.nodes[1].plan.port, timeout=TIMEOUT)).identify()
 
 
 @pytest.mark.usefixtures("pair")
@@ -156,8 +153,7 @@ def test_a_registry_that_sends_us_to_another_host_gets_no_password(tmp_path: Pat
     )
     launcher, log = Launcher(), tmp_path / "log"
     process = launcher.start(command, log)
-    secret = Secret(password)
-    source = JmxSource(Expected("broker"), "127.0.0.1", port, user="monitor", secret=secret)
+    source = JmxSource(Expected("broker"), Jmx(port, user="monitor", password_file=password))
     try:
         wait_for(lambda: "ready" in last_lines(log), 60)
         with pytest.raises(IdentityError, match=r"our password, to 192\.0\.2\.1: set"):
@@ -171,11 +167,11 @@ def test_a_registry_that_sends_us_to_another_host_gets_no_password(tmp_path: Pat
 def test_a_process_that_is_not_there_cannot_be_attached_to(pair: Cluster, tmp_path: Path) -> None:
     for node in pair.nodes.values():  # other clusters may run on this host
         (tmp_path / str(node.pid)).symlink_to(f"/proc/{node.pid}")
-    with pytest.raises(SourceRefusedError, match="0 processes that we may look into run"):
+    with pytest.raises(SourceRefusedError, match=r"0 processes that .* are JVMs and run"):
         find_pid("999999")
     assert find_pid("2", proc=tmp_path) == pair.nodes[2].pid
     with pytest.raises(SourceError, match="attaching to process 4194305"):
-        AttachSource(Expected("broker"), 4194305, timeout_seconds=TIMEOUT).identify()
+        AttachSource(Expected("broker"), Attach(4194305, timeout=TIMEOUT)).identify()
 
 
 def test_a_quiet_scrape_hands_over_the_same_objects(
@@ -295,7 +291,7 @@ def test_what_a_stopped_broker_led_is_told_by_the_others(
     pair: Cluster, opened: Callable[[JmxSource], JmxSource]
 ) -> None:
     other = opened(jmx(pair.nodes[1]))
-    admin = AdminSource(1, f"127.0.0.1:{pair.nodes[1].plan.port}", timeout_seconds=TIMEOUT)
+    admin = AdminSource(1, connect(f"127.0.0.1:{pair.nodes[1].plan.port}", None, TIMEOUT.seconds))
     family = CATALOGUE.family("min_isr")
     before = reading(other.read(family), "kafka.partition.under_min_isr").zeros
     assert _leaderless(admin.read(CATALOGUE.family("leaders"))) == {}

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from collector import catalogue
+from collector.agent.scraper import Scraper
+from collector.clock import SystemClock
 from collector.errors import IdentityError, SourceRefusedError, SourceTimeoutError
-from collector.samples import Commit, Notice, Partition, Series
-from collector.sources import jvm
-from collector.sources.admin import AdminSource
-from collector.sources.admin_client import KafkaAdmin, create, of_groups
-from collector.sources.java_errors import is_answer
+from collector.model import Commit, Notice, Partition, Series
+from collector.sources.admin.client import KafkaAdmin, of_groups
+from collector.sources.admin.connection import AdminConnection, connect, java_admin
+from collector.sources.admin.source import AdminSource
+from collector.sources.errors import is_answer
+from collector.sources.java import jvm
 from demo.cluster import Cluster
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from collector.samples import Answer
+    from collector.model import Answer
 
 pytestmark = pytest.mark.kafka
 
@@ -48,7 +51,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def admin(single: Cluster) -> Iterator[AdminSource]:
-    source = AdminSource(1, single.bootstrap, cluster=single.id, timeout_seconds=10)
+    source = AdminSource(1, connect(single.bootstrap, None, 10), single.id)
     yield source
     source.close()
 
@@ -62,22 +65,16 @@ def test_the_cluster_is_the_one_expected(single: Cluster, admin: AdminSource) ->
     assert admin.identify().cluster == single.id
     assert admin.identify() is admin.identify()
     with pytest.raises(IdentityError, match="answers, not another"):
-        AdminSource(1, single.bootstrap, cluster="another").identify()
-
-
-def test_a_controller_can_be_asked_for_the_cluster(single: Cluster) -> None:
-    source = AdminSource(3000, single.controller_bootstrap, controllers=True)
-    assert source.identify().cluster == single.id
-    source.close()
+        AdminSource(1, connect(single.bootstrap), "another").identify()
 
 
 @pytest.mark.usefixtures("single")
 def test_nobody_there_ends_in_time(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with pytest.raises(SourceTimeoutError, match=f"Admin of 127.0.0.1:{port}"):
-        AdminSource(1, f"127.0.0.1:{port}", timeout_seconds=1).identify()
+        AdminSource(1, connect(f"127.0.0.1:{port}", None, 1)).identify()
     with pytest.raises(SourceRefusedError, match="cannot read properties_file"):
-        AdminSource(1, f"127.0.0.1:{port}", properties_file=tmp_path / "none").identify()
+        AdminSource(1, connect(f"127.0.0.1:{port}", tmp_path / "none")).identify()
 
 
 def test_a_properties_file_brings_the_security(single: Cluster, tmp_path: Path) -> None:
@@ -88,7 +85,7 @@ def test_a_properties_file_brings_the_security(single: Cluster, tmp_path: Path) 
             "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
             f'sasl.jaas.config={login} username="alice" password="{password}";\n'
         )
-        source = AdminSource(1, single.sasl_bootstrap, properties_file=secured)
+        source = AdminSource(1, connect(single.sasl_bootstrap, secured))
         if refused:
             with pytest.raises(SourceRefusedError, match="refused the credentials") as error:
                 source.identify()
@@ -102,12 +99,15 @@ def test_leaders_are_told_by_the_one_who_leads(admin: AdminSource, single: Clust
     told = values_of(admin.read(CATALOGUE.family("leaders")), "kafka.partition.leaderless")
     assert {("plain", 0), ("plain", 1), ("tiered", 0)} <= {(s.topic, s.partition) for s in told}
     assert set(told.values()) == {0.0}
-    another = AdminSource(2, single.bootstrap)
+    another = AdminSource(2, connect(single.bootstrap))
     assert another.read(CATALOGUE.family("leaders")).beans == 0
     another.close()
 
 
 def test_offsets_and_commits_stand_side_by_side(admin: AdminSource, single: Cluster) -> None:
+    offsets = admin.read(CATALOGUE.family("offsets")).offsets
+    assert offsets is not None
+    assert offsets.commits_after == {}, "there is no group yet"
     _commit(single, "readers", {("plain", 0): 4, ("compacted", 0): 2})
     deletion = AdminClient({"bootstrap.servers": single.bootstrap})
     for future in deletion.delete_records([TopicPartition("plain", 0, 7)]).values():
@@ -173,21 +173,54 @@ def test_a_group_whose_future_fails_is_left_out_and_named() -> None:
 def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
     single: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.sources.admin_client._LARGE_CLUSTER", 0)
+    monkeypatch.setattr("collector.sources.admin.client._LARGE_CLUSTER", 0)
     now = 0.0
-    java_admin = create(single.bootstrap, None, 10, controllers=False)
-    client = KafkaAdmin(java_admin, 10, controllers=False, clock=lambda: now)
+    client = KafkaAdmin(java_admin(single.bootstrap, None, 10), 10, clock=lambda: now)
     before = client.topics(held_by=1)
     create_assigned(single, "newcomer", [[1]])
     assert client.topics(held_by=1) == before
     assert client.topics(held_by=2) == before, "it holds nothing, so nothing is asked"
     now = 60
-    assert client.topics(held_by=2).keys() - before.keys() == {"newcomer"}
+    (found, _), (known, _) = client.topics(held_by=2), before
+    assert found.keys() - known.keys() == {"newcomer"}
     asker = single.admin()  # kept in a name: without it the future fails
     asker.delete_topics(["newcomer"])["newcomer"].result(20)
     wait_for(lambda: client.topics(held_by=1) == before, 20)
     assert client.topics() == before
-    java_admin.close()
+    client.close()
+
+
+class Recorded:
+    """A Java Admin client, and when it was asked what."""
+
+    def __init__(self, admin: Any) -> None:
+        self._admin = admin
+        self.calls: list[tuple[int, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls.append((SystemClock().wall_us(), name))
+        return getattr(self._admin, name)
+
+
+def test_whatever_an_answer_rests_on_was_asked_within_its_scrape(single: Cluster) -> None:
+    """Else a change would be told with bounds that do not hold it (an answer kept for others)."""
+    recorded = Recorded(java_admin(single.bootstrap, None, 10))
+    connection = AdminConnection(lambda: KafkaAdmin(recorded, 10), "Admin")
+    scraper = Scraper(AdminSource(1, connection, single.id), SystemClock())
+    topics = {"listTopics", "describeTopics"}
+    rests_on = {
+        "leaders": {"describeCluster", *topics},
+        "topology": {"describeCluster", *topics, "describeConfigs"},
+        "quota_limits": {"describeCluster", "describeClientQuotas"},
+        "tiered_offsets": {*topics, "describeConfigs", "listOffsets"},
+    }
+    for name, wanted in [*rests_on.items()] * 2:
+        recorded.calls.clear()
+        scrape = scraper.attempt(CATALOGUE.family(name), 10_000_000)
+        assert scrape.outcome == "ok"
+        assert wanted <= {call for _, call in recorded.calls}, name
+        assert all(scrape.asked_us <= at <= scrape.answered_us for at, _ in recorded.calls)
+    connection.close()
 
 
 def test_topology_tells_topics_and_their_changes(admin: AdminSource, single: Cluster) -> None:

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from lakehouse import lake as lakes
-from lakehouse.cli import main
-from lakehouse.lake import Lake
+from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.core.lake import Lake
+from lakehouse.engines.engine import ask
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import lease
-from lakehouse.rollup.engine import ask
-from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.tables import SLA
 from tests.lake_builder import Batch
 from tests.rollups import hours
@@ -115,8 +115,8 @@ def test_it_is_sent(several: Path, tmp_path: Path) -> None:
     ("arguments", "code", "told"),
     [
         (("--team", "storage"), 2, "--team needs --owners"),
-        (("--every-cluster", "x", "--html", "y"), 2, "goes with no other output"),
-        (("--every-cluster", "x", "--cluster", "y"), 2, "goes with no other output"),
+        (("--every-cluster", "x", "--html", "y"), 2, "goes without other outputs"),
+        (("--every-cluster", "x", "--cluster", "y"), 2, "goes without other outputs"),
         (("--send", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--owners", "/nowhere.yaml"), 1, "/nowhere.yaml"),
         (("--window", "5x"), 1, "5x"),
@@ -137,7 +137,7 @@ def test_where_a_rollup_is_at_work_it_ends_with_3(tmp_path: Path) -> None:
     Batch().commit(tmp_path)
     assert CliRunner().invoke(main, ["rollup", str(tmp_path), "--engine", "local"]).exit_code == 0
     hours(1, 0.0).commit(tmp_path)
-    with lease.held(LocalEngine(Lake(str(tmp_path))), lease.USUAL):
+    with lease.hold(LocalEngine(Lake(str(tmp_path))), lease.USUAL):
         run = weekly(tmp_path)
         stated = CliRunner().invoke(main, ["sla", str(tmp_path), *SPAN])
     for one in (run, stated):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes, rollup
-from lakehouse.rollup.spark_on_path import SparkOnPath
+from lakehouse import rollup
+from lakehouse.core import lake as lakes
+from lakehouse.engines.spark_on_path import SparkOnPath
 from tests.kernel_inputs import together
 from tests.oracle import decoded, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES

@@ -6,7 +6,8 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import metrics, tables
+from lakehouse import tables
+from lakehouse.core import metrics
 from lakehouse.tables.gold import HOURS, WINDOWS
 from tests.oracle import decoded, existence, hours, plain, promises, stretches
 

@@ -74,7 +74,7 @@ def _faults(run: Run, told: set[tuple[Any, ...]]) -> Iterable[tuple[str, bool]]:
         "it stands for no series": run.series < 1,
         "it stands for several series without a set": run.members is None and run.series > 1,
         "its member set is not known": run.members is not None and not told,
-        "its member set is told in several ways": len(told) > 1,
+        "its member set has several contents": len(told) > 1,
         "it is not what its member set holds": len(told) == 1 and not _fits(run, *told),
         "it folds series that are not zero": run.members is not None and bool(run.value),
     }.items()

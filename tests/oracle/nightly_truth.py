@@ -13,9 +13,10 @@ import pytest
 from bench import truth_agents
 from bench.truth import PERIOD, findings
 from bench.truth_schedule import schedule
-from lakehouse import lake as lakes, rollup
-from lakehouse.report.facts import facts
-from lakehouse.rollup.spark_on_path import SparkOnPath
+from lakehouse import rollup
+from lakehouse.core import lake as lakes
+from lakehouse.engines.spark_on_path import SparkOnPath
+from lakehouse.report.facts.build import facts
 from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakehouse import slo
-from lakehouse.slo_objective import Events
+from lakehouse.core.objective import Events
 
 _ISR = "kafka.partition.under_min_isr"
 _LAG = "kafka.topic.remote_"

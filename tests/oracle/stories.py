@@ -226,7 +226,7 @@ def tier_not_read(it: Story) -> None:
 def broker_not_read(it: Story) -> None:
     """One broker tells of a client; another is read for a while, a third only named as live.
 
-    A fourth is fenced, and nobody listens there; what its agent asks others is answered.
+    A fourth is fenced, and nothing listens there; what its agent asks others is answered.
     """
     for window in (0, 300, 3600, 7200):
         it.idle(window, window + 300, "c")

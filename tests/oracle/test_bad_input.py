@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes, periods
-from lakehouse.report.gather import Gold
-from lakehouse.report.outages import incidents_of
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.min_isr import partition_incidents
+from lakehouse.report.facts.sections import rejected
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.periods import Period
+    from lakehouse.core.time.periods import Period
 
 pytestmark = pytest.mark.spark
 
@@ -30,21 +32,22 @@ def known(rolled: Path, cluster: str, week: Period = WEEK) -> Gold:
 
 
 def test_the_report_counts_what_could_not_be_used(rolled: Path):
-    assert known(rolled, "bad_input").rejected() == BAD_ROWS
+    assert rejected(known(rolled, "bad_input")) == BAD_ROWS
 
 
 def test_no_bad_row_is_an_incident(rolled: Path):
-    assert incidents_of(known(rolled, "bad_input")) == {}
+    assert partition_incidents(known(rolled, "bad_input")) == {}
 
 
 def test_a_row_of_the_future_is_no_incident_yet(rolled: Path):
     """Not even to the report of the week in which it lies."""
     (start,) = (key[1] for key in gold.told(rolled, "rejected") if key[0] == "in_the_future")
-    assert incidents_of(known(rolled, "in_the_future"))
+    assert partition_incidents(known(rolled, "in_the_future"))
     assert (
-        incidents_of(known(rolled, "in_the_future", periods.week_of(periods.instant(start)))) == {}
+        partition_incidents(known(rolled, "in_the_future", periods.week_of(periods.instant(start))))
+        == {}
     )
 
 
 def test_a_report_of_any_week_counts_rows_of_the_future(rolled: Path):
-    assert known(rolled, "in_the_future").rejected() == 1
+    assert rejected(known(rolled, "in_the_future")) == 1

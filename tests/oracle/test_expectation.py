@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes, periods, sla, slo
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import slo
+from lakehouse.core import lake as lakes
+from lakehouse.core.time import periods
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.slo import attainment
 from tests.oracle import stories
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.sla import Statement
+    from lakehouse.slo.attainment import Statement
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +29,7 @@ def statements(rolled: Path) -> list[Statement]:
     """All that is said of the week after its end."""
     week = periods.week_of(stories.MONDAY)
     after = periods.micros(week.end) + WEEK
-    return sla.read(LocalEngine(lakes.at(str(rolled))), slo.load(), week, after)
+    return attainment.read(LocalEngine(lakes.at(str(rolled))), slo.load(), week, after)
 
 
 def stated(found: list[Statement], cluster: str, objective: str, name: str) -> Statement:

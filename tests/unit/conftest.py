@@ -19,7 +19,9 @@ def _drawn_once() -> Iterator[None]:
     Some fifty tests read a page of the same few weeks with one thing changed, and its charts take
     most of the second that it takes. A drawing depends on what is asked for and on the zone alone.
     """
-    charts = sys.modules.get("lakehouse.report.charts")  # without a page nobody waits for Vega
+    charts = sys.modules.get(
+        "lakehouse.report.charts.charts"
+    )  # without a page nobody waits for Vega
     with pytest.MonkeyPatch.context() as patch:
         for name in ("timeline_svg", "incidents_svg") if charts else ():
             patch.setattr(charts, name, _remembered(getattr(charts, name)))
@@ -27,7 +29,7 @@ def _drawn_once() -> Iterator[None]:
 
 
 def _remembered(draw: Callable[..., str]) -> Callable[..., str]:
-    from lakehouse.report import words  # noqa: PLC0415
+    from lakehouse.core import formats  # noqa: PLC0415
 
     @cache
     def once(_zone: str, *asked: Any) -> str:
@@ -35,6 +37,6 @@ def _remembered(draw: Callable[..., str]) -> Callable[..., str]:
 
     def remembered(*asked: Any) -> str:
         keys = (tuple(one) if isinstance(one, list) else one for one in asked)
-        return once(str(words.zone()), *keys)
+        return once(str(formats.zone()), *keys)
 
     return remembered

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
-from collector.absence import Facts, Finding, counts, facts, finding
 from collector.catalogue import KnownWrong, Metric, load
-from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.catalogue.absence import Facts, Finding, counts, facts, finding
+from collector.model import Answer, Identity, Reading, Scrape, Series
 
 PLAIN = Metric(name="kafka.broker.x", unit="1", description="", object="a:b=c")
-LATEST = Facts("4.3.1", frozenset(), tiering=True, leads=5)
+LATEST = Facts("4.3.1", leads=5)
 
 
 def reading(metric: str, **values: float | None) -> Reading:
@@ -47,25 +46,15 @@ def test_what_has_no_excuse_is_missing() -> None:
     [
         ({"first": "4.4.0"}, LATEST, "needs Kafka 4.4.0 or later; this is 4.3.1"),
         ({"last": "4.2.0"}, LATEST, "gone since Kafka 4.2.0; this is 4.3.1"),
-        ({"needs": "quota", "name": "kafka.client.produce.x"}, LATEST, "no produce quota is set"),
-        ({"needs": "quota", "name": "kafka.client.fetch.x"},
-         LATEST._replace(quotas=frozenset({"fetch"})),
-         "a fetch quota is set; no client under it was here in the last hour"),
-        ({"needs": "quota", "name": "kafka.client.fetch.x"}, Facts("4.3.1"),
-         "no fetch quota is set, or no client under one was here in the last hour"),
-        ({"needs": "quota", "name": "kafka.broker.follower_replication.byte_rate"}, LATEST,
-         "no replication throttle is set, or nothing was held back by one yet"),
-        ({"needs": "tiering"}, LATEST._replace(tiering=False),
-         "tiered storage is switched off (remote.log.storage.system.enable)"),
+        ({"needs": "quota"}, LATEST,
+         "no quota of its kind is set, or nothing came under one in the last hour"),
         ({"needs": "tiering"}, LATEST,
-         "no topic that is led here is tiered, or nothing of the kind has happened yet"),
-        ({"needs": "tiering"}, Facts("4.3.1"),
          "tiered storage is switched off, no topic here is tiered, or it was not used yet"),
         ({"needs": "draft"}, LATEST,
          "a draft that no Kafka release has; some brokers that were patched early do"),
         ({"needs": "traffic"}, LATEST, "nothing of the kind has happened since the broker started"),
         ({"needs": "partition"}, LATEST._replace(leads=0),
-         "the broker holds or leads no partition of which it could be told"),
+         "the broker holds or leads no partition with this bean"),
         ({"object": None, "call": "derived from two", "needs": "group", "kind": "counter"}, LATEST,
          "derived by the agent from two readings"),
         ({"object": None, "call": "derived from one", "needs": "group"}, LATEST,
@@ -93,25 +82,12 @@ def test_every_need_of_the_catalogue_has_its_words() -> None:
 
 
 def test_facts_come_from_what_the_broker_told() -> None:
-    known = facts(
-        [
-            scrape(reading("kafka.broker.led_partitions", a=7)),
-            scrape(reading("kafka.broker.remote_log_manager.tasks_idle", a=0)),
-            scrape(
-                reading("kafka.cluster.node.fenced", a=0, b=1),
-                reading("kafka.quota.produce.byte_rate", a=1000),
-                reading("kafka.quota.fetch.byte_rate"),
-                version=None,
-            ),
-        ]
-    )
-    assert known == Facts("4.3.1", frozenset({"produce"}), tiering=True, leads=7)
-
-
-def test_a_broker_that_reports_no_limits_says_nothing_of_quotas() -> None:
-    assert facts([scrape(reading("kafka.quota.produce.byte_rate"))]).quotas is None
+    led = "kafka.broker.led_partitions"
+    other = scrape(reading("kafka.broker.x", a=1), version=None)
+    assert facts([scrape(reading(led, a=7)), other]) == Facts("4.3.1", leads=7)
+    assert facts([other, scrape(reading(led, a=0))]) == Facts("4.3.1", leads=0)
+    assert facts([scrape(reading(led))]).leads is None
     assert facts([]) == Facts()
-    assert facts([scrape(reading("kafka.broker.remote_log_manager.tasks_idle"))]).tiering is False
 
 
 def test_idle_and_zero_series_are_there() -> None:

@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from collector.errors import CredentialsError, SourceRefusedError, SourceTimeoutError
-from collector.sources.admin_connection import AdminConnection
+from collector.sources.admin.client import Cluster
+from collector.sources.admin.connection import AdminConnection
+from collector.sources.admin.source import AdminSource
+
+
+class FakeClient:
+    """Notes that it was closed; the first is given up while it is asked, as at a reload."""
+
+    def __init__(self, number: int, stage: Stage) -> None:
+        self.name = f"fake client {number}"
+        self.stage = stage
+        self.closed = threading.Event()
+
+    def close(self) -> None:
+        self.closed.set()
+
+    def cluster(self) -> Cluster:
+        if len(self.stage.made) == 1:
+            self.stage.connection.close()
+            raise RuntimeError("Cannot accept new calls when AdminClient is closing")
+        return Cluster("c", live=(1,), fenced=())
 
 
 class Stage:
-    """A connection whose fake clients are numbers, and whose clock stands still."""
+    """A connection whose clients are fakes, and whose clock stands still."""
 
     def __init__(self) -> None:
-        self.made = 0
+        self.made: list[FakeClient] = []
         self.now = 100.0
         self.hangs: threading.Event | None = None
         self.making = threading.Event()
-        self.connection = AdminConnection(self._make, clock=lambda: self.now)
+        self.connection = AdminConnection(self._make, "Admin", clock=lambda: self.now)  # type: ignore[arg-type]
 
-    def _make(self) -> str:
+    def _make(self) -> FakeClient:
         if self.hangs is not None:
             self.making.set()
             self.hangs.wait()
-        self.made += 1
-        return f"fake client {self.made}"
+        self.made.append(FakeClient(len(self.made) + 1, self))
+        return self.made[-1]
 
     def ask(self, error: Exception | None = None) -> str:
-        with self.connection.lease() as admin:
+        with self.connection.client() as client:
             if error is not None:
                 raise error
-            return str(admin)
+            return client.name  # type: ignore[attr-defined,no-any-return]
 
     def fail(self, error: Exception) -> None:
         with pytest.raises(type(error)):
@@ -40,17 +59,12 @@ class Stage:
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setattr("collector.sources.admin_connection._close", closed.append)
-    closed.clear()
+def stage() -> Stage:
     return Stage()
 
 
-closed: list[str] = []
-
-
 def test_everybody_is_given_the_same_client(stage: Stage) -> None:
-    with stage.connection.lease() as one, stage.connection.lease() as other:
+    with stage.connection.client() as one, stage.connection.client() as other:
         assert one is other
     assert stage.ask() == "fake client 1"
 
@@ -69,7 +83,7 @@ def test_a_client_that_nobody_has_an_answer_of_is_replaced(stage: Stage) -> None
 
 
 def test_a_client_that_was_refused_is_replaced_after_a_while(stage: Stage) -> None:
-    stage.fail(SourceRefusedError("nobody listens there"))
+    stage.fail(SourceRefusedError("nothing listens there"))
     stage.now += 0.5
     assert stage.ask() == "fake client 2"
 
@@ -80,7 +94,7 @@ def test_refused_credentials_are_not_tried_at_every_question(stage: Stage) -> No
         with pytest.raises(CredentialsError, match="wrong password"):
             stage.ask(CredentialsError("wrong password"))
         stage.now += 10
-    assert stage.made < 300
+    assert len(stage.made) < 300
     stage.now += 600
     assert stage.ask().startswith("fake client")
 
@@ -97,7 +111,7 @@ def test_an_error_that_kafka_answers_with_costs_nobody_the_client(stage: Stage, 
 def test_while_a_client_is_being_made_others_are_told_so_and_nobody_hangs(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.sources.admin_connection._MAKING_SECONDS", 0.01)
+    monkeypatch.setattr("collector.sources.admin.connection._MAKING_SECONDS", 0.01)
     stage.hangs = threading.Event()
     maker = threading.Thread(target=stage.ask)
     maker.start()
@@ -109,20 +123,23 @@ def test_while_a_client_is_being_made_others_are_told_so_and_nobody_hangs(
     assert stage.ask() == "fake client 1"
 
 
-def test_a_client_is_closed_when_its_last_question_has_ended_and_once(stage: Stage) -> None:
-    with stage.connection.lease() as old:
-        stage.fail(SourceRefusedError("nobody listens there"))
-        stage.now += 0.5
-        assert stage.ask() == "fake client 2"
-        assert closed == []
-    stage.connection.close()
-    stage.connection.close()
-    _await(2)
-    assert sorted(closed) == [old, "fake client 2"]
+def test_who_asks_a_client_that_another_gives_up_is_answered_by_the_next(stage: Stage) -> None:
+    assert AdminSource(1, stage.connection).identify().cluster == "c"
+    assert [client.name for client in stage.made] == ["fake client 1", "fake client 2"]
 
 
-def _await(count: int) -> None:
-    for _ in range(200):
-        if len(closed) == count:
-            return
-        time.sleep(0.01)
+def test_what_fails_for_several_at_once_costs_one_client_and_it_is_closed(stage: Stage) -> None:
+    gone = SourceRefusedError("nothing listens there")
+    asking = stage.connection.client()
+    asking.__enter__()
+    stage.fail(gone)
+    stage.now += 0.5
+    assert stage.ask() == "fake client 2"
+    with pytest.raises(SourceTimeoutError, match="given up"):
+        asking.__exit__(SourceRefusedError, gone, None)
+    assert stage.made[0].closed.wait(10)
+    assert stage.ask() == "fake client 2"
+    stage.connection.close()
+    stage.connection.close()
+    assert stage.made[1].closed.wait(10)
+    assert stage.ask() == "fake client 3"

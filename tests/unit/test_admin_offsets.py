@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.samples import Commit, Partition
-from collector.sources.admin_client import OfGroups
-from collector.sources.admin_offsets import OffsetReader
-from collector.sources.admin_records import PartitionState
+from collector.model import Commit, Partition
+from collector.sources.admin.client import GroupAnswers, PartitionState
+from collector.sources.admin.offsets import OffsetReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from collector.sources.admin.client import Topics
 
 NOW_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000
@@ -30,10 +31,10 @@ class FakeClient:
         self.asked: set[Partition] = set()
         self.probes = 0
 
-    def topics(self, held_by: int) -> dict[str, tuple[PartitionState, ...]]:
+    def topics(self, held_by: int) -> tuple[Topics, dict[str, str]]:
         assert held_by == 1
         names = {partition.topic for partition in self.leaders}
-        return {
+        topics = {
             name: tuple(
                 PartitionState(one.partition, leader, 1)
                 for one, leader in self.leaders.items()
@@ -41,9 +42,7 @@ class FakeClient:
             )
             for name in names
         }
-
-    def topic_ids(self) -> dict[str, str]:
-        return {partition.topic: f"id-{partition.topic}" for partition in self.leaders}
+        return topics, {name: f"id-{name}" for name in names}
 
     def configs(self, topics: set[str]) -> dict[str, dict[str, str]]:
         return dict.fromkeys(topics, self.config)
@@ -51,17 +50,17 @@ class FakeClient:
     def groups(self) -> tuple[str, ...]:
         return tuple({commit.group for commit in self.committed})
 
-    def assigned_topics(self, groups: tuple[str, ...]) -> OfGroups[set[str]]:
+    def assigned_topics(self, groups: tuple[str, ...]) -> GroupAnswers[set[str]]:
         found = {group: set[str]() for group in groups if group not in self.silent}
-        return OfGroups(found, dict.fromkeys(self.silent, "TimeoutException"))
+        return GroupAnswers(found, dict.fromkeys(self.silent, "TimeoutException"))
 
-    def commits(self, groups: Iterable[str]) -> OfGroups[dict[Partition, int]]:
+    def commits(self, groups: Iterable[str]) -> GroupAnswers[dict[Partition, int]]:
         assert self.silent.isdisjoint(groups), "who has not answered once is not waited for again"
         found: dict[str, dict[Partition, int]] = {group: {} for group in groups}
         for commit, at in self.committed.items():
             if commit.group in found:
                 found[commit.group][Partition(commit.topic, commit.partition)] = at
-        return OfGroups(found, {})
+        return GroupAnswers(found, {})
 
     def offsets(self, partitions: object, kind: str) -> dict[Partition, int]:
         self.asked = set(partitions)  # type: ignore[call-overload]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from collector.samples import Commit, Notice, Partition, Series
-from collector.sources import admin_readings as readings
-from collector.sources.admin_records import Cluster, PartitionState, QuotaEntity
+from collector.model import Commit, Notice, Partition, Series
+from collector.sources.admin import readings
+from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity
 
 CLUSTER = Cluster("c", live=(1, 2, 3), fenced=(4,))
 TOPICS = {
@@ -27,7 +27,8 @@ TOPICS = {
 def test_a_leaderless_partition_is_told_by_two(
     node: int, expected: dict[tuple[str, int], float]
 ) -> None:
-    told = readings.leaderless(TOPICS, CLUSTER, node)
+    for_all = readings.reports_for_all(CLUSTER, node)
+    told = readings.leaderless(TOPICS, node, for_all=for_all)
     assert {(series.topic, series.partition): value for series, value in told.items()} == expected
 
 

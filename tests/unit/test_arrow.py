@@ -9,7 +9,7 @@ import deltalake
 import duckdb
 import pytest
 
-from collector.arrow import schema, to_arrow
+from collector.delivery.arrow import schema, to_arrow
 from lakehouse import tables
 
 if TYPE_CHECKING:

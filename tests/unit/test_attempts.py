@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.agent.plan import Task
+from collector.agent.scraper import Scraper
 from collector.catalogue import load
-from collector.commands.attempts import attempt
-from collector.commands.check_sources import _read_place
-from collector.commands.common import Step
+from collector.cli.options import Step
+from collector.cli.read_families import _read_place, attempt
 from collector.errors import SourceError
-from collector.plan import Task
-from collector.samples import Answer, Identity, Moment
-from collector.scraper import Scraper
+from collector.model import Answer, Identity, Moment
 
 if TYPE_CHECKING:
     from collector.catalogue import Family
@@ -55,7 +54,7 @@ def task(*ages_s: int) -> Task:
 
 class FakeDeaf(FakeLog):
     def identify(self) -> Identity:
-        raise SourceError("nobody listens there")
+        raise SourceError("nothing listens there")
 
 
 def deaf(source: str) -> Task:
@@ -66,7 +65,7 @@ def test_a_log_that_ended_long_ago_is_unknown_with_its_age() -> None:
     scrape = attempt(task(31 * 60))
     assert (scrape.outcome, scrape.answer) == ("timeout", None)
     assert scrape.error is not None
-    assert scrape.error.startswith("as of 2027-01-15 07:29:00 UTC, 31 min old: ")
+    assert scrape.error.startswith("as of 2027-01-15 07:29:00 UTC, 31m 00s old: ")
 
 
 def test_a_log_of_now_is_known_and_read_to_its_end() -> None:
@@ -84,7 +83,7 @@ def test_a_place_that_does_not_answer_is_tried_and_told_once() -> None:
     told = list(
         _read_place("jmx", [deaf("jmx"), deaf("log"), deaf("log_offsets")], None, said.append)
     )
-    assert said == [Step("jmx", "nobody listens there", ok=False)]
+    assert said == [Step("jmx", "nothing listens there", ok=False)]
     assert [one.unknown for one in told] == ["jmx did not answer"] * 3
     assert [one.scrape is None for one in told] == [False, True, True]
 

@@ -33,7 +33,7 @@ class FakeHost:
     def __call__(self) -> str:
         self.tried.append(self.clock.now)
         if not self.up:
-            raise self.error("nobody listens there")
+            raise self.error("nothing listens there")
         return "connected"
 
 
@@ -41,7 +41,7 @@ def try_in_vain(
     clock: FakeClock, backoff: Backoff, host: FakeHost, times: int, step: float = 0.01
 ) -> None:
     while len(host.tried) < times:
-        with pytest.raises(SourceRefusedError, match="nobody listens there"):
+        with pytest.raises(SourceRefusedError, match="nothing listens there"):
             backoff.attempt(host)
         clock.now += step
 

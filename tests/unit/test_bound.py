@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.notebooks.bound import bound, literal
+from lakehouse.notebooks.notebook import bind, literal
 
 HEX = re.compile(r"CAST\(X'([0-9a-f]*)' AS STRING\)")
 
@@ -25,9 +25,9 @@ def test_a_literal_says_the_text_and_has_no_other_quote(text: str) -> None:
 
 @given(st.text())
 def test_a_statement_keeps_its_shape_whatever_the_value(text: str) -> None:
-    said = bound("a = :x AND b = 1", {"x": text})
+    said = bind("a = :x AND b = 1", {"x": text})
     assert said == f"a = {literal(text)} AND b = 1"
-    assert bound(said, {"x": "other", "y": "other"}) == said  # no marker came with the value
+    assert bind(said, {"x": "other", "y": "other"}) == said  # no marker came with the value
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_statement_keeps_its_shape_whatever_the_value(text: str) -> None:
     ],
 )
 def test_what_is_no_marker_stays(kept: str) -> None:
-    assert bound(kept, {"x": "1"}) == kept
+    assert bind(kept, {"x": "1"}) == kept
 
 
 def test_an_instant_is_told_to_the_microsecond() -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from collector.catalogue import Family, KnownWrong, Metric
 from collector.errors import SourceError
-from collector.samples import Series
-from collector.sources.bulk import Asked, BulkReader, Failed, asked_for, is_pattern
+from collector.model import Series
+from collector.sources.bulk.source import BulkReader, Failed, is_pattern, questions_of
+from collector.sources.identity import Question
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 UNDER = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
-IN_SYNC = Asked(UNDER.replace("UnderMinIsr", "InSyncReplicasCount"), "Value")
+IN_SYNC = Question(UNDER.replace("UnderMinIsr", "InSyncReplicasCount"), "Value")
 PARTITION = {"topic": "topic", "partition": "partition"}
 QUOTAS = "kafka.server:type=Produce,*"
 
@@ -35,7 +36,9 @@ def bean(topic: str, partition: int, name: str = "UnderMinIsr") -> str:
 
 def values(one: Metric, told: dict[str, object]) -> dict[Series, float | None]:
     (reading,) = (
-        BulkReader("here").answer(family(one), {Asked(one.patterns[0], one.attribute_name): told})
+        BulkReader("here").answer(
+            family(one), {Question(one.patterns[0], one.attribute_name): told}
+        )
     ).readings
     return {**dict.fromkeys(reading.zeros, 0.0), **reading.values}
 
@@ -43,13 +46,13 @@ def values(one: Metric, told: dict[str, object]) -> dict[Series, float | None]:
 def test_each_thing_is_asked_once_and_who_is_in_sync_where_it_counts() -> None:
     led = metric(UNDER, labels=PARTITION, led=True)
     plain = metric(QUOTAS, also=("a:b=c",), attribute="x")
-    assert asked_for(family(led, led, plain)) == (
-        Asked(UNDER, "Value"),
-        Asked(QUOTAS, "x"),
-        Asked("a:b=c", "x"),
+    assert questions_of(family(led, led, plain)) == (
+        Question(UNDER, "Value"),
+        Question(QUOTAS, "x"),
+        Question("a:b=c", "x"),
         IN_SYNC,
     )
-    assert asked_for(family(plain)) == (Asked(QUOTAS, "x"), Asked("a:b=c", "x"))
+    assert questions_of(family(plain)) == (Question(QUOTAS, "x"), Question("a:b=c", "x"))
 
 
 def test_only_led_partitions_count_and_a_binary_value_is_1() -> None:
@@ -63,14 +66,14 @@ def test_only_led_partitions_count_and_a_binary_value_is_1() -> None:
         bean("a", 3, "InSyncReplicasCount"): None,
     }
     under: dict[str, object] = {bean("a", at): float(at * 2) for at in range(5)}
-    told = {Asked(UNDER, "Value"): under, IN_SYNC: counts}
+    told = {Question(UNDER, "Value"): under, IN_SYNC: counts}
     (reading,) = reader.answer(family(led), told).readings
     assert reading.zeros == {Series("m", "a", 0)}
     assert reading.values == {Series("m", "a", 1): 1.0}
     assert reading.flags == (FLAG_KNOWN_WRONG,)
     (again,) = reader.answer(family(led), told).readings
     assert again.zeros is reading.zeros
-    (nobody,) = reader.answer(family(led), {Asked(UNDER, "Value"): under}).readings
+    (nobody,) = reader.answer(family(led), {Question(UNDER, "Value"): under}).readings
     assert not nobody.zeros
     assert not nobody.values
 
@@ -96,9 +99,9 @@ def test_nan_is_observed_and_other_beans_of_the_pattern_are_not_meant() -> None:
 
 def test_of_two_names_of_one_bean_the_first_counts() -> None:
     one = metric("a:type=X,t=*", also=("b:type=X,t=*",), labels={"t": "topic"})
-    told: dict[Asked, dict[str, object]] = {
-        Asked("a:type=X,t=*", "Value"): {"a:type=X,t=1": 1},
-        Asked("b:type=X,t=*", "Value"): {"b:type=X,t=1": 2, "b:type=X,t=2": 0},
+    told: dict[Question, dict[str, object]] = {
+        Question("a:type=X,t=*", "Value"): {"a:type=X,t=1": 1},
+        Question("b:type=X,t=*", "Value"): {"b:type=X,t=1": 2, "b:type=X,t=2": 0},
     }
     answer = BulkReader("here").answer(family(one), told)
     assert answer.readings[0].values == {Series("m", "1"): 1.0}
@@ -109,7 +112,7 @@ def test_of_two_names_of_one_bean_the_first_counts() -> None:
 def test_beyond_the_cap_series_are_folded_and_counted() -> None:
     one = metric("a:type=X,t=*", labels={"t": "topic"})
     beans: dict[str, object] = {f"a:type=X,t=t{at}": at for at in range(10)}
-    told = {Asked("a:type=X,t=*", "Value"): beans}
+    told = {Question("a:type=X,t=*", "Value"): beans}
     answer = BulkReader("here").answer(family(one, cap=4), told)
     assert (answer.beans, answer.dropped_series) == (10, 6)
     assert answer.readings[0].values[Series("m", OTHER)] == 5 + 6 + 7 + 8 + 9
@@ -119,7 +122,7 @@ def test_beyond_the_cap_series_are_folded_and_counted() -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("7", "here: a:b=c Value is 7, not a number: mend or remove m in the catalogue"),
+        ("7", "here: a:b=c Value is 7, not a number: correct or remove m in the catalogue"),
         ("x\n" * 99, "is x x x"),
         (math.inf, "is inf, not a number"),
         (-math.inf, "is -inf, not a number"),

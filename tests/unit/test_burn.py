@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse import periods
-from lakehouse.burn import LENGTHS_US, PAIRS, Alert, Rate
-from lakehouse.existence import Subject
-from lakehouse.slo_objective import Objective, Slices
-from lakehouse.statement import WHOLE, Asked, Living, Statement, Times, statement
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.objective import Objective, Slices
+from lakehouse.core.time import periods
+from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Alert, Rate
+from lakehouse.slo.statement import PERIOD, Lifetime, Query, Statement, Sums, Times, build
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE
@@ -23,17 +23,21 @@ def objective(target: float = 0.99, slices: Slices | None = None) -> Objective:
     return Objective("o", "", "", "topic", "m", 0.0, target, slices=slices)
 
 
+def _sums(times: dict[str, Times]) -> Sums:
+    return Sums({("c", "o", TOPIC.key): times}, {})
+
+
 def told(
     bad: dict[str, int], *, unknown: dict[str, int] | None = None, target: float = 0.99
 ) -> tuple[Alert, ...]:
     """Alerts at a week's end, where so much of each length was bad and so much unknown."""
     one = objective(target)
-    asked = Asked((one,), None, WEEK, LENGTHS_US, END)
-    times = {WHOLE: Times(1)}
+    asked = Query((one,), None, WEEK, LENGTHS_US, END)
+    times = {PERIOD: Times(1)}
     for name, length in LENGTHS_US.items():
         own, hidden = bad.get(name, 0), (unknown or {}).get(name, 0)
         times[name] = Times(length - own - hidden, own, own, own)
-    return statement(asked, one, Living(TOPIC, [(0, END)]), times, WINDOW).alerts
+    return build(asked, one, Lifetime(TOPIC, [(0, END)]), _sums(times), WINDOW).alerts
 
 
 def test_the_pairs_are_those_of_the_workbook():
@@ -68,27 +72,27 @@ def test_unknown_time_may_have_burnt():
 
 def test_no_alert_tells_of_slices_longer_than_its_windows():
     one = objective(slices=Slices(HOUR, 0.9))
-    asked = Asked((one,), one.slices, WEEK, LENGTHS_US, END)
-    assert set(asked.ranges(WINDOW)) == {WHOLE, "1h", "6h", "3d"}
-    alerts = statement(asked, one, Living(TOPIC, [(0, END)]), {}, WINDOW).alerts
+    asked = Query((one,), one.slices, WEEK, LENGTHS_US, END)
+    assert set(asked.ranges(WINDOW)) == {PERIOD, "1h", "6h", "3d"}
+    alerts = build(asked, one, Lifetime(TOPIC, [(0, END)]), _sums({}), WINDOW).alerts
     assert [alert.verdict for alert in alerts] == ["no_data"] * 3
 
 
 def test_lengths_end_with_the_last_whole_slice():
     one = objective(slices=Slices(HOUR, 0.9))
     until = END - 25 * MINUTE
-    asked = Asked((one,), one.slices, WEEK, LENGTHS_US, until)
+    asked = Query((one,), one.slices, WEEK, LENGTHS_US, until)
     assert asked.ranges(WINDOW)["1h"] == (END - 2 * HOUR, END - HOUR)
-    plain = Asked((one,), None, WEEK, LENGTHS_US, until)
+    plain = Query((one,), None, WEEK, LENGTHS_US, until)
     assert plain.ranges(WINDOW)["5m"] == (until - 5 * MINUTE, until)
 
 
 def test_a_subject_that_is_younger_is_judged_since_it_exists():
     one = objective()
-    asked = Asked((one,), None, WEEK, LENGTHS_US, END)
+    asked = Query((one,), None, WEEK, LENGTHS_US, END)
     times = {"1h": Times(10 * MINUTE), "5m": Times(5 * MINUTE)}
-    living = Living(TOPIC, [(END - 10 * MINUTE, END)])
-    fast = statement(asked, one, living, times, WINDOW).alerts[FAST]
+    living = Lifetime(TOPIC, [(END - 10 * MINUTE, END)])
+    fast = build(asked, one, living, _sums(times), WINDOW).alerts[FAST]
     assert fast.long == Rate(0.0, 0.0, 0.0)
 
 
@@ -96,5 +100,5 @@ def test_the_budget_is_that_of_the_whole_window_and_has_bounds():
     one = Statement(objective(), TOPIC, 60, Times(50, 5, 4, 6), WEEK, ahead_us=940)
     assert one.budget_us == 10
     assert one.figures()["budget_left_us"] == 5
-    more = one.more()
+    more = one.details()
     assert (more["budget_left_low_us"], more["budget_left_high_us"]) == (10 - 6 - 5, 6)

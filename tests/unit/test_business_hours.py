@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse import business_hours, periods, zones
+from lakehouse.core import formats
+from lakehouse.core.time import periods, zones
 from lakehouse.errors import PeriodError
-from lakehouse.report import words
-from lakehouse.report.charts import ticks_of
-from lakehouse.report.gather import Gold
-from lakehouse.report.judged import outside
+from lakehouse.report.charts.axis import ticks_of
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.objectives import outside
+from lakehouse.report.facts.timelines import window_seconds
+from lakehouse.slo import business_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,37 +160,37 @@ def test_without_business_hours_nothing_counts():
 
 
 def test_instants_are_said_in_the_zone_and_which_one_where_the_clock_shows_it_twice():
-    with words.shown_in(BERLIN):
-        assert words.day_and_time("2026-07-01T10:00:00Z") == "Wed 1 Jul 12:00:00".replace(
+    with formats.shown_in(BERLIN):
+        assert formats.day_and_time("2026-07-01T10:00:00Z") == "Wed 1 Jul 12:00:00".replace(
             " ", "\xa0"
         )
-        both = [words.day_and_time(f"2026-10-25T0{hour}:30:00Z") for hour in (0, 1)]
+        both = [formats.day_and_time(f"2026-10-25T0{hour}:30:00Z") for hour in (0, 1)]
         assert [one.split("\xa0", 3)[3] for one in both] == ["02:30:00\xa0CEST", "02:30:00\xa0CET"]
-        assert words.period("2026-11-15T23:00:00Z", "2026-11-22T23:00:00Z") == (
+        assert formats.period("2026-11-15T23:00:00Z", "2026-11-22T23:00:00Z") == (
             "Monday 16 November 2026, 00:00 to Monday 23 November 2026, 00:00 Europe/Berlin"
         )
-    assert words.day_and_time("2026-07-01T10:00:00Z").endswith("10:00:00"), "UTC again"
+    assert formats.day_and_time("2026-07-01T10:00:00Z").endswith("10:00:00"), "UTC again"
 
 
 def test_marks_of_the_axis_are_round_by_the_clock_that_is_shown():
     week = periods.week("2026-W43", BERLIN)
-    with words.shown_in(BERLIN):
-        days = ticks_of((week.start, week.end), 9)
+    with formats.shown_in(BERLIN):
+        days = ticks_of((periods.micros(week.start), periods.micros(week.end)), 9)
         assert [label for _, label in days] == [f"{n} Oct" for n in range(19, 27)]
-        assert {words.local(tick).hour for tick, _ in days} == {0}
-        night = zones.midnight(dt.date(2026, 10, 25), BERLIN)
-        hours = ticks_of((night, night + 8 * HOUR), 9)
+        assert {formats.local(periods.instant(tick)).hour for tick, _ in days} == {0}
+        night = periods.micros(zones.midnight(dt.date(2026, 10, 25), BERLIN))
+        hours = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert [label for _, label in hours] == [f"0{n}:00" for n in range(8)]
         assert len({b - a for (a, _), (b, _) in itertools.pairwise(hours)}) == 2
-    with words.shown_in(zones.named("Asia/Kolkata")):
-        ticks = ticks_of((night, night + 8 * HOUR), 9)
+    with formats.shown_in(zones.named("Asia/Kolkata")):
+        ticks = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert all(label.endswith(":00") for _, label in ticks)
 
 
 @given(st.integers(1, 200_000), st.sampled_from([5, 9]))
 def test_there_is_room_for_all_marks(minutes: int, most: int):
-    start = dt.datetime(2026, 10, 20, 3, 7, tzinfo=dt.UTC)
-    within = (start, start + dt.timedelta(minutes=minutes))
+    start = periods.micros(dt.datetime(2026, 10, 20, 3, 7, tzinfo=dt.UTC))
+    within = (start, start + minutes * 60_000_000)
     found = ticks_of(within, most)
     assert len(found) <= most + 1
     assert all(within[0] <= tick <= within[1] for tick, _ in found)
@@ -206,4 +208,4 @@ def test_there_is_room_for_all_marks(minutes: int, most: int):
 )
 def test_a_drawing_is_made_of_whole_windows(start: str, end: str, seconds: int):
     no_engine: Any = None
-    assert Gold(no_engine, "c", periods.span(start, end), 300).chart_seconds == seconds
+    assert window_seconds(Gold(no_engine, "c", periods.span(start, end), 300)) == seconds

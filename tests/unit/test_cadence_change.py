@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from collector.runs import Encoder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.encoding.encoder import Encoder
+from collector.model import Answer, Identity, Reading, Scrape, Series
 from lakehouse.tables import FLAG_INCREASE
 
 S = 1_000_000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import catalogue
-from collector.sources.names import series_of
+from collector.sources.jmx.object_names import series_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,8 +137,8 @@ def test_counters_that_have_a_count_are_never_read_as_decaying_rates() -> None:
 
 
 def test_a_brokers_own_queue_is_told_from_its_clients() -> None:
-    client = CATALOGUE.metric("kafka.client.fetch.throttle_time")
-    queue = CATALOGUE.metric("kafka.broker.fetch.queue_size")
+    client = CATALOGUE.metrics["kafka.client.fetch.throttle_time"]
+    queue = CATALOGUE.metrics["kafka.broker.fetch.queue_size"]
     assert series_of(client, client.patterns[0], "kafka.server:type=Fetch") is None
     assert series_of(queue, queue.patterns[0], "kafka.server:type=Fetch") is not None
 
@@ -152,7 +152,7 @@ def test_users_are_url_decoded_and_client_ids_are_not() -> None:
 
 
 def test_a_log_that_moves_between_folders_is_not_taken_for_the_log() -> None:
-    size = CATALOGUE.metric("kafka.log.size")
+    size = CATALOGUE.metrics["kafka.log.size"]
     name = "kafka.log:type=Log,name=Size,topic=t,partition=0"
     assert series_of(size, size.patterns[0], name) is not None
     assert series_of(size, size.patterns[0], f"{name},is-future=true") is None
@@ -175,7 +175,7 @@ def test_draft_and_released_names_of_a_proposal_are_metrics_of_their_own() -> No
 def test_versions_whose_lag_is_wrong_are_flagged(
     metric: str, wrong: tuple[str, ...], right: tuple[str, ...]
 ) -> None:
-    entry = CATALOGUE.metric(metric)
+    entry = CATALOGUE.metrics[metric]
     assert all(entry.wrong_in(version) for version in wrong)
     assert not any(entry.wrong_in(version) for version in right)
 

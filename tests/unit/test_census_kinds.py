@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.sources.census import _is_of
+from collector.sources.jmx.census import _is_of
 
 
 @pytest.mark.parametrize(

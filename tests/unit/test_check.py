@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector import wiring
-from collector.batches import Batch
-from collector.commands import check
-from collector.config import load
+from collector.cli import check, options
+from collector.config.loader import load
+from collector.encoding.rows import Batch
 from collector.errors import JmxlakeError, LakeError
-from collector.spool import Spool
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.sections import Config
+    from collector.config.schema import Config
 
 
 @pytest.fixture
@@ -35,9 +34,9 @@ def config(tmp_path: Path) -> Config:
 def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
     config: Config, tmp_path: Path
 ) -> None:
-    assert check._lake(config).endswith("/lake (4 tables made)")
+    assert check._lake(config).endswith("/lake (5 tables created)")
     with Spool(config.spool.path, 1 << 20) as spool:
-        wiring.delivery(config, spool).check()
+        options.delivery(config, spool).check()
         assert check._lake(config).endswith("/lake"), "also while the agent runs"
         shutil.rmtree(tmp_path / "lake")
         with pytest.raises(LakeError, match="--accept-lake"):
@@ -46,10 +45,20 @@ def test_a_lake_that_is_away_is_said_and_not_made_anew_unless_that_is_accepted(
         with pytest.raises(JmxlakeError, match="in use by another agent"):
             check._accept(config)
     check._accept(config)
-    assert check._lake(config).endswith("/lake (4 tables made)")
+    assert check._lake(config).endswith("/lake (5 tables created)")
     with Spool(config.spool.path, 1 << 20) as spool:
         spool.seal([Batch({tables.EVENTS.name: [], tables.MEMBERS.name: []})], b"")
-        assert wiring.delivery(config, spool).check() == 0
+        assert options.delivery(config, spool).check() == 0
+
+
+def test_a_table_of_definitions_that_cannot_be_loaded_fails_the_check(
+    config: Config, tmp_path: Path
+) -> None:
+    check._lake(config)
+    log = tmp_path / "lake" / tables.METRIC_DEFINITIONS.path / "_delta_log"
+    (log / f"{0:020}.json").write_text("no log")
+    with pytest.raises(LakeError, match=r"metric_definitions"):
+        check._lake(config)
 
 
 def test_what_the_spool_takes_already_is_room_for_it(

@@ -4,83 +4,117 @@ from __future__ import annotations
 
 import pytest
 
-from collector.coarsening import OFF, Bounds, Change, Coarsening, Load, decide, room
+from collector.agent.coarsening import OFF, Change, Limiter, room
+from collector.agent.plan import Task
+from collector.catalogue import Family, Metric
+from collector.config.schema import Limits
+from collector.config.units import Size
+from collector.telemetry import memory
 
 S = 1_000_000
 HOUR = 3600 * S
-BOUNDS = Bounds(window_rows=1000, memory_bytes=1 << 30)
-LONGEST = {"large": 8, "small": 8, "slow": 1}
+LIMITS = Limits(window_rows=1000, memory=Size("1GiB"))
 
 
-def load(memory: int = 0, start_us: int = 1, **rows: int) -> Load:
-    return Load(start_us, rows, memory)
+def task(name: str, seconds: int, via: str = "jmx") -> Task:
+    metric = Metric(name=f"of.{name}", unit="1", description="", object="a:b=c")
+    family = Family(name=name, via=via, cadence_seconds=1, roles=("broker",), metrics=(metric,))  # type: ignore[arg-type]
+    return Task(family, seconds * S, None, via)  # type: ignore[arg-type]
 
 
-def test_the_largest_is_read_less_often_and_at_last_not_at_all() -> None:
-    state, changes = Coarsening(), []
-    for minute in range(1, 6):
-        now_us = minute * 60 * S
-        state, change = decide(
-            state, load(start_us=now_us, large=1001, small=9), BOUNDS, LONGEST, now_us
-        )
-        changes.append(change)
+TASKS = {
+    "large": task("large", 10),
+    "small": task("small", 10),
+    "slow": task("slow", 60),
+    "history": task("history", 10, "metadata_log"),
+}
+
+
+class Stage:
+    """A limiter that weighs a window a minute, and is told how much memory is taken."""
+
+    def __init__(self) -> None:
+        self.limiter = Limiter(LIMITS, 300 * S)
+        self.memory = 0
+        self.now_us = 0
+
+    def weigh(self, start_us: int | None = None, now_us: int = 0, **rows: int) -> Change | None:
+        self.now_us = now_us or self.now_us + 60 * S
+        metrics = {f"of.{name}": count for name, count in rows.items()}
+        start_us = self.now_us if start_us is None else start_us
+        return self.limiter.weigh(TASKS, (start_us, metrics), self.now_us)
+
+    def factors(self) -> dict[str, int]:
+        return {name: of for name, of in self.limiter.factors(TASKS).items() if of != 1}
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    made = Stage()
+    monkeypatch.setattr(memory, "resident_bytes", lambda: made.memory)
+    return made
+
+
+def test_the_largest_is_read_less_often_and_at_last_not_at_all(stage: Stage) -> None:
+    changes = [stage.weigh(large=1001, small=9) for _ in range(5)]
     assert changes[:4] == [
         Change("large", 1, 2), Change("large", 2, 4), Change("large", 4, 8), Change("large", 8, OFF)
     ]  # fmt: skip
     assert changes[4] == Change("small", 1, 2), "what is not read any more cannot be the culprit"
+    assert stage.factors() == {"large": OFF, "small": 2}
 
 
-def test_a_window_that_began_before_the_last_change_says_nothing() -> None:
-    state, change = decide(Coarsening(), load(start_us=5, large=2000), BOUNDS, LONGEST, 100)
-    assert change
-    assert decide(state, load(start_us=99, large=2000), BOUNDS, LONGEST, 200) == (state, None)
-    assert decide(state, load(start_us=100, large=2000), BOUNDS, LONGEST, 200)[1]
+def test_a_window_that_began_before_the_last_change_says_nothing(stage: Stage) -> None:
+    assert stage.weigh(start_us=5, now_us=100, large=2000)
+    assert stage.weigh(start_us=99, now_us=200, large=2000) is None
+    assert stage.weigh(start_us=100, now_us=200, large=2000)
+    assert stage.weigh(start_us=100, now_us=300, large=2000) is None, "weighed before"
 
 
-def test_without_room_in_a_window_a_family_is_not_read_at_all() -> None:
-    assert decide(Coarsening(), load(slow=2000), BOUNDS, LONGEST, 1)[1] == Change("slow", 1, OFF)
+def test_without_room_in_a_window_a_family_is_not_read_at_all(stage: Stage) -> None:
+    assert stage.weigh(slow=2000) == Change("slow", 1, OFF)
     assert room(10 * S, 300 * S) == 8
     assert room(30 * S, 300 * S) == 2
     assert room(60 * S, 300 * S) == 1
 
 
-def test_an_exact_history_is_left_alone() -> None:
-    assert decide(Coarsening(), load(history=2000), BOUNDS, LONGEST, 1)[1] is None
+def test_an_exact_history_is_left_alone(stage: Stage) -> None:
+    assert stage.weigh(history=2000) is None
 
 
-def test_too_much_memory_switches_nothing_off() -> None:
-    state = Coarsening({"large": 8, "small": 8})
-    assert decide(state, load(2 << 30, large=9, slow=5), BOUNDS, LONGEST, 1)[1] is None
-    assert decide(Coarsening(), load(2 << 30, slow=9, large=8), BOUNDS, LONGEST, 1)[1] == Change(
-        "large", 1, 2
-    )
+def test_too_much_memory_switches_nothing_off(stage: Stage) -> None:
+    stage.memory = 2 << 30
+    changes = [stage.weigh(large=9, slow=15, small=8) for _ in range(7)]
+    assert changes[:3] == [Change("large", 1, 2), Change("large", 2, 4), Change("large", 4, 8)]
+    assert changes[3:6] == [Change("small", 1, 2), Change("small", 2, 4), Change("small", 4, 8)]
+    assert changes[6] is None
 
 
 @pytest.mark.parametrize(
-    ("factors", "undone"),
+    ("rows", "before", "undone"),
     [
-        ({"large": 2}, Change("large", 2, 1)),
-        ({"large": OFF, "small": 4}, Change("small", 4, 2)),
-        ({"large": OFF}, Change("large", OFF, 8)),
-        ({"slow": OFF}, Change("slow", OFF, 1)),
+        ({"large": 2000}, {"large": 2}, Change("large", 2, 1)),
+        ({"slow": 2000}, {"slow": OFF}, Change("slow", OFF, 1)),
+        ({"large": 2000, "small": 1}, {"large": OFF, "small": 4}, Change("small", 4, 2)),
+        ({"large": 2000}, {"large": OFF}, Change("large", OFF, 8)),
     ],
 )
 def test_after_an_hour_below_half_the_last_step_is_taken_back(
-    factors: dict[str, int], undone: Change
+    stage: Stage, rows: dict[str, int], before: dict[str, int], undone: Change
 ) -> None:
-    state = Coarsening(factors)
-    state, change = decide(state, load(small=500), BOUNDS, LONGEST, 1)
-    assert change is None
-    state, change = decide(state, load(small=500), BOUNDS, LONGEST, HOUR)
-    assert change is None
-    state, change = decide(state, load(small=500), BOUNDS, LONGEST, 1 + HOUR)
-    assert change == undone
-    assert state.factor(undone.family) == undone.after
+    while stage.factors() != before:
+        assert stage.weigh(**rows)
+    began_us = stage.now_us + 1
+    assert stage.weigh(now_us=began_us, small=500) is None
+    assert stage.weigh(now_us=began_us + HOUR - 1, small=500) is None
+    assert stage.weigh(now_us=began_us + HOUR, small=500) == undone
+    assert stage.limiter.factors(TASKS)[undone.family] == undone.after
 
 
-def test_the_hour_begins_anew_with_every_window_above_half() -> None:
-    state, _ = decide(Coarsening({"large": 2}), load(small=1), BOUNDS, LONGEST, 1)
-    state, _ = decide(state, load(small=501), BOUNDS, LONGEST, HOUR)
-    state, change = decide(state, load(small=1), BOUNDS, LONGEST, 1 + HOUR)
-    assert change is None
-    assert state.calm_us == 1 + HOUR
+def test_the_hour_begins_anew_with_every_window_above_half(stage: Stage) -> None:
+    assert stage.weigh(now_us=1, large=2000)
+    assert stage.weigh(now_us=2, small=1) is None
+    assert stage.weigh(now_us=HOUR, small=501) is None
+    assert stage.weigh(now_us=2 + HOUR, small=1) is None
+    assert stage.weigh(now_us=1 + 2 * HOUR, small=1) is None
+    assert stage.weigh(now_us=2 + 2 * HOUR, small=1) == Change("large", 2, 1)

@@ -11,13 +11,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from collector.cli import main
-from collector.commands import check, common
-from collector.commands.common import Step
+from collector.cli import check, options
+from collector.cli.main import main
+from collector.cli.options import Step
 from collector.errors import ConfigError, HealthError, JmxlakeError, SourceError
 
 if TYPE_CHECKING:
-    from collector.sections import Config
+    from collector.config.schema import Config
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -26,7 +26,7 @@ ESCAPES = "c\x1b]0;pwned\x07\x1b[2J"
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(common, "_leave", sys.exit)  # it would end the tests where there is a JVM
+    monkeypatch.setattr(options, "_leave", sys.exit)  # it would end the tests where there is a JVM
     path = tmp_path / "agent.yaml"
     path.write_text(
         f"source: {{node: 1, jmx: {{port: 9999}}}}\nlake: {{path: {tmp_path}/lake}}\n"
@@ -44,7 +44,7 @@ def test_what_a_broker_says_of_itself_is_shown_and_not_sent(
         raise JmxlakeError(f"cluster {ESCAPES} answers")
 
     with pytest.raises(SystemExit):
-        common.guarded(path, work)
+        options.guarded(path, work)
     said = capsys.readouterr()
     for text in (said.out, said.err):
         assert "\x1b" not in text
@@ -59,7 +59,7 @@ def test_what_others_have_words_for_is_left_to_them(error: Exception, path: Path
         raise error
 
     with pytest.raises(type(error)):
-        common.guarded(path, work)
+        options.guarded(path, work)
 
 
 def test_what_nobody_thought_of_is_one_line_that_says_where(
@@ -69,7 +69,7 @@ def test_what_nobody_thought_of_is_one_line_that_says_where(
         raise KeyError("of\nours")
 
     with pytest.raises(SystemExit) as ended:
-        common.guarded(path, work)
+        options.guarded(path, work)
     said = capsys.readouterr().err
     assert ended.value.code == 1
     assert said.count("\n") == 1
@@ -92,7 +92,7 @@ def test_a_broken_configuration_has_an_exit_code_of_its_own(
         raise error
 
     with pytest.raises(SystemExit) as ended:
-        common.guarded(path, work)
+        options.guarded(path, work)
     assert ended.value.code == code
 
 
@@ -101,7 +101,7 @@ def test_a_configuration_that_cannot_be_read_ends_with_78_and_systemd_does_not_t
 ) -> None:
     path.write_text("window: [")
     with pytest.raises(SystemExit) as ended:
-        common.guarded(path, lambda _: None)
+        options.guarded(path, lambda _: None)
     assert ended.value.code == 78
     unit = (DEPLOY / "systemd" / "jmxlake-agent.service").read_text("utf-8")
     assert "\nRestartPreventExitStatus=78\n" in unit
@@ -117,7 +117,15 @@ def test_elsewhere_than_on_linux_it_says_so_in_one_line(monkeypatch: pytest.Monk
 
 
 def offline(path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "collector.cli", "check", "--offline", "--config", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "collector.cli.main",
+        "check",
+        "--offline",
+        "--config",
+        str(path),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -136,7 +144,7 @@ def test_check_offline_looks_at_files_alone(path: Path, tmp_path: Path) -> None:
         ("window: 7s", "window: must divide 5m"),
         ("families: {quotaz: {cap: 1}}", "families.quotaz: no such family"),
         ("families: {log: {interval: 3m}}", "families.log.interval"),
-        ("limits: {window_rows: 1}", "limits.window_rows: must be at least 1000"),
+        ("limits: {window_rows: 1}", "limits.window_rows: Expected `int` >= 1000"),
         ("limits: {memory: 1MiB}", "limits.memory: must be at least 256MiB"),
         ("catalogue: /none", "/none"),
         ("java: {options: '\"'}", "java.options: is not written as for a shell"),

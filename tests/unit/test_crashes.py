@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from collector import crashes
+from collector.sources.java import crashes
 
 if TYPE_CHECKING:
     from pathlib import Path

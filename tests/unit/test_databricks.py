@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from lakehouse.cli import main
-from lakehouse.notebooks.opened import LABELS as ASKED
+from lakehouse.cli.main import main
+from lakehouse.notebooks.lake import LABELS
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 
@@ -145,8 +145,8 @@ def test_the_dashboard_is_there_with_a_warehouse_and_asks_gold_as_who_looks() ->
 
 def test_notebooks_ask_for_the_schemas_that_the_bundle_makes() -> None:
     variables = TOLD["variables"]
-    assert ASKED["bronze"][0] == variables["bronze_schema"]["default"]
-    assert ASKED["schema"][0] == variables["gold_schema"]["default"]
+    assert LABELS["bronze"][0] == variables["bronze_schema"]["default"]
+    assert LABELS["schema"][0] == variables["gold_schema"]["default"]
 
 
 def test_nobody_may_write_bronze_and_readers_only_read() -> None:

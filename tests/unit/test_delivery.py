@@ -10,6 +10,8 @@ import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +20,23 @@ import duckdb
 import pytest
 from arro3.core import Array, DataType
 
-from collector import arrow, bronze_table, known_lake
-from collector.accounts import Account
-from collector.batches import Batch, Origin, batches_of as batches_of_sealed
-from collector.delivery import Delivery
+from collector import catalogue
+from collector.delivery import arrow, table as bronze_table
+from collector.delivery.delivery import Delivery
+from collector.delivery.table import BronzeTable
+from collector.encoding.attempts import AttemptSpan
+from collector.encoding.encoder import SealedRows
+from collector.encoding.fold import Run
+from collector.encoding.rows import Batch, Origin, batches_of as batches_of_sealed
 from collector.errors import CommitError, LakeError, LakeSchemaError
-from collector.folding import Run
-from collector.samples import Series
-from collector.sealed import Event, Sealed
-from collector.spool import Spool
+from collector.model import Event, Series
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.bronze_table import BronzeTable
-    from collector.spool_rows import Dropped
+    from collector.spool.packing import Dropped
 
 MIB = 1 << 20
 
@@ -156,7 +159,7 @@ def test_a_commit_that_did_not_land_stays_in_the_spool(
     delivery = Delivery(str(lake), dict, spool)
     with monkeypatch.context() as patch:
         patch.setattr(bronze_table, "write_deltalake", fails)
-        with pytest.raises(CommitError, match=r"events: the disk .* is full.*keeps batch 1"):
+        with pytest.raises(CommitError, match=r"events: .* No space left on device.*keeps batch 1"):
             delivery.deliver_next()
     drain(delivery)
     assert delivered(lake) == ["a"]
@@ -184,7 +187,7 @@ def test_a_batch_that_is_dropped_just_before_it_is_written_is_not_told_twice(
     assert delivered(lake) == ["b"]
 
 
-@pytest.mark.parametrize("step", ["_write", "_look_again"])
+@pytest.mark.parametrize("step", ["_write", "_reload_number"])
 def test_of_two_live_copies_of_a_spool_one_begins_anew(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -421,7 +424,7 @@ def test_tables_removed_under_the_agent_are_made_anew_only_when_that_is_accepted
         with pytest.raises(LakeError, match=r"members: it is not there.* --accept-lake"):
             again.deliver_next()
         assert not lake.exists()
-    known_lake.forget(spool)
+    spool.forget_lake()
     drain(Delivery(str(lake), dict, spool))
     for table in tables.BRONZE:
         assert batches_of(lake, table) == [2]
@@ -466,7 +469,7 @@ def test_a_table_made_anew_that_has_grown_is_noticed_within_an_hour(
     spool.seal([full_batch(2)], b"")
     with pytest.raises(LakeError, match=r"another in its place.* --accept-lake"):
         delivery.deliver_next()
-    known_lake.forget(spool)
+    spool.forget_lake()
     drain(Delivery(str(lake), dict, spool))
     assert batches_of(lake, tables.RUNS) == [1, 2, 2, 3]
 
@@ -486,7 +489,7 @@ def test_agents_that_make_a_lake_at_the_same_time_do_not_disturb_each_other(
     barrier = threading.Barrier(8)
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(agent, range(8)))
-    assert sum(made) == 4, "each table was made once"
+    assert sum(made) == 5, "each table was made once"
     assert delivered(lake) == sorted(map(str, range(8)))
     assert deltalake.DeltaTable(f"{lake}/bronze/runs").version() == 0
 
@@ -517,7 +520,7 @@ def test_another_lake_gets_the_member_sets_again(spool: Spool, tmp_path: Path) -
         drain(Delivery(str(one), dict, spool))
     assert batches_of(one, tables.MEMBERS) == [1], "once is enough for a lake"
     shutil.rmtree(one)
-    known_lake.forget(spool)
+    spool.forget_lake()
     spool.seal([with_set("s")], b"")
     drain(Delivery(str(one), dict, spool))
     assert batches_of(one, tables.MEMBERS) == [3], "a lake made anew at the same place"
@@ -553,7 +556,7 @@ def with_set(key: str, cluster: str = "c") -> Batch:
 
 
 def test_a_check_says_how_many_tables_it_made(spool: Spool, lake: Path) -> None:
-    assert Delivery(str(lake), dict, spool).check() == 4
+    assert Delivery(str(lake), dict, spool).check() == 5
     assert Delivery(str(lake), dict, spool).check() == 0
 
 
@@ -682,8 +685,8 @@ def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: 
     runs = [
         Run(Series("m", "t", at), at, at + 1, 0, 0, 1.0, 1, 1, None, ()) for at in range(50_000)
     ]
-    account = Account("f", "ok", 0, 50_001, 1, 1, scrapes=1)
-    sealed = Sealed(runs, [account], [Event(5, "k", Series(""))])
+    account = AttemptSpan("f", "ok", 0, 50_001, 1, 1, scrapes=1)
+    sealed = SealedRows(runs, [account], [Event(5, "k", Series(""))])
     spool.seal(batches_of_sealed(sealed, Origin("c", "s", "h")), b"")
     assert [sum(map(len, one.batch.rows.values())) for one in spool.waiting(1 << 40)] == [
         20_000, 20_000, 10_002,
@@ -696,3 +699,65 @@ def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: 
     assert rounds == 3
     assert len(batches_of(lake, tables.RUNS)) == 50_000
     assert batches_of(lake, tables.SCRAPES) == [3]
+
+
+def defined(lake: Path) -> list[tuple[Any, ...]]:
+    table = deltalake.DeltaTable(f"{lake}/{tables.METRIC_DEFINITIONS.path}")
+    rows = duckdb.read_parquet(table.file_uris(), hive_partitioning=False)
+    return rows.project("metric, family, memory_us").order("metric").fetchall()
+
+
+def test_what_metrics_mean_is_written_once_for_each_catalogue(tmp_path: Path, lake: Path) -> None:
+    shipped = catalogue.load()
+    (quotas,) = (one for one in shipped.families if one.name == "quotas")
+    less = catalogue.Catalogue((quotas,))
+    rows, commits = [], []
+    for name, own in (("one", shipped), ("two", shipped), ("two", less), ("one", less)):
+        with Spool(tmp_path / f"{name}.db", MIB) as spool:
+            sealed(spool, "a")
+            drain(Delivery(str(lake), dict, spool, catalogue=partial(copy, own)))
+        rows.append(len(defined(lake)))
+        table = deltalake.DeltaTable(f"{lake}/{tables.METRIC_DEFINITIONS.path}")
+        commits.append(table.version())
+    whole = len(shipped.metrics)
+    assert rows == [whole, whole, whole + len(quotas.metrics), whole + len(quotas.metrics)]
+    assert commits == [1, 1, 2, 2]
+    throttled = ("kafka.client.fetch.throttle_time", "quotas", 60_000_000)
+    assert defined(lake).count(throttled) == 2
+
+
+def test_a_new_catalogue_is_written_by_the_same_delivery(spool: Spool, lake: Path) -> None:
+    in_force = catalogue.Catalogue(())
+    delivery = Delivery(str(lake), dict, spool, catalogue=lambda: in_force)
+    sealed(spool, "a")
+    drain(delivery)
+    in_force = catalogue.load()
+    sealed(spool, "b")
+    drain(delivery)
+    assert len(defined(lake)) == len(in_force.metrics)
+    assert delivered(lake) == ["a", "b"]
+
+
+def test_after_a_failure_the_table_of_definitions_is_opened_with_new_options(
+    spool: Spool, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, opened = list[str](), BronzeTable._open
+
+    def open_(bronze: BronzeTable) -> deltalake.DeltaTable:
+        asked.append(bronze.table.name)
+        return opened(bronze)
+
+    def refuse(*_: object) -> None:
+        raise LakeError("its credentials are too old")
+
+    monkeypatch.setattr(BronzeTable, "_open", open_)
+    delivery = Delivery(str(lake), dict, spool, catalogue=catalogue.load)
+    sealed(spool, "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(BronzeTable, "append", refuse)
+        with pytest.raises(LakeError, match="too old"):
+            delivery.deliver_next()
+    asked.clear()
+    drain(delivery)
+    assert tables.METRIC_DEFINITIONS.name in asked
+    assert delivered(lake) == ["a"]

@@ -4,40 +4,43 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
+from rich.console import Console
 
 from lakehouse import tables
-from lakehouse.doctor import agents, clocks, display, rolled_up, sources, standing
-from lakehouse.doctor.accounts import Account, Failure, Happening, Hole, Source
-from lakehouse.doctor.clocks import Commit, Skew
-from lakehouse.doctor.diagnosis import Agent, Diagnosis, Question
-from lakehouse.doctor.finding import LATE, Check, Finding
-from lakehouse.doctor.rolled_up import Progress, Reach
-from lakehouse.doctor.standing import Standing
-from lakehouse.maintain.place import Place
-from lakehouse.maintain.plan import day_of
+from lakehouse.cli.doctor import print_tables, to_json, to_text
+from lakehouse.ops.doctor import agents, clocks, health, rollup, sources
+from lakehouse.ops.doctor.clocks import AgentCommit, Skew
+from lakehouse.ops.doctor.diagnosis import Agent, Diagnosis, Scope
+from lakehouse.ops.doctor.finding import CHECKS, LATE, Finding
+from lakehouse.ops.doctor.health import TableHealth
+from lakehouse.ops.doctor.records import EventCount, Failure, FamilyRecord, Gap, SourceName
+from lakehouse.ops.doctor.rollup import Backlog
+from lakehouse.ops.location import Location
+from lakehouse.ops.maintain.plan import day_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
 MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
-BROKER = Source("cluster-a", "broker-1")
+BROKER = SourceName("cluster-a", "broker-1")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def account(**changed: Any) -> Account:
-    told = {"source": BROKER, "family": "min_isr", "agent": "a", "told": NOW, "seen": NOW}
-    return Account(**{**told, **changed})
+def record(**changed: Any) -> FamilyRecord:
+    until = {"reported_until": NOW, "read_until": NOW}
+    return FamilyRecord(**{"source": BROKER, "family": "min_isr", "agent": "a", **until, **changed})
 
 
-def silent(*accounts: Account) -> list[Finding]:
-    return list(sources.silent(accounts, NOW, LATE))
+def silent(*records: FamilyRecord) -> list[Finding]:
+    return list(sources.silent(records, NOW, LATE))
 
 
 def brief(findings: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -45,13 +48,13 @@ def brief(findings: Iterable[Finding]) -> list[tuple[str, str]]:
 
 
 def test_who_tells_and_sees_is_well() -> None:
-    assert silent(account(), account(family="topology", told=NOW - 29 * MINUTE)) == []
+    assert silent(record(), record(family="topology", reported_until=NOW - 29 * MINUTE)) == []
 
 
 def test_a_source_of_which_nobody_tells_is_silent_since() -> None:
     (found,) = silent(
-        account(agent="old", told=NOW - 5 * HOUR, seen=NOW - 5 * HOUR),
-        account(agent="new", told=NOW - 3 * HOUR, seen=NOW - 4 * HOUR),
+        record(agent="old", reported_until=NOW - 5 * HOUR, read_until=NOW - 5 * HOUR),
+        record(agent="new", reported_until=NOW - 3 * HOUR, read_until=NOW - 4 * HOUR),
     )
     assert brief([found]) == [("error", "silent")]
     assert found.where == "cluster-a broker-1"
@@ -61,77 +64,88 @@ def test_a_source_of_which_nobody_tells_is_silent_since() -> None:
 
 def test_where_a_whole_cluster_is_silent_it_is_told_once() -> None:
     gone = [
-        account(source=Source(cluster, f"broker-{number}"), told=NOW - number * HOUR, seen=None)
+        record(
+            source=SourceName(cluster, f"broker-{number}"),
+            reported_until=NOW - number * HOUR,
+            read_until=None,
+        )
         for cluster, count in (("a", 3), ("b", 40))
         for number in range(1, count + 1)
     ]
     found = silent(*gone)
     assert brief(found) == [("error", "silent")] * 4
     assert [one.where for one in found] == ["a broker-1", "a broker-2", "a broker-3", "b"]
-    assert "of 40 sources (broker-1, broker-10, broker-11 and 37 others)" in found[3].what
-    assert "of the last since 2026-11-18 11:00:00 UTC, for 1 h 0 m" in found[3].what
+    assert "reported 40 sources (broker-1, broker-10, broker-11 and 37 others)" in found[3].what
+    assert "the last of them since 2026-11-18 11:00:00 UTC, for 1 h 0 m" in found[3].what
 
 
 def test_of_two_agents_one_that_works_is_enough() -> None:
-    assert silent(account(agent="old", told=NOW - 5 * HOUR, seen=NOW - 5 * HOUR), account()) == []
+    assert (
+        silent(
+            record(agent="old", reported_until=NOW - 5 * HOUR, read_until=NOW - 5 * HOUR), record()
+        )
+        == []
+    )
 
 
 def test_an_agent_that_reads_nothing_is_another_thing_than_a_silent_one() -> None:
     failing = {"outcome": "refused", "error": "connection refused by broker-1"}
-    (found,) = silent(account(seen=NOW - 3 * HOUR, **failing))
+    (found,) = silent(record(read_until=NOW - 3 * HOUR, **failing))
     assert brief([found]) == [("error", "unread")]
     assert "refused (connection refused by broker-1)" in found.what
-    (never,) = silent(account(seen=None, **failing))
+    (never,) = silent(record(read_until=None, **failing))
     assert brief([never]) == [("error", "unread")]
 
 
 def test_one_family_of_a_source_that_is_read_is_a_warning() -> None:
-    failing = account(family="offsets", seen=NOW - 3 * HOUR, outcome="timeout", error="no answer")
-    assert brief(silent(account(), failing)) == [("warning", "family")]
-    taken_out = account(family="offsets", seen=NOW - 3 * HOUR, told=NOW - 3 * HOUR)
-    assert silent(account(), taken_out) == [], "nobody tries it any more"
-    history = account(family="metadata_log", seen=NOW - HOUR)
-    assert silent(account(), history) == [], "a history is told late"
+    failing = record(
+        family="offsets", read_until=NOW - 3 * HOUR, outcome="timeout", error="no answer"
+    )
+    assert brief(silent(record(), failing)) == [("warning", "family")]
+    taken_out = record(family="offsets", read_until=NOW - 3 * HOUR, reported_until=NOW - 3 * HOUR)
+    assert silent(record(), taken_out) == [], "nobody tries it any more"
+    history = record(family="metadata_log", read_until=NOW - HOUR)
+    assert silent(record(), history) == [], "a history is told late"
 
 
 def test_who_tells_of_the_future_alone_is_a_matter_of_clocks() -> None:
-    odd = account(told=None, seen=None, ahead=NOW + 2 * DAY)
+    odd = record(reported_until=None, read_until=None, future_until=NOW + 2 * DAY)
     assert silent(odd) == []
-    (found,) = clocks.future([odd, account()], NOW)
+    (found,) = clocks.future([odd, record()], NOW)
     assert brief([found]) == [("error", "clock_future")]
     assert "2 d 0 h from now" in found.what
 
 
-def hole(length: dt.timedelta, **changed: Any) -> Hole:
-    told = {"source": BROKER, "family": "min_isr", "total": length}
-    return Hole(**{**told, "start": NOW - DAY, "end": NOW - DAY + length, **changed})
+def gap(length: dt.timedelta, **changed: Any) -> Gap:
+    fields = {"source": BROKER, "family": "min_isr", "total": length}
+    return Gap(**{**fields, "start": NOW - DAY, "end": NOW - DAY + length, **changed})
 
 
 def test_long_gaps_are_told_with_what_agents_said_meanwhile() -> None:
     failure = Failure(BROKER, "timeout", 20 * MINUTE, "no answer in 5 s")
-    (found,) = sources.gaps([hole(40 * MINUTE), hole(11 * MINUTE, family="log")], [failure], 7)
+    (found,) = sources.gaps([gap(40 * MINUTE), gap(11 * MINUTE, family="log")], [failure], 7)
     assert brief([found]) == [("warning", "gap")]
-    assert "not seen for 40 m 0 s from 2026-11-17 12:00:00 UTC" in found.what
+    assert "not read for 40 m 0 s from 2026-11-17 12:00:00 UTC" in found.what
     assert "2 of its families, min_isr the longest" in found.what
     assert "timeout for 20 m 0 s (no answer in 5 s)" in found.what
-    (silence,) = sources.gaps([hole(40 * MINUTE)], [], 7)
-    assert "no agent told anything of that time" in silence.what
+    (silence,) = sources.gaps([gap(40 * MINUTE)], [], 7)
+    assert "no agent reported a reason" in silence.what
 
 
 def test_short_gaps_are_everyday_life() -> None:
-    assert list(sources.gaps([hole(9 * MINUTE, total=6 * HOUR)], [], 7)) == []
+    assert list(sources.gaps([gap(9 * MINUTE, total=6 * HOUR)], [], 7)) == []
 
 
 def test_a_broker_that_nobody_reads_is_found_while_it_exists() -> None:
-    known = [(BROKER, NOW), (Source("cluster-a", "broker-2"), NOW - HOUR)]
-    known += [(Source("cluster-a", "broker-3"), NOW - 8 * DAY)]
-    known += [(Source("cluster-a", "controller-9"), NOW)]
-    found = sources.unwatched(known, [account()], NOW, 7 * DAY)
+    known = [(BROKER, NOW), (SourceName("cluster-a", "broker-2"), NOW - HOUR)]
+    known += [(SourceName("cluster-a", "broker-3"), NOW - 8 * DAY)]
+    known += [(SourceName("cluster-a", "controller-9"), NOW)]
+    found = sources.unwatched(known, [record()], NOW, 7 * DAY)
     assert [one.where for one in found] == ["cluster-a broker-2"]
 
 
 def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
-    over = [account(dropped_series=7), account(family="log", dropped_series=1_200), account()]
+    over = [record(dropped_series=7), record(family="log", dropped_series=1_200), record()]
     (found,) = sources.capped(over)
     assert found.what.startswith("up to 1,200 series beyond the cap")
     assert found.what.endswith("log, min_isr")
@@ -139,15 +153,15 @@ def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
 
 def test_the_time_of_dropped_batches_is_told_by_their_event() -> None:
     span = "2026-11-18T02:30:00.000000+00:00..2026-11-18T11:00:00.250000+00:00"
-    event = Happening(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93", span)
-    (found,) = agents.disturbed([event], 7)
+    event = EventCount(BROKER, "batch_dropped", 2, NOW - HOUR, "17..93", span)
+    (found,) = agents.agent_events([event], 7)
     assert brief([found]) == [("error", "dropped")]
     assert f"batches 17..93, of {span}, last at 2026-11-18 11:00:00 UTC" in found.what
 
 
 def test_commits_that_a_lake_has_lost_are_an_error() -> None:
-    event = Happening(BROKER, "lake_lost_commits", 1, NOW, "runs 17", "runs 5")
-    (found,) = agents.disturbed([event], 7)
+    event = EventCount(BROKER, "lake_lost_commits", 1, NOW, "runs 17", "runs 5")
+    (found,) = agents.agent_events([event], 7)
     assert brief([found]) == [("error", "lost_commits")]
     assert "runs 5 was runs 17" in found.what
 
@@ -158,24 +172,39 @@ def test_commits_that_a_lake_has_lost_are_an_error() -> None:
      "journal_unreadable"],
 )  # fmt: skip
 def test_what_befell_a_spool_is_told(kind: str) -> None:
-    assert brief(agents.disturbed([Happening(BROKER, kind, 1, NOW)], 7)) == [("warning", "spool")]
+    assert brief(agents.agent_events([EventCount(BROKER, kind, 1, NOW)], 7)) == [
+        ("warning", "spool")
+    ]
+
+
+def test_what_agents_read_less_often_or_not_is_told() -> None:
+    less = EventCount(BROKER, "family_coarsened", 1, NOW, "log every 60 s", "log every 120 s")
+    group = EventCount(BROKER, "group_unreadable", 4, NOW, None, "GroupAuthorizationException")
+    found = list(agents.agent_events([less, group], 7))
+    assert brief(found) == [("warning", "capped"), ("warning", "unread")]
+    assert found[0].what.endswith("log every 120 s")
 
 
 def test_a_clock_that_was_set_and_an_agent_that_restarts_are_told() -> None:
-    step = Happening(BROKER, "clock_step", 3, NOW, "1000000", "91000000")
-    starts = Happening(BROKER, "agent_start", 36, NOW)
-    found = list(agents.disturbed([step, starts], 7))
+    step = EventCount(BROKER, "clock_step", 3, NOW, "1000000", "91000000")
+    starts = EventCount(BROKER, "agent_start", 36, NOW)
+    found = list(agents.agent_events([step, starts], 7))
     assert brief(found) == [("warning", "restarts"), ("warning", "clock_set")]
     assert "3 times in 7 days, the last time by +1 m 30 s" in found[1].what
-    odd = Happening(BROKER, "clock_step", 1, NOW, None, "soon")
-    (only,) = agents.disturbed([odd], 7)
+    odd = EventCount(BROKER, "clock_step", 1, NOW, None, "soon")
+    (only,) = agents.agent_events([odd], 7)
     assert "the last time by" not in only.what
-    few = [Happening(BROKER, "agent_start", 35, NOW), Happening(BROKER, "leader_change", 999, NOW)]
-    assert list(agents.disturbed(few, 7)) == []
+    few = [
+        EventCount(BROKER, "agent_start", 35, NOW),
+        EventCount(BROKER, "leader_change", 999, NOW),
+    ]
+    assert list(agents.agent_events(few, 7)) == []
 
 
-def commit(agent: str, seconds: float, *, at_once: bool = True, software: str = "1") -> Commit:
-    return Commit(agent, NOW + dt.timedelta(seconds=seconds), software, at_once)
+def commit(
+    agent: str, seconds: float, *, first_try: bool = True, software: str = "1"
+) -> AgentCommit:
+    return AgentCommit(agent, NOW + dt.timedelta(seconds=seconds), software, first_try)
 
 
 def test_a_log_whose_instants_go_back_tells_whose_clock_is_ahead() -> None:
@@ -204,7 +233,7 @@ def test_of_two_nobody_knows_who_is_right() -> None:
 
 
 def test_a_commit_that_was_tried_again_says_nothing_of_when_it_landed() -> None:
-    assert clocks.skews([commit("a", 300), commit("b", 0, at_once=False)]) == []
+    assert clocks.skews([commit("a", 300), commit("b", 0, first_try=False)]) == []
 
 
 @given(
@@ -232,41 +261,41 @@ def test_commits_that_do_not_say_whose_they_are_do_not_count() -> None:
     info = {"timestamp": 1_000, "operationMetrics": {"num_retries": 0}}
     ours = {**info, tables.COMMIT_AGENT: "a", tables.COMMIT_VERSION: "0.2"}
     retried = {**ours, "timestamp": 2_000, "operationMetrics": {"num_retries": 1}}
-    assert clocks.commits([retried, info, ours]) == [
-        Commit("a", dt.datetime.fromtimestamp(1, dt.UTC), "0.2", at_once=True),
-        Commit("a", dt.datetime.fromtimestamp(2, dt.UTC), "0.2", at_once=False),
+    assert clocks.agent_commits([retried, info, ours]) == [
+        AgentCommit("a", dt.datetime.fromtimestamp(1, dt.UTC), "0.2", first_try=True),
+        AgentCommit("a", dt.datetime.fromtimestamp(2, dt.UTC), "0.2", first_try=False),
     ]
 
 
 def test_agents_of_several_versions_are_named() -> None:
     software = {"a": "0.9.0", "b": "0.10"}
     read = {"a": ["c/broker-1"], "b": ["c/broker-2"], "x": ["c/broker-3"]}
-    found = list(agents.of_agents(software, ["a", "b", "x"], "0.9.0", read))
+    found = list(agents.agent_versions(software, ["a", "b", "x"], "0.9.0", read))
     assert brief(found) == [
         ("info", "agent_version"), ("warning", "agent_version"), ("info", "agent_version"),
     ]  # fmt: skip
     assert "0.9.0: c/broker-1; 0.10: c/broker-2" in found[0].what, "by number, not by letter"
-    assert "version 0.10, this command is of 0.9.0" in found[1].what
-    assert "1 agent did not tell of what version: x" in found[2].what
-    assert list(agents.of_agents(software, ["a"], "0.9.0", read)) == []
+    assert "agents have version 0.10, this command has 0.9.0" in found[1].what
+    assert "the version of 1 agent is unknown: x" in found[2].what
+    assert list(agents.agent_versions(software, ["a"], "0.9.0", read)) == []
 
 
 def test_clusters_of_mixed_kafka_versions_and_catalogues_are_told() -> None:
-    other = Source("cluster-a", "broker-2")
-    new = account(kafka_version="4.3.1", catalogue="x", told=NOW)
-    old = account(kafka_version="4.2.0", catalogue="y", told=NOW - HOUR)
-    assert list(agents.of_clusters([new, old])) == [], "it was upgraded"
-    beside = account(source=other, kafka_version="4.2.0", catalogue="y")
-    assert brief(agents.of_clusters([new, beside])) == [
+    other = SourceName("cluster-a", "broker-2")
+    new = record(kafka_version="4.3.1", catalogue="x", reported_until=NOW)
+    old = record(kafka_version="4.2.0", catalogue="y", reported_until=NOW - HOUR)
+    assert list(agents.cluster_versions([new, old])) == [], "it was upgraded"
+    beside = record(source=other, kafka_version="4.2.0", catalogue="y")
+    assert brief(agents.cluster_versions([new, beside])) == [
         ("info", "kafka_version"), ("info", "catalogue"),
     ]  # fmt: skip
-    silent_on_it = account(source=other)
-    assert list(agents.of_clusters([new, silent_on_it])) == []
+    silent_on_it = record(source=other)
+    assert list(agents.cluster_versions([new, silent_on_it])) == []
 
 
-def stands(**changed: Any) -> Standing:
-    told = {"table": tables.RUNS, "version": 1000, "files": 100, "size": 1, "protocol": (1, 4)}
-    return Standing(**{**told, "checked": 900, "cleaned": day_of(NOW), **changed})
+def table_health(**changed: Any) -> TableHealth:
+    fields = {"table": tables.RUNS, "version": 1000, "files": 100, "size": 1, "protocol": (1, 4)}
+    return TableHealth(**{**fields, "checked": 900, "cleaned": day_of(NOW), **changed})
 
 
 @pytest.mark.parametrize(
@@ -285,93 +314,103 @@ def stands(**changed: Any) -> Standing:
     ],
 )
 def test_a_table_beyond_its_budget_is_told(changed: dict[str, Any], expected: list[Any]) -> None:
-    assert brief(standing.kept(stands(**changed), NOW, 90 * DAY, None)) == expected
+    found = table_health(**changed)
+    log = health.not_cleaned(found, NOW, 90 * DAY, None)
+    assert brief([*health.over_budget(found), *log]) == expected
 
 
 def test_a_young_table_needs_no_cleaning_and_the_reason_is_told_of_an_old_one() -> None:
-    assert list(standing.kept(stands(cleaned=-1), NOW, 30 * DAY, None)) == []
-    (found,) = standing.kept(stands(cleaned=-1), NOW, 90 * DAY, "no rollup has been recorded")
+    assert list(health.not_cleaned(table_health(cleaned=-1), NOW, 30 * DAY, None)) == []
+    (found,) = health.not_cleaned(
+        table_health(cleaned=-1), NOW, 90 * DAY, "no rollup has been recorded"
+    )
     assert found.what.endswith("were never cleaned up, and grow: no rollup has been recorded")
 
 
 def test_commits_a_day_are_told_where_enough_are_known() -> None:
     hours = [NOW + HOUR * number for number in range(13)]
-    assert standing.commits_a_day(hours) == 24
-    assert standing.commits_a_day(hours[::-1]) == 24
-    assert standing.commits_a_day([NOW, NOW + MINUTE]) is None
-    assert standing.commits_a_day([]) is None
-    assert brief(standing.growth(stands(commits_a_day=10_001))) == [("warning", "log_growth")]
-    assert list(standing.growth(stands(commits_a_day=10_000))) == []
-    assert list(standing.growth(stands())) == []
+    assert health.commits_a_day(hours) == 24
+    assert health.commits_a_day(hours[::-1]) == 24
+    assert health.commits_a_day([NOW, NOW + MINUTE]) is None
+    assert health.commits_a_day([]) is None
+    assert brief(health.over_budget(table_health(commits_a_day=10_001))) == [
+        ("warning", "log_growth")
+    ]
+    assert list(health.over_budget(table_health(commits_a_day=10_000))) == []
 
 
-def reached(version: int, since: dt.timedelta | None, **changed: Any) -> Reach:
-    told = {"at": NOW - HOUR, "runs_version": 90, "runs_id": "i", "late_rows": 0}
-    unread = None if since is None else NOW - since
-    return Reach(Progress(**{**told, **changed}), version, "i", unread)
+def backlog(unread: int, since: dt.timedelta | None = None, **changed: Any) -> Backlog:
+    return Backlog(NOW - HOUR, unread, unread_since=since and NOW - since, **changed)
 
 
 @pytest.mark.parametrize(
-    ("reach", "expected"),
+    ("found", "expected"),
     [
-        (Reach(None, 5, "i"), ["warning"]),
-        (reached(90, None), []),
-        (reached(90, None, runs_id=None), []),
-        (reached(90, None, runs_id="other"), ["error"]),
-        (reached(89, None), ["error"]),
-        (reached(99, HOUR), []),
-        (reached(99, 3 * HOUR), ["info"]),
-        (reached(99, 27 * HOUR), ["warning"]),
-        (reached(99, 26 * DAY), ["error"]),
-        (reached(99, None), ["error"]),
+        (None, ["warning"]),
+        (backlog(0), []),
+        (backlog(0, same_table=False), ["error"]),
+        (backlog(-1), ["error"]),
+        (backlog(9, HOUR), []),
+        (backlog(9, 3 * HOUR), ["info"]),
+        (backlog(9, 27 * HOUR), ["warning"]),
+        (backlog(9, 26 * DAY), ["error"]),
+        (backlog(9), ["error"]),
+        (backlog(0, late_rows=2), ["warning"]),
     ],
 )
-def test_a_rollup_that_is_behind_is_told_by_what_waits(reach: Reach, expected: list[str]) -> None:
-    assert [one.severity for one in rolled_up.behind(reach, NOW)] == expected
+def test_a_rollup_that_is_behind_is_told_by_what_waits(
+    found: Backlog | None, expected: list[str]
+) -> None:
+    assert [one.severity for one in rollup.behind(found, NOW, 7)] == expected
 
 
 def test_rows_that_were_not_used_are_told() -> None:
-    (unused,) = rolled_up.unused([("it ends before it starts", 3)], 7)
+    (unused,) = rollup.rejected(
+        lambda _: [{"reason": "it ends before it starts", "number": 3}], NOW, 7
+    )
     assert "of the last 7 days could not be used: it ends" in unused.what
-    assert list(rolled_up.late(None, 7)) == []
-    assert list(rolled_up.late(reached(90, None).progress, 7)) == []
-    assert brief(rolled_up.late(reached(90, None, late_rows=2).progress, 7)) == [
-        ("warning", "rollup")
-    ]
 
 
 def diagnosis(*findings: Finding) -> Diagnosis:
-    question = Question(Place("/lake"), NOW, 7, LATE, "0.1.0")
+    scope = Scope(Location("/lake"), NOW, 7, LATE, "0.1.0")
     one = Agent("a", ("c/broker-1",), NOW - 5 * MINUTE, "0.1.0")
-    return Diagnosis(question, [stands(commits_a_day=288)], [one], list(findings))
+    return Diagnosis(scope, [table_health(commits_a_day=288)], [one], list(findings))
 
 
-WORST = Finding("error", "silent", "c broker-1", "nobody told", "look there")
+WORST = Finding("error", "silent", "c broker-1", "no agent reported it", "look there")
 LEAST = Finding("info", "catalogue", "c", "two catalogues", "make them one")
 
 
 def test_a_pipe_gets_a_whole_line_a_finding_the_worst_first() -> None:
-    text = display.shown(diagnosis(LEAST, WORST), terminal=False)
+    text = to_text(diagnosis(LEAST, WORST))
     assert text.splitlines() == [
-        "/lake: 1 error. 1 agent in 7 days, told until 2026-11-18 11:55:00 UTC (5 m 0 s ago)",
-        "error c broker-1: nobody told. Look there. [silent]",
+        "/lake: 1 error. 1 agent in 7 days, records until 2026-11-18 11:55:00 UTC (5 m 0 s ago)",
+        "error c broker-1: no agent reported it. Look there. [silent]",
         "info c: two catalogues. Make them one. [catalogue]",
     ]
 
 
+def on_terminal(found: Diagnosis) -> str:
+    stream = StringIO()
+    print_tables(found, Console(file=stream, force_terminal=True, highlight=False))
+    return stream.getvalue()
+
+
 def test_a_terminal_gets_the_tables_too() -> None:
-    text = display.shown(diagnosis(WORST), terminal=True)
+    text = on_terminal(diagnosis(WORST))
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     assert plain != text, "it has colours"
     assert re.search(r"bronze/runs +1,000 +100 +1.B +100 +288 +1/4", plain)
-    assert "Nobody told." in plain
+    assert "No agent reported it." in plain
 
 
 @pytest.mark.parametrize("on", ["terminal", "pipe"])
 def test_names_of_others_change_nothing_but_themselves(on: str) -> None:
     odd = "[red]\x1b[2J\u202e\n" + "y" * 32_000
-    (found,) = silent(account(source=Source("c", odd), told=NOW - DAY, seen=None, agent=odd))
-    text = display.shown(diagnosis(found), terminal=on == "terminal")
+    (found,) = silent(
+        record(source=SourceName("c", odd), reported_until=NOW - DAY, read_until=None, agent=odd)
+    )
+    text = (on_terminal if on == "terminal" else to_text)(diagnosis(found))
     assert "\x1b[2J" not in text
     assert "\u202e" not in text
     assert "\\u001b[2J" in text
@@ -385,14 +424,14 @@ def test_only_what_somebody_must_do_is_not_good() -> None:
     assert diagnosis().good
     assert diagnosis(LEAST).good
     assert not diagnosis(LEAST, WORST).good
-    assert "all well" in display.shown(diagnosis(LEAST), terminal=False)
+    assert "all well" in to_text(diagnosis(LEAST))
 
 
 def test_every_check_and_key_of_the_json_stands_in_the_docs() -> None:
     docs = (DOCS / "doctor.md").read_text()
-    for check in get_args(Check):
+    for check in CHECKS:
         assert f"| `{check}` |" in docs
-    told = display.as_json(diagnosis(WORST))
+    told = to_json(diagnosis(WORST))
     for keys in (told, told["findings"][0], told["tables"][0], told["agents"][0]):
         for key in keys:
             assert f"`{key}`" in docs

@@ -9,20 +9,21 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collector import config, journal, planning
-from collector.families import HOLD_US
-from collector.moments import expand
-from collector.recorder import Recorder
-from collector.runs import Encoder
-from collector.samples import Answer, Identity, Moment, Notice, Reading, Scrape, Series
-from collector.sealed import Sealed
-from collector.spool import Spool
+from collector.agent import plan
+from collector.agent.scraper import expand
+from collector.config import loader
+from collector.encoding.encoder import Encoder, SealedRows
+from collector.encoding.family import HOLD_US
+from collector.model import Answer, Identity, Moment, Notice, Reading, Scrape, Series
+from collector.spool import journal
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.folding import Run
+    from collector.encoding.fold import Run
 
 S = 1_000_000
 WINDOW = 60 * S
@@ -52,7 +53,7 @@ def failed(at_us: int) -> Scrape:
     return Scrape("f", at_us, at_us, at_us + S, INTERVAL, "refused", error="no permission")
 
 
-def spans(sealed: list[Sealed]) -> dict[Series, list[tuple[int, int, float]]]:
+def spans(sealed: list[SealedRows]) -> dict[Series, list[tuple[int, int, float]]]:
     """Every series' runs, joined where a cut or a restart parted them."""
     runs: dict[Series, list[Run]] = {}
     for one in sorted((run for some in sealed for run in some.runs), key=lambda run: run.start):
@@ -124,7 +125,7 @@ steps = st.lists(
 @given(steps)
 @settings(max_examples=400, deadline=None)
 def test_runs_are_the_history_whatever_happens_to_the_agent(plan: list[Step]) -> None:
-    encoder, sealed = Encoder(WINDOW), list[Sealed]()
+    encoder, sealed = Encoder(WINDOW), list[SealedRows]()
     state, entries = msgspec.msgpack.encode(encoder), list[bytes]()
     history: list[tuple[int, Values | None]] = []
     at_us, own_us = T0, T0
@@ -221,7 +222,7 @@ def test_after_an_hour_of_silence_sealing_goes_on_and_the_failure_is_in_the_acco
     }  # fmt: skip
     assert max(one.end for one in given_up.accounts) > T0 + HOLD_US
     assert not encoder.accepts(told(T0 + 60 * S, {P[0]: 1.0})), "that time is final"
-    resumed = encoder.told_us("f")
+    resumed = encoder.recorded_until_us("f")
     encoder.record(told(resumed, {P[0]: 1.0}))
     encoder.record(told(resumed + S, {P[0]: 1.0}))
     assert spans([encoder.flush(resumed + S)]) == {P[0]: [(resumed, resumed + S, 1.0)]}
@@ -239,9 +240,9 @@ def test_days_that_are_told_at_once_are_sealed_on_the_way() -> None:
     sealed, most = [], 0
     for scrape in expand(Scrape("f", T0, T0, T0, INTERVAL, "ok", BROKER, answer)):
         encoder.record(scrape)
-        most = max(most, len(encoder.families["f"].told.pieces))
+        most = max(most, len(encoder.families["f"].exact_pieces.pieces))
         if encoder.holds_much():
-            sealed.append(encoder.seal_told())
+            sealed.append(encoder.seal_exact())
     assert most < 100, "of 4,320 windows"
     sealed.append(encoder.flush(T0 + 3 * 86_400 * S))
     assert spans(sealed) == {P[0]: [(T0, T0 + 3 * 86_400 * S, 0.0)]}
@@ -249,10 +250,10 @@ def test_days_that_are_told_at_once_are_sealed_on_the_way() -> None:
 
 def test_a_family_that_is_new_goes_on_where_the_others_were() -> None:
     encoder = Encoder(WINDOW)
-    assert encoder.told_us("f") == 0
+    assert encoder.recorded_until_us("f") == 0
     ordinary = Answer((Reading("other", "gauge"),), 0)
     encoder.record(Scrape("g", T0, T0, T0, INTERVAL, "ok", BROKER, ordinary))
-    assert encoder.told_us("f") == T0
+    assert encoder.recorded_until_us("f") == T0
 
 
 def test_an_attempt_becomes_its_moments_and_what_counts_once_stands_in_the_last() -> None:
@@ -282,31 +283,6 @@ def test_an_answer_without_moments_is_nothing_new_if_it_tells_a_history(*, exact
     assert list(expand(attempt)) == ([] if exact else [attempt])
 
 
-def test_a_spool_of_the_version_before_is_understood() -> None:
-    """Neither its journal nor its state knows of exact readings, deltas and moments."""
-    encoder = Encoder(WINDOW)
-    old_reading = {"metric": METRIC, "kind": "gauge", "zeros": [], "values": {}, "flags": []}
-    scrape = {
-        "family": "f", "tick_us": T0, "asked_us": T0, "answered_us": T0, "interval_us": INTERVAL,
-        "outcome": "ok", "error": None,
-        "identity": {"cluster": "c", "node": "1", "kafka_version": None, "started_us": 1},
-        "answer": {"readings": [old_reading], "beans": 1, "dropped_series": 0, "offsets": None,
-                   "notices": []},
-    }  # fmt: skip
-    entry = msgspec.msgpack.encode([scrape, [[[P[0]], {P[1]: 1.0}]]])
-    encoder.record(journal.decode(entry, encoder))
-    again = msgspec.msgpack.encode([scrape, [[None, None]]])
-    assert journal.decode(again, encoder).answer == Answer(
-        (Reading(METRIC, "gauge", frozenset({P[0]}), {P[1]: 1.0}),), 1
-    )
-    state = msgspec.msgpack.decode(msgspec.msgpack.encode(encoder))
-    for family in state["families"].values():
-        for key in ("exact", "told", "sealed_us", "heard_us", "failure"):
-            del family[key]
-    revived = msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=Encoder)
-    assert revived == encoder
-
-
 def test_a_journal_entry_holds_only_what_changed() -> None:
     encoder = Encoder(WINDOW)
     many: Values = {Series(METRIC, "t", number): 0.0 for number in range(2_000)}
@@ -323,7 +299,7 @@ def test_a_journal_entry_holds_only_what_changed() -> None:
 def bronze(spool: Spool) -> list[tuple[int, int, float]]:
     """When P[0] was seen, and how, in all batches that wait."""
     rows = []
-    for number in range(1, spool.last_number() + 1):
+    for number in range(1, spool.last_number + 1):
         (sealed,) = spool.waiting(0)
         assert sealed.number == number
         rows += [row for row in sealed.batch.rows["runs"] if row[3] == METRIC]
@@ -364,7 +340,7 @@ def test_an_agent_that_was_away_for_hours_records_what_was_then(
         after.seal(T0 + away)
         after.record(failed(T0 + away))
         after.seal(T0 + away + 600 * S)
-        assert after.told_us("f") == T0 + 7 * S
+        assert after.recorded_until_us("f") == T0 + 7 * S
         for at_us, value in ((7 * S, 1.0), (3600 * S, 0.0), (away + 600 * S, 0.0)):
             after.record(told(T0 + at_us, {P[0]: value}, T0 + away + 600 * S))
         after.flush(T0 + away + 600 * S)
@@ -382,7 +358,7 @@ def test_an_agent_that_was_away_for_hours_records_what_was_then(
 def test_the_log_takes_the_names_only_where_it_is_read(
     settings_: dict[str, object], name: str
 ) -> None:
-    parsed = config.parse(
+    parsed = loader.parse(
         {
             "source": {"node": 1, "jmx": {"port": 9999}},
             "lake": {"path": "/lake"},
@@ -392,5 +368,5 @@ def test_the_log_takes_the_names_only_where_it_is_read(
         },
         "agent.yaml",
     )
-    names = [metric.name for metric in planning.catalogue(parsed).family("metadata_log").metrics]
+    names = [metric.name for metric in plan.catalogue(parsed).family("metadata_log").metrics]
     assert names[0] == f"kafka.partition.{name}"

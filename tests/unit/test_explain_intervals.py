@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.explain.facts import watched
-from lakehouse.explain.intervals import Stretch, intervals
-from lakehouse.metrics import UNDER_MIN_ISR, WATCHED_OF
+from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
+from lakehouse.core.time.intervals import length, shared, union, without
+from lakehouse.explain.build import watched
+from lakehouse.explain.incidents import Stretch, intervals
 from lakehouse.slo import Objective
-from lakehouse.spans import length, shared, union, without
 
 ISR = WATCHED_OF["topic"][0]
 LAG = WATCHED_OF["topic"][2]
@@ -97,7 +97,7 @@ def test_brokers_and_partitions_side_by_side_are_one_interval() -> None:
     assert (one.start, one.end, one.sure_us) == (10, 30, 20)
     assert one.worst == (2.0, 2.0)
     assert one.parts == ("0", "2", "10")
-    assert one.told_by == ("broker-1", "broker-2", "broker-10")
+    assert one.sources == ("broker-1", "broker-2", "broker-10")
 
 
 def test_two_sources_of_one_partition_are_one_partition() -> None:
@@ -129,7 +129,7 @@ def test_of_a_wait_the_longest_is_the_worst_whoever_made_it() -> None:
 
 
 def test_counters_add_up_and_two_of_them_bound_the_loss() -> None:
-    low, high = LOST.told_as
+    low, high = LOST.names_in_bronze
     rest = {"worst": 9.0, "part": "t/0"}
     told = [
         *seen(0, 10, metric=high, total=30.0, **rest),

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.errors import SubjectError
-from lakehouse.existence import Subject
-from lakehouse.explain.subject import Asked, find, name
-from lakehouse.metrics import PARTITIONS_TOLD
+from lakehouse.explain.subject import Target, find
 from tests.sample_facts import EVIL
 
 LAKE = "/lake"
@@ -17,7 +17,7 @@ LAKE = "/lake"
 
 def one(kind: str, cluster: str = "c", **names: str | None) -> Subject:
     every = dict.fromkeys(("topic", "user", "client_id", "group", "source")) | names
-    told = {PARTITIONS_TOLD: 4.0} if kind == "topic" else {}
+    told = {PARTITION_COUNT: 4.0} if kind == "topic" else {}
     return Subject(cluster, kind, **every, first_us=0, last_us=1, attributes=told)
 
 
@@ -56,14 +56,14 @@ KNOWN = [ORDERS, BOTH, USER, CLIENT, GROUP, BROKER, OTHER, one("quota", user="qu
 def test_each_way_to_write_a_name_means_its_subject(
     text: str, meant: Subject, partition: int | None
 ) -> None:
-    assert find(text, KNOWN, LAKE) == Asked(meant, partition)
+    assert find(text, KNOWN, LAKE) == Target(meant, partition)
 
 
 @pytest.mark.parametrize("subject", KNOWN[:-1])
 def test_the_name_that_is_told_means_it_again(subject: Subject) -> None:
-    assert find(name(Asked(subject)), KNOWN, LAKE) == Asked(subject)
+    assert find(Target(subject).name, KNOWN, LAKE) == Target(subject)
     if subject.kind == "topic":
-        assert find(name(Asked(subject, 2)), KNOWN, LAKE) == Asked(subject, 2)
+        assert find(Target(subject, 2).name, KNOWN, LAKE) == Target(subject, 2)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_partition_beyond_the_topic_s_is_refused() -> None:
 @pytest.mark.parametrize("evil", [text for text in EVIL if text])
 def test_a_hostile_name_is_found_as_the_report_spells_it_and_never_told_raw(evil: str) -> None:
     hostile = one("client", client_id=evil)
-    assert find(f"client:{evil}", [*KNOWN, hostile], LAKE) == Asked(hostile)
+    assert find(f"client:{evil}", [*KNOWN, hostile], LAKE) == Target(hostile)
     with pytest.raises(SubjectError) as told:
         find(f"{evil}x", [*KNOWN, hostile], LAKE)
     message = str(told.value)
@@ -133,4 +133,4 @@ def test_a_hostile_name_is_found_as_the_report_spells_it_and_never_told_raw(evil
 
 def test_a_name_can_be_typed_as_it_is_spelt_out() -> None:
     hostile = one("client", client_id="safe\u202egnp.exe")
-    assert find(r"client:safe\u202egnp.exe", [hostile], LAKE) == Asked(hostile)
+    assert find(r"client:safe\u202egnp.exe", [hostile], LAKE) == Target(hostile)

@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from lakehouse import periods, slo
-from lakehouse.existence import Subject
-from lakehouse.explain.evidence import Evidence
-from lakehouse.explain.intervals import Attempt, Stretch
-from lakehouse.explain.story import Setting, story
-from lakehouse.explain.subject import Asked
+from lakehouse import slo
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
+from lakehouse.core.time import periods
+from lakehouse.explain.incidents import Attempt, Stretch
+from lakehouse.explain.queries import Evidence
+from lakehouse.explain.story import Scope, story
+from lakehouse.explain.subject import Target
 from lakehouse.explain.terminal import GOOD, LEGEND, view
-from lakehouse.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
-from lakehouse.sla import Statement, Times
+from lakehouse.slo.attainment import Statement, Times
 from tests.sample_facts import EVIL
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -68,11 +69,11 @@ def read_well(source: str, family: str, start: int = START, end: int = END) -> A
     return Attempt(source, family, start, end, "ok", None, 10 * SECOND)
 
 
-def setting(asked: Asked, *statements: Statement, **rest: Any) -> Setting:
+def scope(target: Target, *statements: Statement, **rest: Any) -> Scope:
     lives = {f"broker-{number}": (START, END) for number in (1, 2, 3)}
     usual = {"life": (START, END), "lives": lives, "now_us": END + DAY}
-    return Setting(
-        asked=asked, period=WEEK, window_us=WINDOW, watched=WATCHED_OF[asked.kind],
+    return Scope(
+        target=target, period=WEEK, window_us=WINDOW, watched=WATCHED_OF[target.kind],
         statements=statements, **{**usual, **rest},
     )  # fmt: skip
 
@@ -118,7 +119,7 @@ def topic() -> dict[str, Any]:
     evidence = Evidence(
         stretches, {LAG: [(at(4, 5), at(4, 6), 40e6)]}, attempts, READ, events, times
     )
-    return story(setting(Asked(orders), *stated), evidence)
+    return story(scope(Target(orders), *stated), evidence)
 
 
 def group() -> dict[str, Any]:
@@ -132,9 +133,7 @@ def group() -> dict[str, Any]:
     ]
     attempts = [read_well(f"broker-{number}", "offsets") for number in (1, 2, 3)]
     life = (at(2, 12), END)
-    return story(
-        setting(Asked(nightly), life=life), Evidence(stretches, {}, attempts, READ, [], {})
-    )
+    return story(scope(Target(nightly), life=life), Evidence(stretches, {}, attempts, READ, [], {}))
 
 
 def broker() -> dict[str, Any]:
@@ -145,7 +144,7 @@ def broker() -> dict[str, Any]:
     attempts = [read_well("broker-3", "min_isr", at(3, 6))]
     lives = {"broker-3": (START, END)}
     return story(
-        setting(Asked(source), lives=lives), Evidence(stretches, {}, attempts, READ, [], {})
+        scope(Target(source), lives=lives), Evidence(stretches, {}, attempts, READ, [], {})
     )
 
 
@@ -211,7 +210,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     windows = {at(2, 0): bad, at(2, 0, 5): bad, at(2, 1): bad, at(3, 0): Times(WINDOW)}
     sums = Times(WINDOW, 3 * bad.bad_us, 3 * bad.bad_low_us, 3 * bad.bad_high_us)
     evidence = Evidence([], {}, [], READ, [], {"copy-lag": windows})
-    made = story(setting(Asked(orders), Statement(lag, orders, 7 * DAY, sums)), evidence)
+    made = story(scope(Target(orders), Statement(lag, orders, 7 * DAY, sums)), evidence)
     text = " ".join(view(made, terminal=False).split())
     assert (
         "between Wed 18 Nov 00:00:00 and Wed 18 Nov 00:10:00 bad for 5 m 0 s (2 m 30 s to 10 m 0 s)"
@@ -219,11 +218,11 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     assert text.count("between ") == 2
 
 
-def test_where_nobody_looked_nothing_is_called_good() -> None:
+def test_where_no_source_was_read_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
-    silent = story(setting(Asked(orders)), Evidence([], {}, [], frozenset(), [], {}))
+    silent = story(scope(Target(orders)), Evidence([], {}, [], frozenset(), [], {}))
     text = view(silent, terminal=False)
-    assert "Nothing bad was seen, and nothing good either: nobody looked." in text
+    assert "Not known: no source was read." in text
     assert GOOD not in text.replace(LEGEND, "")
     assert "Silent at some time in the period: broker-1, broker-2, broker-3." in text
 
@@ -231,8 +230,8 @@ def test_where_nobody_looked_nothing_is_called_good() -> None:
 def test_a_story_that_is_too_long_says_where_it_ends() -> None:
     orders = subject("topic", topic="orders")
     cut = Evidence([], {}, [], frozenset(), [], {}, until=at(2, 0))
-    text = view(story(setting(Asked(orders)), cut), terminal=False)
-    assert "There is more: this tells of the time until Wed 18 Nov 00:00:00." in text
+    text = view(story(scope(Target(orders)), cut), terminal=False)
+    assert "The story ends at Wed 18 Nov 00:00:00: the rest has too many rows." in text
 
 
 def test_of_many_intervals_the_longest_are_shown_and_the_rest_counted() -> None:
@@ -245,7 +244,7 @@ def test_of_many_intervals_the_longest_are_shown_and_the_rest_counted() -> None:
     ]
     orders = subject("topic", topic="orders")
     text = view(
-        story(setting(Asked(orders)), Evidence(stretches, {}, [], READ, [], {})), terminal=False
+        story(scope(Target(orders)), Evidence(stretches, {}, [], READ, [], {})), terminal=False
     )
     assert text.count("lasted ") == 20
     assert "lasted 40 s" in text
@@ -261,7 +260,7 @@ def test_hostile_names_are_spelt_out_and_nothing_breaks(*, terminal: bool, width
         stretches = told(UNDER_MIN_ISR, at(1, 1), at(1, 2), evil, evil)
         events = [event(at(1, 1), evil, evil, topic="x", old=evil, new=evil, partition=3)]
         attempts = [Attempt("broker-1", evil, START, END, evil, evil)]
-        made = story(setting(Asked(hostile)), Evidence(stretches, {}, attempts, READ, events, {}))
+        made = story(scope(Target(hostile)), Evidence(stretches, {}, attempts, READ, events, {}))
         text = view(made, terminal=terminal, width=width)
         plain = re.sub(r"\x1b\[[\d;]*m", "", text)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", plain)

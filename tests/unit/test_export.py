@@ -16,11 +16,11 @@ from hypothesis import given, strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables
-from lakehouse.cli import main
+from lakehouse.cli.main import main
+from lakehouse.core.time.periods import Period, micros
 from lakehouse.errors import LakehouseError
-from lakehouse.export import files, openmetrics
-from lakehouse.export.selection import Selection
-from lakehouse.periods import Period, micros
+from lakehouse.ops.export import files, openmetrics
+from lakehouse.ops.export.files import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -168,7 +168,7 @@ def test_odd_metrics_of_a_lake_that_is_not_ours_break_no_line() -> None:
 
 
 def cells(*rows: dict[str, Any]) -> str:
-    return "".join(files.comma_separated(list(rows[0]), rows))
+    return "".join(files.csv_lines(list(rows[0]), rows))
 
 
 def test_csv_tells_nothing_from_an_empty_text() -> None:
@@ -193,18 +193,18 @@ def test_csv_of_a_map_is_json_in_a_cell() -> None:
 
 
 def test_csv_of_no_rows_is_nothing() -> None:
-    assert "".join(files.comma_separated(["a"], [])) == ""
+    assert "".join(files.csv_lines(["a"], [])) == ""
 
 
 def test_a_selection_asks_for_what_was_asked_for() -> None:
     period = Period(WINDOW, WINDOW + dt.timedelta(hours=1))
     sql = Selection(tables.TOPICS, period, ("a.b",)).sql(["metric", "window", "mean"])
-    assert sql.startswith('SELECT "metric", "window", "mean" FROM asked WHERE metric IN (')
+    assert sql.startswith('SELECT "metric", "window", "mean" FROM lake_table WHERE metric IN (')
     assert "metric IN ('a.b') AND" in sql
     assert f"arrow_cast({micros(WINDOW)}, 'Timestamp(Microsecond" in sql
     assert sql.endswith('ORDER BY "metric", "window"')
     bare = Selection(tables.SUBJECTS).sql(["kind", 'o"dd'], present="kind")
-    assert bare == 'SELECT "kind", "o""dd" FROM asked WHERE "kind" IS NOT NULL ORDER BY "kind"'
+    assert bare == 'SELECT "kind", "o""dd" FROM lake_table WHERE "kind" IS NOT NULL ORDER BY "kind"'
 
 
 def failing() -> Iterator[str]:

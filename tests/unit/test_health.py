@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.backlog import Backlog
 from collector.errors import HealthError, SpoolError
-from collector.exposition import AgentCollector, registry
-from collector.health import Health
-from collector.samples import Answer, Scrape
-from collector.vitals import STALE_SECONDS, Vitals
+from collector.model import Answer, Scrape
+from collector.spool.recorder import Backlog
+from collector.spool.spool import Depth
+from collector.telemetry.http import HealthServer
+from collector.telemetry.prometheus import Measured
+from collector.telemetry.self_metrics import STALE_SECONDS, AgentStats
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 S = 1_000_000
-NOTHING_WAITS = Backlog(0, 0, 1 << 30, 0, None, 1_700_000_000 * S)
+NOTHING_WAITS = Backlog(Depth(0, 0, 0, None), 1 << 30, 0, 1_700_000_000 * S, 0)
 
 
 class FakeMonotonic:
@@ -39,17 +40,18 @@ class FakeMonotonic:
 
 
 class Stage:
-    """A health server over vitals that a test may change."""
+    """A health server over stats that a test may change."""
 
     def __init__(self) -> None:
         self.clock = FakeMonotonic()
-        self.vitals = Vitals(self.clock)
-        self.vitals.begin()
-        self.vitals.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
+        self.stats = AgentStats(self.clock)
+        self.stats.begin()
+        self.stats.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
         self.backlog = NOTHING_WAITS
         self.spool_fails = False
-        metrics = AgentCollector(self.vitals, self.measure, lambda: "abc", 1_700_000_000.0)
-        self.health = Health("127.0.0.1", 0, self.vitals, registry(metrics))
+        measured = Measured(self.stats, self.measure, lambda: "abc", 1_700_000_000.0)
+        self.stats.registry.register(measured)
+        self.health = HealthServer("127.0.0.1", 0, self.stats)
 
     def measure(self) -> Backlog:
         if self.spool_fails:
@@ -106,18 +108,18 @@ def test_an_agent_that_has_just_started_is_alive_and_not_ready(stage: Stage) -> 
 def test_it_is_ready_when_each_source_answered_lately_and_the_lake_was_reached(
     stage: Stage,
 ) -> None:
-    stage.vitals.scraped(scrape("min_isr"))
-    stage.vitals.scraped(scrape("leaders"))
-    stage.vitals.commit_interval_seconds = 10
-    stage.vitals.committed(0)
-    stage.vitals.lake_reached = True
+    stage.stats.scraped(scrape("min_isr"))
+    stage.stats.scraped(scrape("leaders"))
+    stage.stats.commit_interval_seconds = 10
+    stage.stats.committed(0)
+    stage.stats.lake_reached = True
     assert stage.ask("/readyz")[0].status == 200
     stage.clock.now += 20
-    stage.vitals.scraped(scrape("min_isr"))
+    stage.stats.scraped(scrape("min_isr"))
     stage.clock.now += 10
-    stage.vitals.spool_writable = False
-    stage.vitals.lake_reached = False
-    stage.vitals.commit_failed()
+    stage.stats.spool_writable = False
+    stage.stats.lake_reached = False
+    stage.stats.commit_failed()
     assert json.loads(stage.ask("/readyz")[1])["missing"] == {
         "source admin": "no answer for 30 s",
         "spool": "the last write failed",
@@ -126,9 +128,9 @@ def test_it_is_ready_when_each_source_answered_lately_and_the_lake_was_reached(
 
 
 def test_a_delivery_that_does_not_end_is_said_though_the_last_one_went_well(stage: Stage) -> None:
-    stage.vitals.commit_interval_seconds = 300
-    stage.vitals.committed(0)
-    stage.vitals.lake_reached = True
+    stage.stats.commit_interval_seconds = 300
+    stage.stats.committed(0)
+    stage.stats.lake_reached = True
     stage.clock.now += 900
     assert "lake" not in json.loads(stage.ask("/readyz")[1])["missing"]
     stage.clock.now += 1
@@ -139,14 +141,14 @@ def test_a_delivery_that_does_not_end_is_said_though_the_last_one_went_well(stag
 @pytest.mark.parametrize("thread", ["main", "keeper"])
 def test_a_thread_that_does_not_tick_is_said_by_name(stage: Stage, thread: str) -> None:
     stage.clock.now += STALE_SECONDS + 1
-    stage.vitals.tick({"main": "keeper", "keeper": "main"}[thread])
+    stage.stats.tick({"main": "keeper", "keeper": "main"}[thread])
     response, body = stage.ask("/healthz")
     assert response.status == 503
     assert body == f"the {thread} thread has not ticked for 31 s\n"
 
 
 def test_every_metric_has_its_type_its_help_and_our_prefix(stage: Stage) -> None:
-    stage.vitals.scraped(scrape("min_isr"))
+    stage.stats.scraped(scrape("min_isr"))
     families = list(text_string_to_metric_families(stage.ask("/metrics")[1]))
     assert len(families) > 15
     for family in families:
@@ -165,16 +167,17 @@ def test_every_metric_has_its_type_its_help_and_our_prefix(stage: Stage) -> None
 
 
 def test_metrics_count_what_happened(stage: Stage) -> None:
-    stage.vitals.scraped(scrape("min_isr", seconds=0.02))
-    stage.vitals.scraped(scrape("min_isr", "timeout", seconds=7))
-    stage.vitals.met_unexpected()
+    stage.stats.scraped(scrape("min_isr", seconds=0.02))
+    stage.stats.scraped(scrape("min_isr", "timeout", seconds=7))
+    stage.stats.unexpected_errors.inc()
     stage.clock.now += 3
-    stage.vitals.missed("min_isr")
-    stage.vitals.committed(1)
-    stage.vitals.commit_failed()
-    stage.vitals.clock_stepped()
+    stage.stats.missed("min_isr")
+    stage.stats.committed(1)
+    stage.stats.commit_failed()
+    stage.stats.clock_steps.inc()
     now = time.time()
-    stage.backlog = Backlog(2, 5000, 1 << 30, 1, round((now - 700) * S), round((now - 700) * S))
+    since_us = round((now - 700) * S)
+    stage.backlog = Backlog(Depth(2, 5000, 0, since_us), 1 << 30, 1, since_us, 0)
     found = stage.metrics()
     of = "[('family', 'min_isr')]"
     assert found[f"jmxlake_agent_scrape_duration_seconds_count{of}"] == 2
@@ -258,7 +261,7 @@ def test_a_request_that_is_too_long_gets_no_answer(stage: Stage) -> None:
 
 
 def test_who_sends_drop_by_drop_is_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.health._REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 0.5)
     began = time.monotonic()
 
     def drip(asker: socket.socket) -> None:
@@ -281,7 +284,7 @@ def test_askers_that_send_nothing_do_not_keep_others_from_being_heard(stage: Sta
 def test_who_holds_every_place_holds_it_for_a_moment(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.health._REQUEST_SECONDS", 10.0)
+    monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 10.0)
     with ExitStack() as opened:
         silent = [opened.enter_context(stage.open()) for _ in range(64)]
         wait_for(lambda: _threads() == 64, 60)
@@ -293,7 +296,7 @@ def test_who_holds_every_place_holds_it_for_a_moment(
 
 
 def _threads() -> int:
-    return sum(one.name.startswith("health_") for one in threading.enumerate())
+    return sum("process_request_thread" in one.name for one in threading.enumerate())
 
 
 def _heard(stage: Stage) -> bool:
@@ -305,16 +308,16 @@ def _heard(stage: Stage) -> bool:
 
 def test_a_port_that_is_taken_is_one_line_that_says_what_to_do(stage: Stage) -> None:
     with pytest.raises(HealthError) as caught:
-        Health("127.0.0.1", stage.health.port, stage.vitals, stage.health._registry)
+        HealthServer("127.0.0.1", stage.health.port, stage.stats)
     assert str(caught.value) == (
-        f"health: cannot listen at 127.0.0.1:{stage.health.port}, somebody else does:"
-        " give health.port another number, or 0 for none"
+        f"health: cannot listen at 127.0.0.1:{stage.health.port}: Address already in use:"
+        " change health.host or health.port (0: none)"
     )
 
 
 def test_an_address_that_is_not_ours_is_one_line(stage: Stage) -> None:
     with pytest.raises(HealthError, match=r"cannot listen at 192.0.2.1:0.*change health.host"):
-        Health("192.0.2.1", 0, stage.vitals, stage.health._registry)
+        HealthServer("192.0.2.1", 0, stage.stats)
 
 
 def _answer(asker: socket.socket) -> bytes:

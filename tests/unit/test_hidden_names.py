@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector import catalogue, config
+from collector import catalogue
+from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
+from collector.config import loader
+from collector.config.schema import NameRule, Names
 from collector.errors import ConfigError, SourceDataError
-from collector.hidden_names import HiddenNames
-from collector.samples import (
+from collector.model import (
     Answer,
     Commit,
     Identity,
@@ -23,8 +25,7 @@ from collector.samples import (
     Reading,
     Series,
 )
-from collector.scraper import Scraper
-from collector.sections import NameRule, Names
+from collector.sources.hidden_names import HiddenNames
 from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def test_wrong_rules_are_refused(names: object, told: str) -> None:
         "spool": {"path": "/s"}, "names": names,
     }  # fmt: skip
     with pytest.raises(ConfigError) as refused:
-        config.parse(raw, "agent.yaml")
+        loader.parse(raw, "agent.yaml")
     assert told in str(refused.value)
 
 

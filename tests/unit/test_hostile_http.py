@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from collector import catalogue
+from collector.config.schema import Jolokia
+from collector.config.units import Duration
 from collector.errors import SourceError, SourceRefusedError, SourceTimeoutError
-from collector.secret import Secret
-from collector.sources.expected import Expected
-from collector.sources.jolokia import JolokiaSource
-from collector.sources.worker import _MOST_LEFT_BEHIND
+from collector.sources.bulk.jolokia import JolokiaSource
+from collector.sources.identity import Expected
+from collector.sources.java.worker import _MOST_LEFT_BEHIND
 from lakehouse.tables import OTHER
 from tests.hostile_http import PIECE, HostileHttp, Request, like_a_broker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.samples import Answer
+    from collector.model import Answer
     from tests.hostile_http import Misbehaviour
 
 TIMEOUT: Final = 0.5
@@ -100,8 +101,8 @@ ODD: Final[dict[str, tuple[Misbehaviour, str]]] = {
 
 
 def _source(url: str) -> JolokiaSource:
-    secret = Secret(variable="HOSTILE_TEST_PASSWORD")
-    return JolokiaSource(BROKER, url, user="me", secret=secret, timeout_seconds=TIMEOUT)
+    login = {"user": "me", "password_env": "HOSTILE_TEST_PASSWORD"}
+    return JolokiaSource(BROKER, Jolokia(url, timeout=Duration(f"{TIMEOUT * 1000:g}ms"), **login))
 
 
 @pytest.fixture(autouse=True)
@@ -124,10 +125,10 @@ def test_who_is_slow_costs_no_more_than_the_timeout(how: str) -> None:
 
 def test_who_drips_without_end_leaves_no_thread_behind() -> None:
     with HostileHttp(SLOW["drips its body"]) as fake:
-        source = JolokiaSource(BROKER, fake.url, timeout_seconds=0.05)
+        source = JolokiaSource(BROKER, Jolokia(fake.url, timeout=Duration("50ms")))
         for _ in range(3 * _MOST_LEFT_BEHIND):
             with closing(source), pytest.raises(SourceTimeoutError, match="no answer within"):
-                source._fetch([])
+                source._guarded(lambda: source._fetch([]))
         named = [one for one in threading.enumerate() if one.name.startswith("read Jolokia")]
         for thread in named:
             thread.join(30)
@@ -215,12 +216,14 @@ _PROBE: Final = """
 import re, sys
 from pathlib import Path
 from collector.errors import SourceError
-from collector.sources.expected import Expected
-from collector.sources.jolokia import JolokiaSource
-from collector.sources.worker import _MOST_LEFT_BEHIND
+from collector.config.units import Duration
+from collector.config.schema import Jolokia
+from collector.sources.identity import Expected
+from collector.sources.bulk.jolokia import JolokiaSource
+from collector.sources.java.worker import _MOST_LEFT_BEHIND
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
-source = JolokiaSource(Expected("broker"), sys.argv[1], timeout_seconds=20)
+source = JolokiaSource(Expected("broker"), Jolokia(sys.argv[1], timeout=Duration("20s")))
 before = peak()
 try:
     source.identify()
@@ -279,15 +282,18 @@ def test_https_to_a_port_of_plain_http_is_told_as_such() -> None:
 def test_who_refuses_a_password_makes_us_name_where_it_came_from(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("not-for-you\n")
-    ways: list[tuple[str | None, Secret, str]] = [
-        ("me", Secret(variable="HOSTILE_TEST_PASSWORD"), "the variable HOSTILE_TEST_PASSWORD"),
-        ("me", Secret(file), rf"password_file \({file}\)"),
-        (None, Secret(), "it wants a user and a password"),
+    ways: list[tuple[dict[str, Any], str]] = [
+        (
+            {"user": "me", "password_env": "HOSTILE_TEST_PASSWORD"},
+            "the variable HOSTILE_TEST_PASSWORD",
+        ),
+        ({"user": "me", "password_file": file}, rf"password_file \({file}\)"),
+        ({}, "it wants a user and a password"),
     ]
     with HostileHttp(lambda request: request.answer(b"", "401 No")) as fake:
-        for user, secret, told in ways:
+        for login, told in ways:
             with (
-                closing(JolokiaSource(BROKER, fake.url, user=user, secret=secret)) as source,
+                closing(JolokiaSource(BROKER, Jolokia(fake.url, **login))) as source,
                 pytest.raises(SourceRefusedError, match=told) as refused,
             ):
                 source.identify()

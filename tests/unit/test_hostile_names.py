@@ -10,21 +10,22 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from collector import catalogue, journal
+from collector import catalogue
+from collector.agent.scraper import Scraper
 from collector.catalogue import Metric
 from collector.clock import SystemClock
-from collector.delivery import Delivery
+from collector.delivery.delivery import Delivery
+from collector.encoding.encoder import Encoder
 from collector.errors import IdentityError, SourceError
-from collector.recorder import Recorder
-from collector.runs import Encoder
-from collector.samples import Answer, Commit, Identity, Partition, Reading, Scrape, Series
-from collector.scraper import Scraper
-from collector.sources import admin_readings
-from collector.sources.admin_records import QuotaEntity
-from collector.sources.cap import capped
-from collector.sources.expected import Expected
-from collector.sources.names import keys_of, series_of, told
-from collector.spool import Spool
+from collector.model import Answer, Commit, Identity, Partition, Reading, Scrape, Series
+from collector.sources.admin import readings as admin_readings
+from collector.sources.admin.client import QuotaEntity
+from collector.sources.identity import Expected
+from collector.sources.jmx.object_names import keys_of, lake_name, series_of
+from collector.sources.series_cap import capped
+from collector.spool import journal
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse.tables import OTHER
 from tests.odd_names import HELD, REFUSED
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 S = 1_000_000
 NOON = 1_728_000_000 * S
-METRIC = catalogue.load().metric("kafka.client.produce.throttle_time")
+METRIC = catalogue.load().metrics["kafka.client.produce.throttle_time"]
 PATTERN = "kafka.server:type=Produce,*"
 
 
@@ -61,21 +62,21 @@ def user(name: str) -> Series:
 def test_what_unicode_can_write_is_kept_as_it_is(name: str) -> None:
     assert client(name) == Series(METRIC.name, client_id=name)
     assert user(name) == Series(METRIC.name, user=name)
-    assert told(name) is name
+    assert lake_name(name) is name
 
 
 def test_what_is_refused_gets_a_stand_in_that_can_be_written_and_told_apart() -> None:
-    stand_ins = {told(name) for name in REFUSED}
+    stand_ins = {lake_name(name) for name in REFUSED}
     assert len(stand_ins) == len(REFUSED)
     for stand_in in stand_ins:
         assert stand_in.startswith(f"{OTHER} ")
         assert stand_in.isascii()
-        assert told(stand_in) != stand_in  # or a client could pass itself off as another
+        assert lake_name(stand_in) != stand_in  # or a client could pass itself off as another
 
 
 @pytest.mark.parametrize("partition", ["", "-1", "1_0", "٣", " 1", "1.0", "x", "9" * 30])
 def test_a_partition_that_is_no_number_is_refused(partition: str) -> None:
-    metric = catalogue.load().metric("kafka.partition.under_min_isr")
+    metric = catalogue.load().metrics["kafka.partition.under_min_isr"]
     name = f"kafka.cluster:type=Partition,name=UnderMinIsr,topic=t,partition={partition}"
     found = series_of(metric, metric.patterns[0], name)
     assert found is not None
@@ -138,10 +139,10 @@ def test_hostile_names_take_time_in_proportion_to_their_length(begin: str, text:
 def test_groups_and_quotas_of_the_admin_api_are_refused_too(name: str) -> None:
     partition = Partition("t", 0)
     (commit,) = admin_readings.commits_in([partition], {name: {partition: 7}}, {}).items()
-    assert commit == (Commit(told(name), "t", 0), 7)
+    assert commit == (Commit(lake_name(name), "t", 0), 7)
     limits = {QuotaEntity(name, name, ""): {"producer_byte_rate": 1.0}}
     (series,) = admin_readings.quota_limits(limits)["kafka.quota.produce.byte_rate"]
-    assert (series.user, series.client_id) == (told(name), told(name))
+    assert (series.user, series.client_id) == (lake_name(name), lake_name(name))
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.existence import Subject
-from lakehouse.report.hygiene import hygiene, near, overtaken, replicas, suggested, unused
-from lakehouse.report.page import render
-from lakehouse.report.quotas import in_force, quotas
+from lakehouse.core.lifetimes import Subject
+from lakehouse.report.facts.hygiene import (
+    Hygiene,
+    clients_near_quota,
+    groups_overtaken,
+    hygiene,
+    spare_replicas,
+    suggested_quota,
+    unused_quotas,
+)
+from lakehouse.report.facts.saved import to_json
+from lakehouse.report.facts.throttling import quota_in_force, quotas
+from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read
 
@@ -46,19 +55,19 @@ def rate(most: float, throttled_us: int = 0) -> dict[str, dict[str, Any]]:
 
 
 def test_replicas_that_cannot_be_spared():
-    told = replicas([
+    single, tight, untold = spare_replicas([
         topic("one", 1, 1), topic("all", 3, 3), topic("more", 2, 3), topic("well", 3, 2),
         topic("untold", None, None), topic("big", 1, 1, 50), topic("no min told", 2, None),
     ])  # fmt: skip
-    assert [row["topic"] for row in told["replication_one"]] == ["big", "one"]
-    assert [row["topic"] for row in told["no_spare_replica"]] == ["all", "more"]
-    assert told["replicas_untold"] == 1
+    assert single is not None
+    assert tight is not None
+    assert [row.topic for row in single] == ["big", "one"]
+    assert [row.topic for row in tight] == ["all", "more"]
+    assert untold == 1
 
 
 def test_where_nobody_told_of_replicas_there_is_no_list():
-    told = replicas([topic("untold", None, None)])
-    assert told["replication_one"] is None
-    assert told["no_spare_replica"] is None
+    assert spare_replicas([topic("untold", None, None)]) == (None, None, 1)
 
 
 @pytest.mark.parametrize(
@@ -76,32 +85,32 @@ def test_where_nobody_told_of_replicas_there_is_no_list():
     ],
 )
 def test_the_quota_in_force_is_the_one_kafka_takes(given_, user, client_id, wanted):
-    held = in_force(quotas([quota(*one) for one in given_]), user, client_id, PRODUCE)
+    held = quota_in_force(quotas([quota(*one) for one in given_]), user, client_id, PRODUCE)
     assert (held.entity if held else None) == wanted
 
 
 def test_a_limit_nobody_could_tell_is_no_other_limit():
     known = quotas([quota("u", None, None), quota(DEFAULT, None)])
-    assert in_force(known, "u", None, PRODUCE) is None
+    assert quota_in_force(known, "u", None, PRODUCE) is None
 
 
 def test_a_quota_under_which_nobody_did_anything_is_unused():
     known = quotas([quota(None, "a"), quota(None, "b"), quota(None, DEFAULT), quota("u", None)])
     seen = {(None, "a"): rate(10.0), (None, "b"): rate(0.0), ("v", None): rate(5.0)}
-    assert [(row["user"], row["client_id"]) for row in unused(known, seen)] == [
+    assert [(row.user, row.client_id) for row in unused_quotas(known, seen)] == [
         (None, DEFAULT), (None, "b"), ("u", None),
     ]  # fmt: skip
-    assert {row["kind"] for row in unused(known, seen)} == {"produce"}
+    assert {row.kind for row in unused_quotas(known, seen)} == {"produce"}
 
 
 def test_who_was_throttled_has_used_the_quota():
     known = quotas([quota(None, "a")])
-    assert unused(known, {(None, "a"): rate(0.0, throttled_us=5)}) == []
+    assert unused_quotas(known, {(None, "a"): rate(0.0, throttled_us=5)}) == []
 
 
 def test_who_falls_under_a_default_uses_it():
     known = quotas([quota(None, DEFAULT)])
-    assert unused(known, {(None, "whoever"): rate(1.0)}) == []
+    assert unused_quotas(known, {(None, "whoever"): rate(1.0)}) == []
 
 
 def test_clients_near_their_quota_and_what_would_do():
@@ -111,21 +120,21 @@ def test_clients_near_their_quota_and_what_would_do():
         (None, "b"): rate(0.79 * MEGA),
         (None, "c"): rate(2.2 * MEGA, throttled_us=1),
     }
-    first, second = near(known, seen)
-    assert (first["client_id"], first["quota_of"]["client_id"]) == ("c", DEFAULT)
-    assert first["share"] == pytest.approx(1.1)
-    assert (first["suggested"], first["suggested_at_least"]) == (2.8 * MEGA, True)
-    assert (second["client_id"], second["suggested"]) == ("a", 1.3 * MEGA)
-    assert second["suggested_at_least"] is False
+    first, second = clients_near_quota(known, seen)
+    assert (first.client_id, first.quota_of.client_id) == ("c", DEFAULT)
+    assert first.share == pytest.approx(1.1)
+    assert (first.suggested, first.suggested_at_least) == (2.8 * MEGA, True)
+    assert (second.client_id, second.suggested) == ("a", 1.3 * MEGA)
+    assert second.suggested_at_least is False
 
 
 def test_a_quota_of_zero_has_no_near():
-    assert near(quotas([quota(None, "a", 0.0)]), {(None, "a"): rate(0.0)}) == []
+    assert clients_near_quota(quotas([quota(None, "a", 0.0)]), {(None, "a"): rate(0.0)}) == []
 
 
 @given(st.floats(1e-6, 1e15))
 def test_what_is_suggested_is_a_quarter_more_and_a_round_number(most: float):
-    value = suggested(most)
+    value = suggested_quota(most)
     assert 1.25 * most * (1 - 1e-6) <= value <= 1.25 * most * 1.1 * (1 + 1e-6)
     assert float(f"{value:.1e}") == pytest.approx(value)
 
@@ -138,15 +147,15 @@ def test_groups_that_retention_overtakes_soonest_first():
     hour = 3600.0
     rows = [headroom("later", 48 * hour), headroom("safe", None), headroom("day", 24 * hour),
             headroom("now", 0.0, window=1_000_000 * 3600)]  # fmt: skip
-    told = overtaken(rows, 300)
-    assert [row["group"] for row in told["overtaken"]] == ["now", "day"]
-    assert told["overtaken"][0]["as_of"] == "1970-01-01T01:05:00Z"
-    assert told["within_hours"] == 24
+    found = groups_overtaken(rows, 300)
+    assert found is not None
+    assert [row.group for row in found] == ["now", "day"]
+    assert found[0].as_of == "1970-01-01T01:05:00Z"
 
 
 def test_nobody_told_of_headroom_is_not_that_all_is_well():
-    assert overtaken([], 300)["overtaken"] is None
-    assert overtaken([headroom("safe", None)], 300)["overtaken"] == []
+    assert groups_overtaken([], 300) is None
+    assert groups_overtaken([headroom("safe", None)], 300) == []
 
 
 class NoGold:
@@ -158,43 +167,50 @@ class NoGold:
     def sums(self, *_: Any) -> list[Any]:
         return []
 
-    def headroom(self) -> list[Any]:
+    def ask(self, *_: Any, **__: Any) -> list[Any]:
         return []
+
+    def finest(self, *_: Any) -> None:
+        return None
 
 
 def test_quotas_are_judged_only_where_rates_and_limits_were_read():
-    from lakehouse.periods import span  # noqa: PLC0415
+    from lakehouse.core.time.periods import span  # noqa: PLC0415
 
     gold: Any = NoGold(span("1970-01-01T00:00Z", "1970-01-02T00:00Z"))
-    read_ = [{"family": name, "observed_us": 5} for name in ("client_rates", "quota_limits")]
+    read_ = ["client_rates", "quota_limits"]
     known = [quota(None, "a")]
-    assert len(hygiene(gold, known, read_, 10**12)["unused_quotas"]) == 1
+    found = hygiene(gold, known, read_, 10**12)
+    assert found.unused_quotas is not None
+    assert len(found.unused_quotas) == 1
+    assert found.within_hours == 24
     for missing in (0, 1):
-        told = hygiene(gold, known, read_[missing : missing + 1], 10**12)
-        assert told["unused_quotas"] is told["near_quota"] is None
-    unseen = [{**row, "observed_us": 0} for row in read_]
-    assert hygiene(gold, known, unseen, 10**12)["unused_quotas"] is None
+        found = hygiene(gold, known, read_[missing : missing + 1], 10**12)
+        assert found.unused_quotas is found.near_quota is None
 
 
 def test_a_quota_and_a_topic_of_another_time_are_not_told_of():
-    from lakehouse.periods import span  # noqa: PLC0415
+    from lakehouse.core.time.periods import span  # noqa: PLC0415
 
     gold: Any = NoGold(span("1970-02-01T00:00Z", "1970-02-02T00:00Z"))
-    read_ = [{"family": name, "observed_us": 5} for name in ("client_rates", "quota_limits")]
-    told = hygiene(gold, [quota(None, "a")], read_, 10**15)
-    assert told["unused_quotas"] == []
+    found = hygiene(gold, [quota(None, "a")], ["client_rates", "quota_limits"], 10**15)
+    assert found.unused_quotas == []
 
 
 def tidy() -> sample_facts.Facts:
     facts = sample_facts.demo()
     known = quotas([quota(None, "a"), quota(None, "idle"), quota(DEFAULT, DEFAULT)])
     seen = {(None, "a"): rate(0.9 * MEGA, throttled_us=3)}
-    facts["hygiene"] = {
-        **replicas([topic("single", 1, 1), topic("tight", 2, 2), topic("untold", None, None)]),
-        "unused_quotas": unused(known, seen),
-        "near_quota": near(known, seen),
-        **overtaken([headroom("slow", 7200.0), headroom("gone", 0.0)], 300),
-    }
+    facts["hygiene"] = to_json(
+        Hygiene(
+            *spare_replicas(
+                [topic("single", 1, 1), topic("tight", 2, 2), topic("untold", None, None)]
+            ),
+            unused_quotas(known, seen),
+            clients_near_quota(known, seen),
+            groups_overtaken([headroom("slow", 7200.0), headroom("gone", 0.0)], 300),
+        )
+    )
     return facts
 
 
@@ -207,7 +223,7 @@ def test_the_page_tells_each_list_and_how_to_read_it():
     captions = [one.text for one in section.all("caption")]
     assert captions[0] == "Groups that retention is about to overtake"
     assert len(captions) == 5
-    assert "Of 1 topic nobody told how many replicas there are." in section.text
+    assert "The number of replicas is not known for 1 topic." in section.text
     assert "at least 1.2 MiB/s" in section.text
     assert "overtaken now" in section.text
 
@@ -218,8 +234,8 @@ def test_a_list_nobody_looked_at_is_said_to_be_not_known():
                          "replication_one": [], "no_spare_replica": []}  # fmt: skip
     section = read(render(facts)).one("section", id="hygiene")
     assert section.one("p", class_="answer").text == (
-        "Nothing was found. Not known, for nobody looked: whom retention is about to overtake; "
-        "who is near a quota; which quotas nobody used."
+        "Nothing was found. Not known, because it was not read: groups that retention is about to "
+        "overtake; clients near their quota; unused quotas."
     )
     facts["hygiene"] |= {"replication_one": None, "no_spare_replica": None}
     section = read(render(facts)).one("section", id="hygiene")

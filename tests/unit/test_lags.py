@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from collector.samples import Commit, Partition, Series
-from collector.sources.lags import LAG, PARTITION_LAG, UNTIERED, bucket_end, lags, untiered
+from collector.model import Commit, Partition, Series
+from collector.sources.admin.lags import LAG, PARTITION_LAG, UNTIERED, bucket_end, lags, untiered
 from tests.exponential_histogram import bucket_of
 
 P, Q = Partition("t", 0), Partition("t", 1)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes, tables
+from lakehouse import tables
+from lakehouse.core import lake as lakes
 from lakehouse.errors import LakeNotFoundError
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ import datetime as dt
 
 import pytest
 
-from lakehouse import periods, zones
+from lakehouse.core.time import periods, zones
 from lakehouse.errors import PeriodError
-from lakehouse.report.outages import incidents
+from lakehouse.report.facts.min_isr import join_stretches
 
 
 def test_an_iso_week_starts_on_monday_utc():
@@ -88,29 +88,29 @@ def test_stretches_that_touch_are_one_incident_with_the_outer_edges():
         piece(0, 30, tail_us=0), piece(30, 40, lead_us=0), piece(35, 60, "broker-2"),
         piece(90, 95),
     ]  # fmt: skip
-    first, second = incidents(pieces)[("t", 0)]
-    assert (first["sources"], first["lead_us"], first["tail_us"]) == (
+    first, second = join_stretches(pieces)[("t", 0)]
+    assert (first.sources, first.lead_us, first.tail_us) == (
         ["broker-1", "broker-2"],
         7,
         5,
     )
-    assert first["end"].endswith("00.000060Z")
-    assert second["start"].endswith("00.000090Z")
+    assert first.end.endswith("00.000060Z")
+    assert second.start.endswith("00.000090Z")
 
 
 def test_a_tail_reaches_back_over_a_cut_when_the_piece_after_it_may_be_over_wholly():
     """Seen last at 20; the hour begins at 30; the scrape at 31 says that it is over."""
     pieces = [piece(0, 30, tail_us=10), piece(30, 31, tail_us=1, lead_us=0)]
-    (one,) = incidents(pieces)[("t", 0)]
-    assert one["tail_us"] == 11
+    (one,) = join_stretches(pieces)[("t", 0)]
+    assert one.tail_us == 11
     beside = piece(10, 31, "broker-2", tail_us=4)
-    (one,) = incidents([*pieces, beside])[("t", 0)]
-    assert one["tail_us"] == 4
+    (one,) = join_stretches([*pieces, beside])[("t", 0)]
+    assert one.tail_us == 4
 
 
 def test_being_leaderless_is_an_incident_of_its_own():
     other = piece(0, 30, metric="kafka.partition.leaderless")
-    assert {one["kind"] for one in incidents([piece(0, 30), other])[("t", 0)]} == {
+    assert {one.kind for one in join_stretches([piece(0, 30), other])[("t", 0)]} == {
         "leaderless",
         "under_min_isr",
     }

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse import periods, sla, slo
-from lakehouse.existence import Subject, expected_us, with_ends
-from lakehouse.statement import Asked, Living, statements
+from lakehouse import slo
+from lakehouse.core.lifetimes import Subject, expected_us, with_ends
+from lakehouse.core.time import periods
+from lakehouse.slo import attainment
+from lakehouse.slo.statement import Lifetime, Query, Sums, build_all
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -24,14 +26,16 @@ def end_of(subjects: list[Subject], topic: str) -> int | None:
     return {one.topic: end for one, end in with_ends(subjects)}[topic]
 
 
-def statement(expected: int, good: int, bad: int, low: int, high: int) -> sla.Statement:
-    return sla.Statement(OBJECTIVE, subject(), expected, sla.Times(good, bad, low, high))
+def statement(expected: int, good: int, bad: int, low: int, high: int) -> attainment.Statement:
+    return attainment.Statement(
+        OBJECTIVE, subject(), expected, attainment.Times(good, bad, low, high)
+    )
 
 
 def stated(objective: slo.Objective, subjects: list[Subject], period: periods.Period) -> list:
-    asked = Asked((objective,), None, period)
-    living = [Living(one, [(one.first_us, HOUR)]) for one in subjects]
-    return statements([asked], living, {}, 300 * SECOND)
+    asked = Query((objective,), None, period)
+    living = [Lifetime(one, [(one.first_us, HOUR)]) for one in subjects]
+    return build_all([asked], living, Sums({}, {}), 300 * SECOND)
 
 
 def test_time_that_nobody_saw_is_neither_good_nor_bad():

@@ -14,7 +14,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from lakehouse import lake as lakes, tables
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import micros
+from lakehouse.engines import arrow_types, local_kernel_calls, predicates as where
+from lakehouse.engines.batches import Batch, Call, ClusterHour, HourSet, Versions
+from lakehouse.engines.engine import LeaseRow, Span, Staged, ask
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import (
     EngineError,
     LakeNotFoundError,
@@ -23,12 +29,7 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
-from lakehouse.periods import micros
-from lakehouse.rollup import commit, local_calls, shapes, where
-from lakehouse.rollup.batches import Batch, Call
-from lakehouse.rollup.engine import LeaseRow, Span, Staged, ask
-from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.units import Pair, Units, Versions
+from lakehouse.rollup import commit
 from tests import lake_builder
 from tests.lake_builder import BASE, CLUSTER
 
@@ -175,7 +176,7 @@ def topic_rows(*hours: int, observed: int = 1, cluster: str = CLUSTER) -> pa.Tab
             }
             for hour in hours
         ],
-        shapes.of_table(tables.TOPICS),
+        arrow_types.of_table(tables.TOPICS),
     )  # fmt: skip
 
 
@@ -187,7 +188,7 @@ def topics(engine: LocalEngine) -> list[tuple[int, int]]:
 def test_rows_are_appended_and_replaced_by_a_predicate(engine: LocalEngine) -> None:
     engine.create(tables.TOPICS)
     engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1, 2, 20)))
-    units = Units((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
+    units = HourSet((CLUSTER, "it's"), (BASE + HOUR, BASE + 20 * HOUR))
     engine.write(tables.TOPICS, engine.relation(topic_rows(20, observed=2)), where.of_units(units))
     assert topics(engine) == [(0, 1), (2, 1), (20, 2)]
     with pytest.raises(EngineError):
@@ -209,12 +210,12 @@ def test_a_column_that_came_later_is_null_in_older_rows(engine: LocalEngine) -> 
     )  # fmt: skip
     engine.create(older)
     values = (CLUSTER, "topic", "t", None, None, None, None, 5, 9, None, 7, {"m": 1.0})
-    engine.write(older, engine.relation(shapes.rows(shapes.of_table(older), [values])))
+    engine.write(older, engine.relation(arrow_types.rows(arrow_types.of_table(older), [values])))
     engine.add_columns(tables.SUBJECTS, tables.SUBJECTS.columns[-2:])
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["first_seen"], row["attributes"]) == (5, [("m", 1.0)])
     assert row["attribute_instants"] is row["rack"] is None
-    new = shapes.rows(shapes.of_table(tables.SUBJECTS), [(*values, {"m": 7}, "a")])
+    new = arrow_types.rows(arrow_types.of_table(tables.SUBJECTS), [(*values, {"m": 7}, "a")])
     engine.write(tables.SUBJECTS, engine.relation(new), where.of_clusters((CLUSTER,)))
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["attribute_instants"], row["rack"]) == ([("m", 7)], "a")
@@ -260,7 +261,7 @@ def test_a_table_that_changed_meanwhile_is_a_lost_lease(
     engine.create(tables.TOPICS)
     engine.write(tables.TOPICS, engine.relation(topic_rows(0)))
     stale = engine.open(tables.TOPICS)
-    units = where.of_units(Units((CLUSTER,), (BASE,)))
+    units = where.of_units(HourSet((CLUSTER,), (BASE,)))
     engine.write(tables.TOPICS, engine.relation(topic_rows(0, observed=2)), units)
     with monkeypatch.context() as patched:
         patched.setattr(type(engine), "open", lambda *_: stale)
@@ -304,7 +305,7 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
 ) -> None:
     for table in commit.FILLED:
         engine.create(table)
-    units = Units((CLUSTER,), (BASE, BASE + HOUR))
+    units = HourSet((CLUSTER,), (BASE, BASE + HOUR))
     chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.BROKERS)
 
     def staged(engine: LocalEngine) -> Staged:
@@ -334,7 +335,7 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
 
 
 def test_no_spark_is_imported() -> None:
-    modules = "lakehouse.rollup.local_engine, lakehouse.rollup.upgrade, lakehouse.rollup.verify"
+    modules = "lakehouse.engines.local_engine, lakehouse.rollup.upgrade, lakehouse.rollup.verify"
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -400,9 +401,9 @@ def given(
         seen.append((units, scrapes, described, list(parts)))
         return {}
 
-    monkeypatch.setattr(local_calls.worker, "roll_up", look)
+    monkeypatch.setattr(local_kernel_calls.worker, "roll_up", look)
     pairs = tuple(pair for call in calls for pair in call.units)
-    units = Units(
+    units = HourSet(
         tuple(sorted({one.cluster for one in pairs})), tuple(sorted({one.hour for one in pairs}))
     )
     program: Any = type("Program", (), {"describing": (METRIC,)})
@@ -412,7 +413,13 @@ def given(
 
 
 def test_hours_are_numbered_as_the_call_has_them(engine: LocalEngine, monkeypatch: Any) -> None:
-    call = Call((Pair(CLUSTER, BASE + 2 * HOUR), Pair("other", BASE), Pair(CLUSTER, BASE)))
+    call = Call(
+        (
+            ClusterHour(CLUSTER, BASE + 2 * HOUR),
+            ClusterHour("other", BASE),
+            ClusterHour(CLUSTER, BASE),
+        )
+    )
     ((units, scrapes, described, ((runs, sets),)),) = given(engine, monkeypatch, call)
     assert units.to_pydict()["hour_us"] == [micros(one.hour) for one in call.units]
     assert described is None
@@ -435,7 +442,7 @@ def test_parts_of_an_hour_are_the_hour(tmp_path: Path, monkeypatch: Any) -> None
             batch.run(METRIC, window * 300, window * 300 + 10, 1.0, topic=topic, flags=("gap",))
     batch.commit(tmp_path)
     engine = LocalEngine(lakes.Lake(str(tmp_path)))
-    hour = (Pair(CLUSTER, BASE),)
+    hour = (ClusterHour(CLUSTER, BASE),)
     for call, number in ((Call(hour, 5), 3), (Call(hour, 1, 2), 24), (Call(hour), 1)):
         ((_, _, described, parts),) = given(engine, monkeypatch, call, at=Versions(1, 0, 0))
         assert len(parts) == number

@@ -8,7 +8,7 @@ import sys
 
 SPEAKERS = """
 import logging, threading, warnings
-from collector import logs
+from collector.telemetry import logs
 logs.configure(as_json={as_json}, level="{level}")
 logs.debug("not said unless asked for")
 logs.warning("ours\\nof two lines", what="x\\x1b[2J")
@@ -41,7 +41,7 @@ def test_every_line_is_json_with_event_level_and_time() -> None:
     assert [line["level"] for line in lines] == ["warning", "error", "error"]
     for line in lines:
         assert line["time"].endswith("Z")
-    assert lines[1]["error"] == "ValueError: of a library"
+    assert lines[1]["error"] == "unexpected ValueError: of a library (<string>:8)"
     assert lines[2]["thread"] == "worker"
     assert lines[0]["what"] == "x\x1b[2J"
 
@@ -53,7 +53,7 @@ def test_what_is_below_the_level_is_not_said() -> None:
 
 def test_an_unexpected_error_is_traced_call_by_call_for_who_asks() -> None:
     code = """
-from collector import logs
+from collector.telemetry import logs
 logs.configure(as_json=True, level="debug")
 def inner(): raise KeyError("a value")
 def outer(): inner()
@@ -70,7 +70,7 @@ except KeyError as error: logs.trace(error)
 
 def test_who_speaks_to_a_full_disk_goes_on() -> None:
     code = """
-from collector import logs
+from collector.telemetry import logs
 logs.configure(as_json=False)
 for number in range(3):
     logs.warning("failed", what="spool")

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 from lakehouse import tables
-from lakehouse.maintain.plan import (
+from lakehouse.ops.maintain.plan import (
     Checkpoint,
     Compact,
     Drop,
@@ -16,7 +16,7 @@ from lakehouse.maintain.plan import (
     day_of,
     plan,
 )
-from lakehouse.maintain.state import DataFile, Read, TableState, Unread
+from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState, UnknownPosition
 
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
 TODAY = NOW.date()
@@ -35,7 +35,7 @@ def state(**changed: Any) -> TableState:
         "checked": 990,
         "cleaned": day_of(NOW),
         "files": (),
-        "read": Read(1000),
+        "read": ReadPosition(1000),
     }
     return TableState(**{**stands, **changed, "files": tuple(changed.get("files", ()))})
 
@@ -97,17 +97,17 @@ def test_once_a_week_orphans_too() -> None:
 
 
 def test_what_was_not_read_is_kept_with_a_day_for_clocks() -> None:
-    read = Read(500, NOW - 50 * DAY)
+    read = ReadPosition(500, NOW - 50 * DAY)
     found = actions(cleaned=0, read=read)
     assert found[:2] == [Expire(500), Vacuum(51 * 24, full=True)]
-    assert actions(cleaned=0, read=Read(500, NOW - 10 * DAY))[1] == Vacuum(720, full=True)
+    assert actions(cleaned=0, read=ReadPosition(500, NOW - 10 * DAY))[1] == Vacuum(720, full=True)
 
 
 def test_without_progress_only_checkpoints_and_compaction_are_done_and_it_says_why() -> None:
     old = TODAY - 500 * DAY
     found = plan(
         state(
-            read=Unread("gold is not there"),
+            read=UnknownPosition("gold is not there"),
             cleaned=-1,
             version=2000,
             files=[*files(32), *files(1, old, 500 * DAY)],
@@ -116,7 +116,7 @@ def test_without_progress_only_checkpoints_and_compaction_are_done_and_it_says_w
         400,
     )
     assert [type(one) for one in found.actions] == [Compact, Checkpoint]
-    assert found.left == ("log, removed files and old dates are kept: gold is not there",)
+    assert found.not_done == ("log, removed files and old dates are kept: gold is not there",)
 
 
 def test_dates_beyond_retention_go_whole() -> None:
@@ -131,19 +131,22 @@ def test_dates_beyond_retention_go_whole() -> None:
 def test_an_old_date_with_rows_that_may_be_unread_stays() -> None:
     old = files(1, TODAY - 500 * DAY, HOUR)
     assert not any(
-        isinstance(one, Drop) for one in actions(cleaned=0, files=old, read=Read(9, NOW - HOUR))
+        isinstance(one, Drop)
+        for one in actions(cleaned=0, files=old, read=ReadPosition(9, NOW - HOUR))
     )
-    read = Read(9, NOW - HOUR)
+    read = ReadPosition(9, NOW - HOUR)
     before = files(1, TODAY - 500 * DAY, 3 * DAY)
     assert any(isinstance(one, Drop) for one in actions(cleaned=0, files=before, read=read))
 
 
 def test_a_table_beyond_its_budget_of_files_is_told() -> None:
     days = [one for back in range(3_100) for one in files(1, TODAY - back * DAY, 9 * DAY)]
-    left = plan(state(files=days), NOW, 4_000).left
+    left = plan(state(files=days), NOW, 4_000).not_done
     assert len(left) == 1
     assert left[0].startswith("3100 live files will be left")
 
 
 def test_commits_of_unknown_engines_are_told() -> None:
-    assert plan(state(unknown_engines=2), NOW, 400).left == ("2 commits do not say who wrote them",)
+    assert plan(state(unknown_engines=2), NOW, 400).not_done == (
+        "2 commits do not name the engine that wrote them",
+    )

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse import maintenance, periods
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time import periods
+from lakehouse.core.time.intervals import without
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.existence import Subject
-from lakehouse.maintenance import Maintenance
-from lakehouse.spans import without
+from lakehouse.slo import maintenance
+from lakehouse.slo.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ def test_a_file_is_read_in_the_order_of_time(tmp_path: Path):
     first, second = maintenance.load(written(tmp_path, FILE))
     assert (first.reason, first.end_us - first.start_us) == ("restart", 3600 * 1_000_000)
     assert second.end_us - second.start_us == 2 * 3600 * 1_000_000
-    assert second.told() == {
+    assert second.to_json() == {
         "start": "2026-11-17T22:00:00Z", "end": "2026-11-18T00:00:00Z",
         "reason": "disks are exchanged", "clusters": ["prod-*"], "topics": ["orders-*"],
         "groups": ["billing"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,26 +12,25 @@ from hypothesis import given, settings, strategies as st
 
 from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
-from collector.samples import Series
-from collector.sources.expected import Expected
-from collector.sources.metadata_folder import Snapshot
-from collector.sources.metadata_history import MARGIN_US, committed
-from collector.sources.metadata_log import MetadataLogSource
-from collector.sources.metadata_records import (
-    Batch,
-    BrokerSeen,
-    PartitionChanged,
-    PartitionMade,
+from collector.model import Series
+from collector.sources.identity import Expected
+from collector.sources.metadata_log.history import MARGIN_US, committed
+from collector.sources.metadata_log.image import MetadataState
+from collector.sources.metadata_log.records import (
+    BrokerState,
+    LogBatch,
+    PartitionChange,
     Place,
-    TopicMade,
+    TopicCreated,
 )
-from collector.sources.metadata_state import MetadataState
+from collector.sources.metadata_log.segments import Snapshot
+from collector.sources.metadata_log.source import MetadataLogSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from collector.samples import Answer, Moment
-    from collector.sources.metadata_records import Record
+    from collector.model import Answer, Moment
+    from collector.sources.metadata_log.records import Record
 
 MS = 1_000
 S = 1_000_000
@@ -39,9 +39,9 @@ FAMILY = catalogue.load().preferring("metadata_log").family("metadata_log")
 UNDER = "kafka.partition.under_min_isr"
 METRICS = {metric.call: metric.name for metric in FAMILY.metrics if metric.call}
 BASE: tuple[Record, ...] = (
-    BrokerSeen(1, fenced=False),
-    TopicMade("id", "t"),
-    *(PartitionMade("id", number, 1, 2, 2) for number in range(3)),
+    BrokerState(1, fenced=False),
+    TopicCreated("id", "t"),
+    *(PartitionChange("id", number, 1, 2, 2) for number in range(3)),
 )
 
 
@@ -49,7 +49,7 @@ BASE: tuple[Record, ...] = (
 class FakeLog:
     """A log in memory. Its snapshots hold all records so far: a state replayed from the start."""
 
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[LogBatch] = field(default_factory=list)
     snapshot_offsets: list[int] = field(default_factory=list)
     start: int = 0
     node: str = "1"
@@ -59,7 +59,7 @@ class FakeLog:
         offset = self.batches[-1].next_offset if self.batches else 0
         checksum = hash((at_us, records))
         place = Place(0, offset * 100, offset, epoch, checksum)
-        self.batches.append(Batch(place, offset + 1, at_us, records))
+        self.batches.append(LogBatch(place, offset + 1, at_us, records))
 
     def idle(self, until_us: int, epoch: int = 1) -> None:
         """As a controller does: a record twice a second, whatever happens."""
@@ -84,16 +84,22 @@ class FakeLog:
         for batch in self.batches[: snapshot.next_offset]:
             yield from batch.records
 
-    def batches_from(self, offset: int) -> Iterator[Batch]:
+    def batches_from(self, offset: int, place: Place | None = None) -> Iterator[LogBatch]:  # noqa: ARG002
         return (batch for batch in self.batches[self.start :] if batch.next_offset > offset)
 
-    def batches_at(self, place: Place) -> Iterator[Batch]:
-        return self.batches_from(place.offset)
 
-
-def source(log: FakeLog, told_us: int = 0) -> tuple[MetadataLogSource, list[int]]:
+def source(
+    log: FakeLog, told_us: int = 0, clock: Callable[[], float] = time.monotonic
+) -> tuple[MetadataLogSource, list[int]]:
     told = [told_us]
-    return MetadataLogSource(Expected("broker", "1"), log, min_isr=2, told=lambda: told[0]), told
+    one = MetadataLogSource(
+        Expected("broker", "1"),
+        log,  # type: ignore[arg-type]
+        min_isr=2,
+        recorded_until=lambda: told[0],
+        clock=clock,
+    )
+    return one, told
 
 
 def read(one: MetadataLogSource, told: list[int]) -> Answer:
@@ -105,7 +111,7 @@ def read(one: MetadataLogSource, told: list[int]) -> Answer:
 
 
 def in_sync(number: int, count: int) -> Record:
-    return PartitionChanged("id", number, None, count, None)
+    return PartitionChange("id", number, None, count, None)
 
 
 def under(moment: Moment) -> list[int | None]:
@@ -155,7 +161,7 @@ def test_a_later_start_tells_what_happened_meanwhile(log: FakeLog) -> None:
     log.snapshot_offsets = [10, len(log.batches)]
     log.add(T0 + 61 * S, in_sync(0, 2))
     log.idle(T0 + 100 * S)
-    again = MetadataLogSource(Expected("broker", "1"), log, min_isr=2, told=lambda: told[0])
+    again, told = source(log, told[0])
     assert seconds(read(again, told)) == [(15, []), (21, [0]), (61, []), (95, [])]
 
 
@@ -259,10 +265,7 @@ def test_a_storm_of_changes_comes_in_parts(log: FakeLog) -> None:
 
 def test_a_silent_log_is_an_error_after_half_a_minute(log: FakeLog) -> None:
     now = [0.0]
-    told = [0]
-    one = MetadataLogSource(
-        Expected("broker", "1"), log, told=lambda: told[0], clock=lambda: now[0]
-    )
+    one, told = source(log, clock=lambda: now[0])
     read(one, told)
     now[0] = 29
     assert not read(one, told).moments
@@ -285,7 +288,7 @@ def test_another_nodes_log_and_no_log_are_refused(log: FakeLog) -> None:
 
 def test_a_log_that_contradicts_itself_is_an_error_and_is_read_again(log: FakeLog) -> None:
     one, told = source(log)
-    log.add(T0 + 21 * S, PartitionChanged("id", 99, 1, 1, None))
+    log.add(T0 + 21 * S, PartitionChange("id", 99, 1, 1, None))
     log.idle(T0 + 40 * S)
     with pytest.raises(SourceError, match="the log speaks of 99"):
         one.read(FAMILY)
@@ -327,9 +330,7 @@ def test_however_it_is_read_the_moments_are_the_history(plan: list[tuple[int, li
             epoch += 1
         elif then:
             if then == "restart":
-                one = MetadataLogSource(
-                    Expected("broker", "1"), log, min_isr=2, told=lambda: told[0]
-                )
+                one, told = source(log, told[0])
             moments += read(one, told).moments
     log.idle(log.batches[-1].at_us + 2 * MARGIN_US, epoch=epoch)
     moments += read(one, told).moments

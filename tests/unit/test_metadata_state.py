@@ -8,18 +8,17 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collector.samples import Reading, Series
-from collector.sources.metadata_records import (
-    BrokerSeen,
-    MinIsrSet,
-    PartitionChanged,
-    PartitionMade,
+from collector.model import Reading, Series
+from collector.sources.metadata_log.image import AT, LEADERLESS, UNDER, MetadataState
+from collector.sources.metadata_log.records import (
+    BrokerState,
+    MinIsrSetting,
+    PartitionChange,
     Record,
-    TopicMade,
+    TopicCreated,
     TopicRemoved,
     TransactionMark,
 )
-from collector.sources.metadata_state import AT, LEADERLESS, UNDER, MetadataState
 
 METRICS = {UNDER: "under", AT: "at", LEADERLESS: "leaderless"}
 ME = 1
@@ -43,24 +42,24 @@ class Oracle:
 
     def apply(self, record: Record) -> None:
         match record:
-            case TopicMade(id=key, name=name):
+            case TopicCreated(id=key, name=name):
                 self.names[key] = name
             case TopicRemoved(id=key):
                 self.of_topic.pop(self.names.pop(key), None)
                 self.partitions = {at: k for at, k in self.partitions.items() if at[0] != key}
-            case PartitionMade(key, number, leader, in_sync, replicas):
+            case PartitionChange(key, number, int(leader), int(in_sync), int(replicas)):
                 self.partitions[key, number] = Known(leader, in_sync, replicas)
-            case PartitionChanged(key, number, leader, in_sync, replicas):
+            case PartitionChange(key, number, leader, in_sync, replicas):
                 old = self.partitions[key, number]
                 new = (leader, in_sync, replicas)
                 told = [o if n is None else n for o, n in zip(old, new, strict=True)]
                 self.partitions[key, number] = Known(*told)
-            case MinIsrSet(topic, broker, value):
+            case MinIsrSetting(topic, broker, value):
                 known = self.of_topic if topic is not None else self.of_broker
                 known.pop(topic or broker or "", None)
                 if value is not None:
                     known[topic or broker or ""] = value
-            case BrokerSeen(id=node, fenced=fenced):
+            case BrokerState(id=node, fenced=fenced):
                 (self.live.discard if fenced else self.live.add)(node)
 
     def values(self) -> dict[Series, float]:
@@ -90,36 +89,38 @@ def values(readings: tuple[Reading, ...]) -> dict[Series, float | None]:
 
 TOPICS = {"id-a": "a", "id-b": "b", "id-c": "a"}  # a is deleted and made anew with another id
 BASE: list[Record] = [
-    *(BrokerSeen(node, fenced=node != 3) for node in (1, 2, 3)),
-    *(TopicMade(key, name) for key, name in TOPICS.items() if key != "id-c"),
-    *(PartitionMade(key, n, 1, 3, 3) for key in ("id-a", "id-b") for n in range(2)),
+    *(BrokerState(node, fenced=node != 3) for node in (1, 2, 3)),
+    *(TopicCreated(key, name) for key, name in TOPICS.items() if key != "id-c"),
+    *(PartitionChange(key, n, 1, 3, 3) for key in ("id-a", "id-b") for n in range(2)),
 ]
 node = st.sampled_from([-1, 1, 1, 2])
 count = st.integers(0, 3)
 changes = st.one_of(
     st.builds(
-        PartitionChanged, st.sampled_from(["id-a", "id-b", "id-c"]), st.integers(0, 1),
+        PartitionChange, st.sampled_from(["id-a", "id-b", "id-c"]), st.integers(0, 1),
         st.none() | node, st.none() | count, st.none() | st.integers(1, 3),
     ),
-    st.builds(MinIsrSet, st.sampled_from(["a", "b"]), st.none(), st.none() | st.integers(1, 4)),
-    st.builds(MinIsrSet, st.none(), st.sampled_from(["", "1", "2"]), st.none() | st.integers(1, 4)),
-    st.builds(BrokerSeen, st.integers(1, 3), st.booleans()),
+    st.builds(MinIsrSetting, st.sampled_from(["a", "b"]), st.none(), st.none() | st.integers(1, 4)),
+    st.builds(
+        MinIsrSetting, st.none(), st.sampled_from(["", "1", "2"]), st.none() | st.integers(1, 4)
+    ),
+    st.builds(BrokerState, st.integers(1, 3), st.booleans()),
     st.just(TopicRemoved("id-a")),
-    st.just(TopicMade("id-c", "a")),
-    st.builds(PartitionMade, st.just("id-c"), st.integers(0, 1), node, count, st.integers(1, 3)),
+    st.just(TopicCreated("id-c", "a")),
+    st.builds(PartitionChange, st.just("id-c"), st.integers(0, 1), node, count, st.integers(1, 3)),
 )  # fmt: skip
 
 
 def possible(record: Record, oracle: Oracle) -> bool:
     """Whether a controller would write it."""
     match record:
-        case PartitionChanged():
-            return (record.topic_id, record.partition) in oracle.partitions
-        case PartitionMade():
-            return record.topic_id in oracle.names
+        case PartitionChange(key, number) if None in record:
+            return (key, number) in oracle.partitions
+        case PartitionChange(key):
+            return key in oracle.names
         case TopicRemoved(id=key):
             return key in oracle.names
-        case TopicMade(id=key):
+        case TopicCreated(id=key):
             return key not in oracle.names and "id-a" not in oracle.names
     return True
 
@@ -143,7 +144,7 @@ def test_what_did_not_change_is_the_same_object() -> None:
     state = MetadataState(ME, 2, METRICS)
     state.apply(BASE)
     before = state.readings()
-    state.apply([PartitionChanged("id-a", 0, None, 2, None)])  # under min ISR: still not
+    state.apply([PartitionChange("id-a", 0, None, 2, None)])  # under min ISR: still not
     after = state.readings()
     assert [new is old for new, old in zip(after, before, strict=True)] == [True, False, True]
 
@@ -153,14 +154,14 @@ def test_a_transaction_holds_from_its_end_on_or_never(end: str, wanted: float) -
     state = MetadataState(ME, 2, METRICS)
     state.apply(BASE)
     state.changed = False
-    state.apply([TransactionMark("begin"), PartitionChanged("id-a", 0, None, 1, None)])
+    state.apply([TransactionMark("begin"), PartitionChange("id-a", 0, None, 1, None)])
     assert not state.changed
     state.apply([TransactionMark(end)])
     assert values(state.readings())[Series("under", "a", 0)] == wanted
-    state.apply([PartitionChanged("id-a", 0, None, 3, None)])
+    state.apply([PartitionChange("id-a", 0, None, 3, None)])
     assert values(state.readings())[Series("under", "a", 0)] == 0.0
 
 
 def test_a_change_of_an_unknown_partition_is_no_guess() -> None:
     with pytest.raises(LookupError):
-        MetadataState(ME, 2, METRICS).apply([PartitionChanged("id-x", 0, 1, 1, None)])
+        MetadataState(ME, 2, METRICS).apply([PartitionChange("id-x", 0, 1, 1, None)])

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from collector import footprint
-from collector.backlog import Backlog
-from collector.exposition import AgentCollector, registry
-from collector.samples import Answer, Scrape
-from collector.vitals import Vitals
+from collector.model import Answer, Scrape
+from collector.spool.recorder import Backlog
+from collector.spool.spool import Depth
+from collector.telemetry import memory
+from collector.telemetry.prometheus import Measured
+from collector.telemetry.self_metrics import AgentStats
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus" / "jmxlake-agent.rules.yaml").read_text("utf-8"))
@@ -31,17 +32,18 @@ GROUPED = re.compile(r"\b(?:by|on|without|ignoring)\s*\(([^)]*)\)")
 @pytest.fixture(scope="module")
 def exposed() -> dict[str, set[str]]:
     """Labels by sample, of an agent that has read well and badly."""
-    vitals = Vitals()
-    vitals.expect({"min_isr": ("jmx", 10_000_000)})
+    stats = AgentStats()
+    stats.expect({"min_isr": ("jmx", 10_000_000)})
     for outcome, answer in (("ok", Answer((), 7)), ("timeout", None)):
-        vitals.scraped(Scrape("min_isr", 0, 0, 1, 10_000_000, outcome, None, answer))  # type: ignore[arg-type]
-    vitals.window_rows = vitals.factors = {"min_isr": 1}
-    made = AgentCollector(vitals, lambda: Backlog(0, 0, 1, 0, 1, 1), lambda: "abc", 0.0)
+        stats.scraped(Scrape("min_isr", 0, 0, 1, 10_000_000, outcome, None, answer))  # type: ignore[arg-type]
+    stats.window_rows = stats.factors = {"min_isr": 1}
+    backlog = Backlog(Depth(0, 0, 0, 1), 1, 0, 1, 0)
+    stats.registry.register(Measured(stats, lambda: backlog, lambda: "abc", 0.0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(footprint, "java", lambda: footprint.JavaMemory(1, 1.0))
+        patch.setattr(memory, "java", lambda: memory.JavaMemory(1, 1.0))
         return {
             sample.name: set(sample.labels)
-            for metric in registry(made).collect()
+            for metric in stats.registry.collect()
             for sample in metric.samples
         }
 

@@ -7,10 +7,11 @@ import datetime as dt
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse import periods
-from lakehouse.slo_objective import CALENDAR_MONTH, ISO_WEEK, TimeWindow
+from lakehouse.core.objective import ISO_WEEK, TimeWindow
+from lakehouse.core.time import periods
 
 WEEK = periods.week("2026-W47")  # 16 to 23 November
+CALENDAR_MONTH = TimeWindow(1, "M", dt.datetime(2026, 1, 1))  # noqa: DTZ001 - a local time
 
 
 def told(window: TimeWindow, period: periods.Period = WEEK) -> tuple[str, str, str]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse import lake as lakes, opened, tables
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.session import REMOTE
+from lakehouse.engines import choice
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import EngineError, LakeNotFoundError, TableSchemaError
-from lakehouse.rollup.local_engine import LocalEngine
-from lakehouse.session import REMOTE
 from tests.lake_builder import Batch
 from tests.rollups import prepare
 
@@ -25,7 +27,7 @@ ELSEWHERE = lakes.Lake("hdfs://host/lake")  # delta-rs knows it, but not in this
 @pytest.fixture
 def spark(monkeypatch: pytest.MonkeyPatch) -> str:
     """What stands for Spark."""
-    monkeypatch.setattr(opened, "_spark", lambda *_: "Spark")
+    monkeypatch.setattr(choice, "_spark", lambda *_: "Spark")
     return "Spark"
 
 
@@ -50,25 +52,25 @@ def newer(lake: lakes.Lake) -> None:
 
 
 def test_a_path_is_read_in_this_process(lake: lakes.Lake) -> None:
-    assert isinstance(opened.engine_of(lake), LocalEngine)
+    assert isinstance(choice.engine_of(lake), LocalEngine)
     code = (
-        "import sys; from lakehouse import lake, opened; "
-        "opened.engine_of(lake.at(sys.argv[1])); sys.exit('pyspark' in sys.modules)"
+        "import sys; from lakehouse.core import lake; from lakehouse.engines import choice; "
+        "choice.engine_of(lake.at(sys.argv[1])); sys.exit('pyspark' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, lake.root], check=True)
 
 
 def test_a_lake_that_is_not_rolled_up_is_a_path_all_the_same(tmp_path: Path) -> None:
     Batch().commit(tmp_path)
-    assert isinstance(opened.engine_of(lakes.at(str(tmp_path))), LocalEngine)
+    assert isinstance(choice.engine_of(lakes.at(str(tmp_path))), LocalEngine)
 
 
 @pytest.mark.parametrize("bronze", [None, "main.bronze"])
 def test_a_catalog_is_read_by_spark(spark: str, tmp_path: Path, bronze: str | None) -> None:
     place = lakes.Lake(str(tmp_path), "main.gold", bronze)
-    assert opened.engine_of(place) == spark
+    assert choice.engine_of(place) == spark
     with pytest.raises(EngineError, match="delta-rs"):
-        opened.engine_of(place, {"AWS_REGION": "eu-central-1"})
+        choice.engine_of(place, {"AWS_REGION": "eu-central-1"})
 
 
 def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
@@ -77,7 +79,7 @@ def test_what_delta_rs_cannot_open_spark_reads_and_a_line_says_so(
     newer(lake)
     for one, why in ((ELSEWHERE, "hdfs://host/lake"), (lake, "deletionVectors")):
         said: list[str] = []
-        assert opened.engine_of(one, {}, said.append) == spark
+        assert choice.engine_of(one, {}, said.append) == spark
         (line,) = said
         assert line.startswith("Spark reads this lake, for delta-rs cannot: ")
         assert why in line
@@ -87,17 +89,17 @@ def test_without_spark_it_is_an_error(lake: lakes.Lake, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pyspark", None)
     newer(lake)
     with pytest.raises(EngineError, match="hdfs"):
-        opened.engine_of(ELSEWHERE)
+        choice.engine_of(ELSEWHERE)
     with pytest.raises(TableSchemaError, match="deletionVectors"):
-        opened.engine_of(lake)
+        choice.engine_of(lake)
 
 
 def test_a_platform_without_delta_rs_has_spark(
     spark: str, lake: lakes.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "lakehouse.rollup.local_engine")
+    monkeypatch.delitem(sys.modules, "lakehouse.engines.local_engine")
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    assert opened.engine_of(lake) == spark
+    assert choice.engine_of(lake) == spark
 
 
 def test_a_path_of_the_server_s_is_read_over_connect(
@@ -108,7 +110,7 @@ def test_a_path_of_the_server_s_is_read_over_connect(
     monkeypatch.setenv(REMOTE, "sc://host:15002")
     place = lakes.at("/nowhere/lake")
     assert place == lakes.Lake("/nowhere/lake")
-    assert opened.engine_of(place) == spark
+    assert choice.engine_of(place) == spark
     with pytest.raises(LakeNotFoundError):
         lakes.at("nowhere")
 

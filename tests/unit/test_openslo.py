@@ -12,10 +12,12 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
-from lakehouse import maintenance, slo
-from lakehouse.cli import main
-from lakehouse.openslo.files import Found, read
-from lakehouse.openslo.nodes import MalformedError, documents, number, truth
+from lakehouse import slo
+from lakehouse.cli.main import main
+from lakehouse.core.yaml_nodes import MalformedError, documents, number, truth
+from lakehouse.slo import maintenance
+from lakehouse.slo.openslo import schema
+from lakehouse.slo.openslo.files import Contents, read
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -79,7 +81,7 @@ spec:
 """
 
 
-def found_in(tmp_path: Path, text: str) -> Found:
+def found_in(tmp_path: Path, text: str) -> Contents:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     return read([path])
@@ -329,6 +331,22 @@ def test_values_are_those_of_yaml():
     assert values["g"].text == "2022-01-01 12:00:00"
 
 
+def _types(shape: object) -> list[str]:
+    if isinstance(shape, dict):
+        words = {"one of", "or reference"}
+        return [name for key, value in shape.items() if key not in words for name in _types(value)]
+    return _types(shape[0]) if isinstance(shape, list) else [str(shape)]
+
+
+def test_every_type_of_the_schema_is_declared():
+    """A name that is not declared would be taken for a choice of one."""
+    file = yaml.safe_load(Path(schema.__file__).with_name("schema.yaml").read_text("utf-8"))
+    declared = {*file["types"], *schema._SCALARS, *schema._NAMES, "burnrate"}
+    used = set(_types(file))
+    assert {name for name in used if " | " not in name and name[0] not in "[("} <= declared
+    assert set(file["types"]) <= used | {"jmxlake source"}
+
+
 def test_no_yaml_has_the_place_of_its_fault():
     with pytest.raises(MalformedError) as caught:
         documents("a: 1\nb: [1, 2\nc: 3\n", "f")
@@ -362,7 +380,7 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path):
     told = run("check", str(tmp_path)).output
     assert "\x1b" not in told
     assert "\u202e" not in told
-    assert "\\x1b[2Jx\\u202e" in told
+    assert "\\u001b[2Jx\\u202e" in told
 
 
 def test_list_chooses_by_labels(tmp_path: Path):

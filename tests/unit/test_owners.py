@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse import owners
 from lakehouse.errors import OwnersError
-from lakehouse.owners import Owner, Prices
-from lakehouse.report.owned import labelled, of_team
-from lakehouse.report.page import render
+from lakehouse.report import owners
+from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.owners import Owner, Prices
+from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_page_trends import facts_of, subject as trend_of
@@ -56,7 +56,7 @@ def facts(tmp_path: Path) -> sample_facts.Facts:
              "stored_byte_seconds": GIB * 86_400.0, "unknown_us": 0},
         ]
     }  # fmt: skip
-    return labelled(made, loaded(tmp_path))
+    return add_owners(made, loaded(tmp_path))
 
 
 def account(facts: sample_facts.Facts, team: str | None) -> sample_facts.Facts:
@@ -92,7 +92,7 @@ def test_all_labels_are_told(tmp_path: Path):
 
 @given(st.text())
 def test_any_name_can_be_asked_for(name: str):
-    rule = owners.Rule(Owner("t"), {"topic": owners._pattern("topics", ["*"])})
+    rule = owners.Rule(Owner("t"), {"topic": owners.pattern(["*"])})
     assert owners.Owners((rule,)).of({"topic": name}).team == "t"
 
 
@@ -103,17 +103,20 @@ def test_any_name_can_be_asked_for(name: str):
         ("owners: {}", "there is no list under owners"),
         ("owners: [", "no YAML"),
         ("owners:\n- team: a\n  topics: ['x']\n- team: b\n  topcs: ['x']\n",
-         "line 4: an entry has no 'topcs', but team"),
-        ("owners:\n- topics: ['x']\n", "line 2: an entry has one of team, owner, tier"),
-        ("owners:\n- team: a\n", "line 2: an entry has one of topics, clients"),
-        ("owners:\n- team: a\n  topics: [1]\n", "topics is a pattern or a list of patterns"),
-        ("owners:\n- team: [a]\n  topics: ['x']\n", "team is a name"),
-        ("owners:\n- nobody\n", "line 2: an entry has keys"),
-        ("owners: []\nprice: {}\n", "the file has no 'price', but owners, prices"),
-        ("owners: []\nprices: {}\n", "prices has a currency"),
-        ("owners: []\nprices: {currency: EUR, read_gib: -1}\n", "read_gib is a price of 0 or more"),
-        ("owners: []\nprices: {currency: EUR, read_gb: 1}\n", "prices has no 'read_gb'"),
-        ("owners: !!python/object/apply:os.system ['true']\n", "no YAML"),
+         ":5:3: invalid: owners[1].topcs: no such key; write one of team"),
+        ("owners:\n- topics: ['x']\n", ":2:3: invalid: owners[0]: an entry has one of team"),
+        ("owners:\n- team: a\n", ":2:3: invalid: owners[0]: an entry has one of topics, clients"),
+        ("owners:\n- team: a\n  topics: [1]\n",
+         ":3:11: invalid: owners[0].topics: write a pattern or a list of patterns"),
+        ("owners:\n- team: [a]\n  topics: ['x']\n", "owners[0].team: write a name"),
+        ("owners:\n- nobody\n", ":2:3: invalid: owners[0]: an entry has one of team"),
+        ("owners: []\nprice: {}\n", "price: no such key; write one of owners, prices"),
+        ("owners: []\nprices: {}\n", "prices: write a currency"),
+        ("owners: []\nprices: {currency: EUR, read_gib: -1}\n",
+         "prices.read_gib: write a price of 0 or more"),
+        ("owners: []\nprices: {currency: EUR, read_gb: 1}\n", "prices.read_gb: no such key"),
+        ("owners: !!python/object/apply:os.system ['true']\n", "owners[0]: an entry has one of"),
+        ("owners: []\nowners: []\n", "the key is there twice"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line_that_says_where(tmp_path: Path, text: str, told: str):
@@ -154,14 +157,14 @@ def test_cost_is_prices_times_amounts(facts: sample_facts.Facts):
 
 def test_a_cost_of_which_nothing_is_known_is_not_zero():
     row = {"topic": "t", "uploaded_bytes": None, "read_bytes": None, "stored_byte_seconds": None}
-    made = labelled({"tiering": {"topics": [row]}}, owners.Owners((), Prices("EUR", 1.0)))
+    made = add_owners({"tiering": {"topics": [row]}}, owners.Owners((), Prices("EUR", 1.0)))
     (one,) = made["owners"]["accounts"]
     assert one["cost"] is None
     assert one["stored_byte_seconds"] is None
 
 
 def test_what_nobody_looked_at_is_not_zero(tmp_path: Path):
-    made = labelled(sample_facts.silent_week(), loaded(tmp_path))
+    made = add_owners(sample_facts.silent_week(), loaded(tmp_path))
     one = account(made, "payments")
     assert one["topics"] == 2
     assert one["throttled_us"] is one["uploaded_bytes"] is one["offsets_low"] is one["cost"] is None
@@ -177,11 +180,11 @@ def test_what_no_agent_was_told_to_read_is_not_zero(tmp_path: Path):
     seen = sample_facts.quiet_week()
     for section, key in (("throttling", "clients"), ("tier_lag", "topics")):
         seen[section][key] = []
-    one = account(labelled(seen, loaded(tmp_path)), "payments")
+    one = account(add_owners(seen, loaded(tmp_path)), "payments")
     assert (one["throttled_high_us"], one["stored_byte_seconds"], one["offsets_high"]) == (0, 0, 0)
     assert one["unknown_us"] == 0
     unseen = without(seen, "quotas", "tiered", "offsets")
-    one = account(labelled(unseen, loaded(tmp_path)), "payments")
+    one = account(add_owners(unseen, loaded(tmp_path)), "payments")
     keys = ("throttled_us", "throttled_high_us", "uploaded_bytes", "stored_byte_seconds",
             "offsets_high", "unknown_us", "cost")  # fmt: skip
     assert {one[key] for key in keys} == {None}
@@ -190,14 +193,14 @@ def test_what_no_agent_was_told_to_read_is_not_zero(tmp_path: Path):
 def test_unknown_time_that_is_not_known_itself_is_not_zero(tmp_path: Path):
     made = sample_facts.demo()
     made["throttling"]["clients"][0] |= {"client_id": "billing", "unknown_us": None}
-    one = account(labelled(made, loaded(tmp_path)), "payments")
+    one = account(add_owners(made, loaded(tmp_path)), "payments")
     assert one["unknown_us"] is None, "nothing is promised of a client, so nobody reckoned"
 
 
 def test_nothing_given_is_changed(tmp_path: Path):
     given = sample_facts.demo()
     before = deepcopy(given)
-    of_team(labelled(given, loaded(tmp_path)), "payments")
+    of_team(add_owners(given, loaded(tmp_path)), "payments")
     assert given == before
 
 
@@ -225,7 +228,7 @@ def test_a_team_sees_its_own_trends(tmp_path: Path):
         for one in ("orders", "archive")
     ]
     bad = (trend_of("orders", [1] * 13), trend_of("archive", [2] * 13), trend_of("else", [3] * 13))
-    facts = labelled(facts_of(*bad, drains=drains), loaded(tmp_path))
+    facts = add_owners(facts_of(*bad, drains=drains), loaded(tmp_path))
     told = of_team(facts, "storage")["trends"]
     assert [one["topic"] for one in told["objectives"][0]["subjects"]] == ["archive"]
     assert [one["topic"] for one in told["drains"]] == ["archive"]
@@ -256,8 +259,8 @@ def test_the_page_has_a_section_and_a_column_of_teams(facts: sample_facts.Facts)
     assert "1 group not known" in first
     assert second.startswith("storage")
     assert "375.5 MiB months" in second
-    assert last.startswith("nobody")
-    assert "Nobody owns" in section.one("p", class_="answer").text
+    assert last.startswith("no owner")
+    assert "Without an owner: " in section.one("p", class_="answer").text
     topics = page.one("section", id="min-isr").one("table")
     assert [one.text for one in topics.one("thead").all("th")][-1] == "Team"
     orders = next(one for one in topics.all("tr") if one.text.startswith("orders"))
@@ -277,8 +280,8 @@ def test_a_teams_page_says_whose_it_is(facts: sample_facts.Facts):
 
 
 def test_evil_labels_stay_text():
-    rule = owners.Rule(Owner(*sample_facts.EVIL[:3]), {"topic": owners._pattern("topics", ["*"])})
-    made = labelled(sample_facts.hostile(), owners.Owners((rule,), Prices("<b>EUR")))
+    rule = owners.Rule(Owner(*sample_facts.EVIL[:3]), {"topic": owners.pattern(["*"])})
+    made = add_owners(sample_facts.hostile(), owners.Owners((rule,), Prices("<b>EUR")))
     page = read(render(made))
     assert not list(page.all("b", onmouseover="alert(1)"))
     assert sample_facts.EVIL[0] in page.one("section", id="owners").raw

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lakehouse.report.page import render
+from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import Node, read
 
@@ -39,7 +39,7 @@ def test_the_verdict_comes_first_and_the_reading_help_last(pages):
         "Verdict",
         "What happened",
         "Could every topic be written to safely?",
-        "Whom did quotas slow down?",
+        "Which clients did quotas slow down?",
         "Did tiered storage keep up?",
         "Was anything deleted before it was read?",
         "What was read back from the remote store?",
@@ -55,8 +55,8 @@ def test_the_verdict_comes_first_and_the_reading_help_last(pages):
     ("sample", "headline"),
     [
         ("quiet_week", "Both objectives are met."),
-        ("demo", "Of 5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met."),
-        ("silent_week", "Nobody looked: there is no data for any objective."),
+        ("demo", "5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met."),
+        ("silent_week", "No source was read: there is no data for any objective."),
     ],
 )
 def test_the_headline_is_the_week_in_one_sentence(pages, sample, headline):
@@ -122,7 +122,7 @@ def test_silence_is_never_shown_as_good_or_zero(pages):
     page = pages["silent_week"]
     answers = [one.text for one in page.one("ul", class_="findings").all("span")]
     assert len(answers) == 5
-    assert all("Not known: nobody looked in this period." in one for one in answers)
+    assert all("Not known: no source was read for this question." in one for one in answers)
     section = page.one("section", id="min-isr")
     for row in range(6):
         _, *figures = cells(table(section, "Topics"), row)
@@ -135,7 +135,7 @@ def test_the_same_facts_unseen_are_not_told_like_the_same_facts_seen(pages):
     quiet = pages["quiet_week"].one("section", id="throttling").one("p", class_="answer").text
     silent = pages["silent_week"].one("section", id="throttling").one("p", class_="answer").text
     assert quiet == "No client was seen throttled."
-    assert silent == "Not known: nobody looked in this period."
+    assert silent == "Not known: no source was read for this question."
 
 
 @pytest.mark.parametrize("outcomes", [{"refused": 9}, None], ids=["refused", "not asked for"])
@@ -163,14 +163,14 @@ def test_a_question_whose_beans_nobody_read_is_not_answered_by_the_others(
         anchor: page.one("section", id=anchor).one("p", class_="answer").text
         for anchor in ("min-isr", "throttling", "tier-lag", "lost", "remote-reads")
     }
-    nobody = "Not known: nobody looked in this period."
+    nobody = "Not known: no source was read for this question."
     assert {anchor for anchor, said in answers.items() if said == nobody} == unanswered
 
 
 def test_coverage_says_what_is_not_known_and_why(pages):
     section = pages["demo"].one("section", id="coverage")
-    assert "98.14 % of the time" in section.text
-    assert "3 rows of the agents could not be used; gold/rejected says why" in section.text
+    assert "98.14 % of the expected time" in section.text
+    assert "3 rows of the agents could not be used; gold/rejected has the reasons" in section.text
     gap = cells(table(section, "Gaps"), 0)
     assert gap[:5] == [
         "Sat 21 Nov 06:01:40",

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report import marks, words
-from lakehouse.report.page import render
-from lakehouse.report.svg import tidy
+from lakehouse.core import formats
+from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.charts.svg import tidy
+from lakehouse.report.page.figures import span_of
+from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import Node, read
 
@@ -89,7 +91,7 @@ def test_that_no_budget_is_told_to_burn_is_not_told_as_calm():
 
 def test_what_burns_for_sure_is_told_apart_from_what_may():
     said = section(burning(pair("uncertain")), "burn").one("p", class_="answer").text
-    assert said == "No budget surely burnt too fast in this period; 1 perhaps at its end."
+    assert said == "No budget certainly burnt too fast in this period; 1 perhaps at its end."
 
 
 def test_a_verdict_says_what_it_is_without_maintenance_and_keeps_its_own():
@@ -102,7 +104,7 @@ def test_a_verdict_says_what_it_is_without_maintenance_and_keeps_its_own():
     )
     found = page.one("section", id="maintenance")
     assert found.one("p", class_="answer").text == (
-        "1 window of maintenance was planned. Without it 1 verdict would be another."
+        "1 window of maintenance was planned. Without it 1 verdict would differ."
     )
     (window,), (subject,) = rows(found), rows(found, 1)
     assert window[2:] == ["1 m 0 s (±0)", "topic orders-*", "disks of <broker> 2"]
@@ -115,7 +117,7 @@ def test_of_a_subject_that_existed_in_maintenance_alone_nothing_is_left():
     facts["objectives"][0]["subjects"][0]["without_maintenance"] = None
     orders = read(render(facts)).one("li", class_="is-missed")
     said = orders.one("p", class_="aside").text
-    assert said == "Without planned maintenance nothing is left to judge."
+    assert said == "Without planned maintenance no time is left to judge."
 
 
 def test_events_and_maintenance_are_marked_and_told_in_words():
@@ -163,13 +165,13 @@ def test_without_events_nothing_is_marked():
 @pytest.mark.parametrize(("most", "kept"), [(360, 4), (6, 2), (1, 1)])
 def test_marks_that_would_cover_one_another_are_one(most: int, kept: int):
     facts = sample_facts.demo()
-    start, end = (words.parse(facts[key]) for key in ("from", "to"))
+    start = formats.parse(facts["from"])
     facts["events"] = [
         {"at": (start + timedelta(seconds=s)).isoformat(), "kind": "leader_change"}
         for s in (1, 3, 5, 300)
     ]
-    found = marks.marks(facts, (start, end))
-    assert len(found.apart((start, end), most).instants) == kept
+    found = marks_of(facts)
+    assert len(found.apart(span_of(facts, "from", "to"), most).instants) == kept
     assert found.counted == (("election", "4\u00a0leader elections"),), "all of them are counted"
 
 
@@ -179,8 +181,7 @@ def test_events_that_are_not_listed_are_counted_in_the_section_and_the_captions(
     page = read(render(facts))
     said = "Not listed, but noticed later in the cluster: leader change 1,234 times."
     assert said in page.one("section", id="events").text
-    within = (words.parse(facts["from"]), words.parse(facts["to"]))
-    told = dict(marks.marks(facts, within).only({"election", "restart"}).counted)
+    told = dict(marks_of(facts).only({"election", "restart"}).counted)
     assert told["election"].startswith("at least ")
     assert not told["restart"].startswith("at least ")
     assert "Not listed" not in read(render(sample_facts.demo())).one("section", id="events").text
@@ -209,8 +210,7 @@ def test_what_lies_outside_of_the_period_is_not_marked():
     facts = deepcopy(planned())
     facts["maintenance"].append({"start": "2026-11-20T00:00:00Z", "end": facts["from"]})
     facts["events"].append({"at": "2026-11-20T00:00:00Z", "kind": "source_restart"})
-    within = (words.parse(facts["from"]), words.parse(facts["to"]))
-    found = marks.marks(facts, within)
+    found, within = marks_of(facts), span_of(facts, "from", "to")
     assert len(found.planned) == 1
     assert all(within[0] <= at <= within[1] for at, _ in found.instants)
 
@@ -223,8 +223,8 @@ def in_racks(*racks: str) -> Facts:
 def test_racks_are_told_by_their_brokers_and_what_is_not_known_is_not_zero():
     found = section(in_racks("eu-1a", "eu-1b", "eu-1b"), "racks")
     assert found.one("p", class_="answer").text == (
-        "2 racks with 1 to 2 brokers. 100 % of the time under the minimum was told by those of "
-        "rack \u2068eu-1a\u2069."
+        "2 racks with 1 to 2 brokers. Brokers of rack \u2068eu-1a\u2069 reported 100 % of the time "
+        "under the minimum."
     )
     first, second = rows(found)
     assert first == ["eu-1a", "1", "0", "2 m 23 s", "100 %", "0 s"]

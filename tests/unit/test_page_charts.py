@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from importlib import resources
 
 import pytest
 
-from lakehouse.report import charts, incidents, words
-from lakehouse.report.spans import spans
-from lakehouse.report.svg import COLOURS
+from lakehouse.report.charts import charts
+from lakehouse.report.charts.series import series_of
+from lakehouse.report.charts.svg import COLOURS
+from lakehouse.report.page import incidents
+from lakehouse.report.page.figures import span_of
 from tests import sample_facts
 from tests.page_reader import read
 
@@ -16,12 +17,12 @@ CSS = resources.files("lakehouse.report").joinpath("templates", "page.css").read
 
 
 def within(facts):
-    return words.parse(facts["from"]), words.parse(facts["to"])
+    return span_of(facts, "from", "to")
 
 
 def chart(facts, name):
     line = next(one for one in facts["timelines"] if one["name"] == name)
-    return charts.timeline(spans(line["points"], within(facts), line["unit"]), "Figure")
+    return charts.timeline(series_of(line["points"], within(facts), line["unit"]), "Figure")
 
 
 def test_a_timeline_says_in_words_what_it_draws():
@@ -81,7 +82,7 @@ def test_an_incident_is_drawn_within_what_its_edges_allow():
     perhaps = next(bar for bar in bars if bar.paint == "edge")
     assert perhaps.start < certain.start <= certain.end < perhaps.end
     single = next(bar for bar in bars if bar.paint == "leaderless")
-    assert single.end - single.start == timedelta(seconds=62)
+    assert single.end - single.start == 62 * sample_facts.SECOND
 
 
 def test_many_lanes_are_cut_to_the_worst_and_keep_their_own_names():
@@ -114,7 +115,7 @@ def test_text_can_be_read_in_both_schemes(palette):
 def test_a_reader_can_ask_a_drawing_what_it_is_made_of():
     facts = sample_facts.demo()
     told = chart(facts, "under_min_isr").values
-    start = round(within(facts)[0].timestamp())
+    start = within(facts)[0] // sample_facts.SECOND
     assert told.within == f"{start} {start + 360}"
     assert told.spans == "0,90,0;90,30,2,2,3;150,30,3,2,3;180,180,0", "and from 120 s it is unknown"
     assert told.unit == "partitions"

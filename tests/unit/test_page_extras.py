@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.errors import PeriodError
-from lakehouse.report.listing import table
-from lakehouse.report.lookup import declared
-from lakehouse.report.owned import labelled, of_team
-from lakehouse.report.page import render
+from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.page.listing import table
+from lakehouse.report.page.lookup import declared
+from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_owners import loaded
@@ -39,7 +39,7 @@ def with_hours(facts: sample_facts.Facts) -> sample_facts.Facts:
 def test_business_hours_stand_beside_all_hours():
     page = read(render(with_hours(sample_facts.demo())))
     section = page.one("section", id="business")
-    assert "Of 2 objectives: 1 missed and 1 met." in section.one("p", class_="answer").text
+    assert "2 objectives: 1 missed and 1 met." in section.one("p", class_="answer").text
     assert "Business hours are Mon-Fri 08:00-18:00, Europe/Berlin" in section.text
     first, second = section.one("tbody").all("tr")
     assert [one.text for one in first.children][:3] == [
@@ -61,7 +61,7 @@ def test_a_period_without_business_hours_says_so():
 
 
 def test_a_team_is_judged_by_its_own_in_business_hours_too(tmp_path):
-    facts = labelled(with_hours(sample_facts.demo()), loaded(tmp_path))
+    facts = add_owners(with_hours(sample_facts.demo()), loaded(tmp_path))
     mine = of_team(facts, "storage")["business_hours"]
     assert [(one["objective"], one["verdict"]) for one in mine["verdicts"]] == [("min-isr", "met")]
 

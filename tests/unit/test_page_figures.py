@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.report import figures
+from lakehouse.report.page import figures
 
 SECOND = 1_000_000
 

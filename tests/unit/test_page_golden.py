@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from lakehouse.report.page import render
+from lakehouse.report.page.page import render
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ANEW = "if that is meant: python -m tests.unit.test_page_golden, and look at git diff"

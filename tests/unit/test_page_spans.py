@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from hypothesis import given, strategies as st
 
-from lakehouse.report.spans import spans
+from lakehouse.core.time.periods import iso, micros
+from lakehouse.report.charts.series import series_of
 
-START = datetime(2026, 11, 21, 6, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
+START = micros(datetime(2026, 11, 21, 6, tzinfo=UTC))
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
 WITHIN = (START, START + 10 * MINUTE)
 
 
 def point(minute: int, value: float | None) -> list[object]:
-    return [(START + minute * MINUTE).isoformat(), value, value, value]
+    return [iso(START + minute * MINUTE), value, value, value]
 
 
 @given(
@@ -23,12 +25,12 @@ def point(minute: int, value: float | None) -> list[object]:
     )
 )
 def test_every_minute_of_the_period_is_known_or_not_known_and_never_both(values):
-    drawn = spans([point(n, values[n]) for n in sorted(values)], WITHIN, "partitions")
+    drawn = series_of([point(n, values[n]) for n in sorted(values)], WITHIN, "partitions")
     every = sorted([(one.start, one.end) for one in drawn.known] + list(drawn.unknown))
     assert every[0][0] == WITHIN[0]
     assert every[-1][1] == WITHIN[1]
     assert all(one[1] == other[0] for one, other in itertools.pairwise(every))
-    unknown = sum((end - start for start, end in drawn.unknown), timedelta())
+    unknown = sum(end - start for start, end in drawn.unknown)
     if len(values) > 1 and min(b - a for a, b in _neighbours(sorted(values))) == 1:
         assert unknown == (10 - sum(one is not None for one in values.values())) * MINUTE
 
@@ -38,7 +40,7 @@ def _neighbours(minutes):
 
 
 def test_what_no_point_covers_is_not_known():
-    drawn = spans([point(2, 1), point(3, 1), point(7, 0)], WITHIN, "partitions")
+    drawn = series_of([point(2, 1), point(3, 1), point(7, 0)], WITHIN, "partitions")
     minutes = [((a - START) // MINUTE, (b - START) // MINUTE) for a, b in drawn.unknown]
     assert minutes == [(0, 2), (4, 7), (8, 10)]
     assert drawn.is_drawn
@@ -46,10 +48,9 @@ def test_what_no_point_covers_is_not_known():
 
 def test_a_coarser_drawing_keeps_every_extreme():
     many = [point(0, 0)] + [
-        [(START + n * timedelta(seconds=1)).isoformat(), n % 7, n % 7 - 1, n % 7 + 1]
-        for n in range(1, 600)
+        [iso(START + n * SECOND), n % 7, n % 7 - 1, n % 7 + 1] for n in range(1, 600)
     ]
-    fine = spans(many, WITHIN, "partitions")
+    fine = series_of(many, WITHIN, "partitions")
     coarse = fine.coarser(50)
     assert len(coarse.known) <= 51 < len(fine.known)
     assert coarse.highest == fine.highest == 7
@@ -57,5 +58,5 @@ def test_a_coarser_drawing_keeps_every_extreme():
 
 
 def test_bytes_are_drawn_in_the_unit_that_reads_best():
-    drawn, unit = spans([point(0, 3 * 1024 * 1024)], WITHIN, "By").scaled()
-    assert (unit, drawn.highest) == ("MiB", 3)
+    drawn = series_of([point(0, 3 * 1024 * 1024)], WITHIN, "By").scaled()
+    assert (drawn.unit, drawn.highest) == ("MiB", 3)

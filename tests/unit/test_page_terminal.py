@@ -16,7 +16,7 @@ def test_a_file_gets_plain_text_of_a_readable_width():
     text = verdict_table(sample_facts.demo(), terminal=False)
     assert "\x1b" not in text
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert text.startswith("Of 5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met.\n")
+    assert text.startswith("5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met.\n")
 
 
 def test_verdicts_have_a_mark_and_a_word_worst_first():
@@ -34,7 +34,7 @@ def test_figures_have_bounds_and_unknown_time():
 
 def test_silence_is_not_good():
     text = flat(verdict_table(sample_facts.silent_week(), terminal=False))
-    assert text.count("Not known: nobody looked in this period.") == 5
+    assert text.count("Not known: no source was read for this question.") == 5
     assert "met" not in text
 
 

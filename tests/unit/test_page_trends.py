@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse.report import trend
-from lakehouse.report.page import render
+from lakehouse.report.charts.axis import NONE
+from lakehouse.report.charts.charts import Chart, of
+from lakehouse.report.page.page import render
+from lakehouse.report.page.sections import trends
 from tests import sample_facts
 from tests.page_reader import Node, read
 
@@ -62,13 +64,19 @@ def section_of(facts: dict[str, Any]) -> Node:
     return read(render(facts)).one("section", id="trends")
 
 
+def charts_of(facts: dict[str, Any]) -> list[Chart]:
+    section = trends(facts)
+    assert section is not None
+    return of(section, facts, NONE)
+
+
 def row_of(section: Node, number: int = 0) -> list[str]:
     row = list(section.one("tbody").all("tr"))[number]
     return [one.text.replace("\u00a0", " ") for one in row.children if not isinstance(one, str)]
 
 
 def test_a_report_without_trends_has_no_section():
-    assert trend.section(sample_facts.quiet_week()) is None
+    assert trends(sample_facts.quiet_week()) is None
     assert 'id="trends"' not in render(sample_facts.quiet_week())
 
 
@@ -81,14 +89,14 @@ def test_the_worst_trend_comes_first_with_its_change_and_what_is_expected():
     assert "5.95 %" in first[2]
     assert first[3] == "worse; by chance 1 week in 12 differs as much"
     assert "1 %" in first[5]
-    assert second[3] == "as weeks differ anyhow"
+    assert second[3] == "as usual"
 
 
 def test_a_week_that_nobody_saw_is_said_to_be_unknown_and_drawn_hatched():
     facts = facts_of(subject("orders", [5, None, *[5] * 10, None]))
     section = section_of(facts)
     assert row_of(section)[2] == "not known"
-    (chart,) = trend.charts_of(facts)
+    (chart,) = charts_of(facts)
     assert "Not known for 14 d" in chart.caption.replace("\u00a0", " ")
     assert "fill-unknown" in chart.drawings[0]
 
@@ -97,15 +105,15 @@ def test_weeks_too_few_for_a_drawing_stand_in_the_table_alone():
     facts = facts_of(
         subject("orders", [None] * 11 + [5, 6]), subject("clicks", [None] * 10 + [5] * 3)
     )
-    assert ["clicks" in one.caption for one in trend.charts_of(facts)] == [True]
+    assert ["clicks" in one.caption for one in charts_of(facts)] == [True]
     assert "orders" in section_of(facts).one("table").text
 
 
 def test_the_forecast_is_drawn_after_the_last_week_and_named_as_such():
-    (drawn,) = trend.charts_of(facts_of(subject("orders", [5] * 13)))
+    (drawn,) = charts_of(facts_of(subject("orders", [5] * 13)))
     assert "From 23 November on: the forecast." in drawn.caption
     assert "fill-band" in drawn.drawings[0]
-    (alone,) = trend.charts_of(facts_of(subject("orders", [5] * 13, forecast=[])))
+    (alone,) = charts_of(facts_of(subject("orders", [5] * 13, forecast=[])))
     assert "forecast" not in alone.caption
 
 
@@ -119,9 +127,9 @@ def test_a_regime_is_told_with_its_week():
     ("verdict", "said", "gone"),
     [
         ("draining", "draining", "2 h 0 m"),
-        ("growing", "growing", "never, if it goes on like this"),
-        ("standing", "neither for sure", "not known"),
-        ("unknown", "too few hours to say", "not known"),
+        ("growing", "growing", "never at this rate"),
+        ("standing", "neither for certain", "not known"),
+        ("unknown", "too few known hours", "not known"),
     ],
 )
 def test_a_lag_says_when_it_will_be_gone(verdict, said, gone):

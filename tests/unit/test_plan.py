@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collector.agent.plan import Task, changes
+from collector.agent.scraper import Scraper
 from collector.catalogue import load
-from collector.plan import Task, changes
-from collector.scraper import Scraper
 
 S = 1_000_000
 

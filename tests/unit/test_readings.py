@@ -8,11 +8,10 @@ import pytest
 
 from collector.catalogue import KnownWrong, Metric
 from collector.errors import SourceDataError
-from collector.samples import Answer, Moment, Notice, Reading, Series
-from collector.sources.cap import within_cap
-from collector.sources.readings import Readings, answer_of
-from collector.sources.timeouts import rmi_options
-from collector.sources.values import number_of, split
+from collector.model import Answer, Moment, Notice, Reading, Series
+from collector.sources.java.jvm import rmi_options
+from collector.sources.readings import Readings, answer_of, number_of, split
+from collector.sources.series_cap import within_cap
 from lakehouse.tables import FLAG_KNOWN_WRONG, OTHER
 
 METRIC = Metric(
@@ -42,7 +41,7 @@ def test_numbers_are_told_and_nan_is_observed(value: object, number: float | Non
     ],
 )
 def test_what_is_no_number_is_refused_with_its_place(value: object, shown: str) -> None:
-    text = f"^here: a:b=c Value is {shown}, not a number: mend or remove m in the catalogue$"
+    text = f"^here: a:b=c Value is {shown}, not a number: correct or remove m in the catalogue$"
     with pytest.raises(SourceDataError, match=text):
         number_of(value, "here", "a:b=c", METRIC)
 

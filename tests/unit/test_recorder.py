@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector import journal
+from collector.encoding.encoder import Encoder
 from collector.errors import SpoolError
-from collector.recorder import Recorder
-from collector.runs import Encoder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
-from collector.sealed import Event
-from collector.spool import Spool
+from collector.model import Answer, Event, Identity, Reading, Scrape, Series
+from collector.spool import journal
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from collector.catalogue import load
 from collector.catalogue.entries import KnownWrong, Metric
-from collector.sections import Config, Section
+from collector.config.schema import Config, Section
 from docs.tools import commands, configuration, layout, links, metrics, tables
 from lakehouse.tables import WINDOWS as WINDOWS_OF_GOLD
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from collector.reload import Reload
+from collector.agent.reload import Reload
 
 
 def reload() -> Reload:

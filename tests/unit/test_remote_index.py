@@ -5,19 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.remote_index import INDEXES, Bounds, Cost, Counted, cost, costs
+from lakehouse.report.facts.remote_index import INDEXES, Cost, RemoteReadCounts, cost, costs
+from lakehouse.report.facts.saved import Bounds, to_json
 
 AMOUNTS = st.integers(0, 10**9).map(float)
 
 
-def told(one: Counted) -> Cost:
+def told(one: RemoteReadCounts) -> Cost:
     found = cost(one)
     assert found is not None
     return found
 
 
 def test_a_plugin_s_misses_are_the_round_trips_and_its_look_ups_the_fetches():
-    found = told(Counted("broker-1", reads=100.0, hits=7.0, misses=12.0, load_ns=6e9))
+    found = told(RemoteReadCounts("broker-1", reads=100.0, hits=7.0, misses=12.0, load_ns=6e9))
     assert found.basis == "measured"
     assert found.fetches == Bounds(19.0, 19.0, 19.0)
     assert found.round_trips == Bounds(12.0, 12.0, 12.0)
@@ -25,21 +26,21 @@ def test_a_plugin_s_misses_are_the_round_trips_and_its_look_ups_the_fetches():
 
 
 def test_what_one_fetch_saves_lies_between_two_and_three_indexes_a_segment():
-    found = told(Counted("broker-1", hits=0.0, misses=12.0, load_ns=6e9))
+    found = told(RemoteReadCounts("broker-1", hits=0.0, misses=12.0, load_ns=6e9))
     assert found.at_once == Bounds(None, 4, 6)
     assert found.saved == Bounds(None, 6.0, 8.0)
     assert found.saved_seconds == Bounds(None, 3.0, 4.0)
 
 
 def test_a_plugin_that_never_fetched_costs_nothing_and_that_is_known():
-    found = told(Counted("broker-1", hits=0.0, misses=0.0, load_ns=0.0))
+    found = told(RemoteReadCounts("broker-1", hits=0.0, misses=0.0, load_ns=0.0))
     assert found.round_trips == Bounds(0.0, 0.0, 0.0)
     assert found.saved_seconds == Bounds(None, 0.0, 0.0)
 
 
 def test_without_a_plugin_each_segment_that_was_read_fetches_three_indexes():
     # 2,000 bytes of segments of 500: four segments, three indexes each, in 40 reads of 10 ms.
-    one = Counted(
+    one = RemoteReadCounts(
         "broker-1", reads=40.0, read_bytes=2000.0, stored_byte_seconds=50_000.0,
         stored_segment_seconds=100.0, read_ms=10.0,
     )  # fmt: skip
@@ -55,29 +56,29 @@ def test_without_a_plugin_each_segment_that_was_read_fetches_three_indexes():
 
 
 def test_fewer_reads_than_segments_fetch_no_more_than_they_are():
-    one = Counted("b", reads=2.0, read_bytes=1e9, stored_byte_seconds=1e3,
+    one = RemoteReadCounts("b", reads=2.0, read_bytes=1e9, stored_byte_seconds=1e3,
                   stored_segment_seconds=1.0)  # fmt: skip
     assert told(one).at_once == Bounds(2.0, 0.0, 2.0)
 
 
 def test_a_segment_s_size_that_is_not_known_leaves_the_bounds():
-    found = told(Counted("b", reads=5.0, read_bytes=100.0))
+    found = told(RemoteReadCounts("b", reads=5.0, read_bytes=100.0))
     assert found.round_trips == Bounds(None, 0.0, 15.0)
     assert found.saved == Bounds(None, 0.0, 10.0)
     assert found.seconds == Bounds(None, 0.0, None)
 
 
 def test_brokers_before_the_timer_are_modelled_from_the_topics_requests():
-    assert told(Counted("b", requests=4.0)).at_once.high == 4.0
+    assert told(RemoteReadCounts("b", requests=4.0)).at_once.high == 4.0
 
 
 def test_a_broker_that_tells_nothing_is_not_told_as_zero():
-    assert cost(Counted("b", read_bytes=100.0, hits=3.0)) is None
+    assert cost(RemoteReadCounts("b", read_bytes=100.0, hits=3.0)) is None
     assert costs({"b": {}}) == []
 
 
 def test_json_has_every_figure_with_its_bounds():
-    row = told(Counted("b", reads=0.0)).as_json()
+    row = to_json(told(RemoteReadCounts("b", reads=0.0)))
     assert (row["source"], row["basis"]) == ("b", "modelled")
     for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
         assert [row[f"{name}{end}"] for end in ("", "_low", "_high")] == [0.0, 0.0, 0.0]
@@ -87,7 +88,7 @@ def test_json_has_every_figure_with_its_bounds():
 def test_bounds_hold_the_figure_and_nothing_saves_more_than_there_is(
     reads: float, read: float, stored: float, segments: float, ms: float
 ) -> None:
-    found = told(Counted("b", reads, None, read, stored, segments, ms))
+    found = told(RemoteReadCounts("b", reads, None, read, stored, segments, ms))
     for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
         value, low, high = getattr(found, name)
         if value is not None:
@@ -98,7 +99,7 @@ def test_bounds_hold_the_figure_and_nothing_saves_more_than_there_is(
 
 @given(AMOUNTS, AMOUNTS)
 def test_measured_savings_and_what_is_left_are_what_there_is(misses: float, hits: float) -> None:
-    found = told(Counted("b", hits=hits, misses=misses))
+    found = told(RemoteReadCounts("b", hits=hits, misses=misses))
     assert found.saved.low + found.at_once.high == misses
     assert found.saved.high + found.at_once.low == misses
     assert found.at_once.low * INDEXES >= misses or misses == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 from lakehouse.report.csv_files import tables
 from tests import sample_facts
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse import periods
-from lakehouse.gold_rows import is_hourly
-from lakehouse.report.gather import Gold
+from lakehouse.core.time import periods
+from lakehouse.engines.gold_reader import is_hourly
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.timelines import window_seconds
 
 NO_ENGINE: Any = None
 
@@ -32,4 +33,4 @@ def test_a_period_is_made_of_hours_if_both_its_ends_are(
 @pytest.mark.parametrize(("window", "drawn"), [(30, 300), (300, 300), (450, 450), (3600, 3600)])
 def test_a_day_is_drawn_in_five_minutes_where_windows_are_shorter(window: int, drawn: int) -> None:
     day = periods.span("2026-11-09", "2026-11-10")
-    assert Gold(NO_ENGINE, "cluster", day, window).chart_seconds == drawn
+    assert window_seconds(Gold(NO_ENGINE, "cluster", day, window)) == drawn

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 from lakehouse.errors import PrintError
 from lakehouse.report import pdf
 
@@ -36,7 +36,7 @@ def test_the_setting_comes_before_path(tmp_path: Path):
     program(tmp_path, "chromium", "")
     mine = program(tmp_path, "my browser", "")
     assert pdf.browser({"PATH": str(tmp_path), "JMXLAKE_CHROMIUM": mine}) == mine
-    with pytest.raises(PrintError, match="JMXLAKE_CHROMIUM: /nowhere is no program"):
+    with pytest.raises(PrintError, match="JMXLAKE_CHROMIUM: /nowhere is not a program"):
         pdf.browser({"PATH": str(tmp_path), "JMXLAKE_CHROMIUM": "/nowhere"})
 
 
@@ -55,7 +55,7 @@ def test_without_a_browser_it_is_one_line_before_any_work(tmp_path: Path, monkey
     ("script", "told"),
     [
         ("echo '[1:2:1122/073000.1:ERROR:zygote.cc(100)] no sandbox here' >&2", "no sandbox here"),
-        ("exit 3", "it says nothing of why"),
+        ("exit 3", "it gave no reason"),
         ('for one; do case "$one" in --print-to-pdf=*) echo no > "${one#*=}";; esac; done',
          "printed nothing"),
     ],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakehouse.report.judged import SUBJECT, changed
-from lakehouse.report.owned import labelled, of_team
-from lakehouse.report.page import render
+from lakehouse.report.facts.objectives import SUBJECT, restated_figures
+from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.facts.saved import to_json
+from lakehouse.report.page.page import render
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts
 from tests.page_reader import read
@@ -38,14 +39,14 @@ def with_late_data() -> sample_facts.Facts:
     was = next(row for row in rows if row["topic"] == "orders")
     was |= {"bad_us": 0, "attainment": 1.0, "attainment_low": 0.94, "attainment_high": 1.0,
             "unknown_us": 20_000_000, "verdict": "met"}  # fmt: skip
-    facts["restated"] = changed(facts["objectives"], rows)
+    facts["restated"] = to_json(restated_figures(facts["objectives"], rows))
     return facts
 
 
 def test_what_was_published_and_is_the_same_is_not_restated():
     facts = sample_facts.demo()
-    assert changed(facts["objectives"], published(facts)) == []
-    assert changed(facts["objectives"], []) == []
+    assert restated_figures(facts["objectives"], published(facts)) == []
+    assert restated_figures(facts["objectives"], []) == []
 
 
 def test_the_old_figure_stands_beside_the_new():
@@ -64,9 +65,9 @@ def test_of_several_the_last_that_differs_is_the_old_one():
         *published(facts, 1, bad_us=1),
         *published(facts, 2, bad_us=2),
     ]
-    found = changed(facts["objectives"], rows)
-    assert {row["before"]["bad_us"] for row in found} == {2}
-    assert {row["before"]["statement"] for row in found} == {2}
+    found = restated_figures(facts["objectives"], rows)
+    assert {row.before["bad_us"] for row in found} == {2}
+    assert {row.before["statement"] for row in found} == {2}
 
 
 def test_each_objective_is_compared_over_its_own_time():
@@ -75,19 +76,19 @@ def test_each_objective_is_compared_over_its_own_time():
         one |= {"from": start, "to": end}
     rows = published(facts, bad_us=-1)
     of_first = [{**row, "from": "a", "to": "b"} for row in rows]
-    names = {row["objective"] for row in changed(facts["objectives"], of_first)}
+    names = {row.objective for row in restated_figures(facts["objectives"], of_first)}
     assert names == {one["name"] for one in facts["objectives"] if one["from"] == "a"}
 
 
 def test_a_subject_that_was_never_published_is_not_restated():
     facts = sample_facts.demo()
     rows = [row for row in published(facts, bad_us=-1) if row["topic"] != "orders"]
-    assert "orders" not in {row["topic"] for row in changed(facts["objectives"], rows)}
+    assert "orders" not in {row.topic for row in restated_figures(facts["objectives"], rows)}
 
 
 def test_the_page_says_so_at_its_head_and_shows_both():
     page = read(render(with_late_data()))
-    assert "Restated: 1 of its figures was published otherwise" in page.one("header").text
+    assert "Restated: 1 published figure changed since" in page.one("header").text
     section = page.one("section", id="restated")
     assert section.one("p", class_="answer").text == (
         "1 figure of this period changed after it was published, 1 verdict with it."
@@ -108,6 +109,6 @@ def test_a_page_of_which_nothing_changed_says_nothing():
 
 
 def test_a_team_sees_its_own_restatements(tmp_path):
-    facts = labelled(with_late_data(), loaded(tmp_path))
+    facts = add_owners(with_late_data(), loaded(tmp_path))
     assert facts["restated"][0]["team"] == "payments"
     assert of_team(facts, "storage")["restated"] == []

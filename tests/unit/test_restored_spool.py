@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from hypothesis import given, settings, strategies as st
 
-from collector.recorder import Recorder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
-from collector.sealed import Event
-from collector.spool import Spool
+from collector.model import Answer, Event, Identity, Reading, Scrape, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 S = 1_000_000
@@ -89,7 +88,7 @@ def live(path: Path, lake: FakeLake, session: Session, now_us: int) -> int:
         recorder = Recorder(spool, "broker-1", WINDOW, {}, "hash", None)
         recorder.begin(now_us)
         recorder.note(Event(now_us, "agent_start", Series("")))
-        told_us = recorder.told_us("log") or now_us
+        told_us = recorder.recorded_until_us("log") or now_us
         if session.lake_from == 0:
             lake.take(spool, recorder)
         for number in range(session.scrapes):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, strategies as st
 
-from lakehouse.rollup.batches import Batch, Call, Size, batches
-from lakehouse.units import Pair, Versions
+from lakehouse.engines.batches import Batch, Call, ClusterHour, Size, Versions, batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -17,12 +16,15 @@ BASE = dt.datetime(2026, 11, 14, 20, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
 
 
-def pair(cluster: str, hour: int) -> Pair:
-    return Pair(cluster, BASE + hour * HOUR)
+def pair(cluster: str, hour: int) -> ClusterHour:
+    return ClusterHour(cluster, BASE + hour * HOUR)
 
 
 def made(
-    rows: Mapping[Pair, int], barred: Set[Pair] = frozenset(), most: int = 5_000, part: int = 50
+    rows: Mapping[ClusterHour, int],
+    barred: Set[ClusterHour] = frozenset(),
+    most: int = 5_000,
+    part: int = 50,
 ) -> list[Batch]:
     return batches(rows, rows.keys(), barred, Size(most, part), Versions(1, 1, 1), 300)
 
@@ -36,11 +38,11 @@ PAIRS = st.builds(pair, st.sampled_from("abcdef"), st.integers(0, 90))
     st.integers(1, 200),
 )
 def test_every_hour_is_in_one_batch_and_none_that_is_barred(
-    rows: dict[Pair, int], barred: frozenset[Pair], most: int
+    rows: dict[ClusterHour, int], barred: frozenset[ClusterHour], most: int
 ) -> None:
     wanted = {one: count for one, count in rows.items() if one not in barred}
     found = made(wanted, barred, most)
-    hours = [one for batch in found for one in batch.units.pairs]
+    hours = [one for batch in found for one in batch.units.cluster_hours]
     assert set(hours) >= wanted.keys()
     assert barred.isdisjoint(hours)
     assert sum(batch.rows for batch in found) == sum(wanted.values())
@@ -48,7 +50,7 @@ def test_every_hour_is_in_one_batch_and_none_that_is_barred(
         assert batch.rows <= most or len(batch.units.hours) == 1
         assert list(batch.units.hours) == sorted(set(batch.units.hours))
         assert sorted(one for call in batch.calls for one in call.units) == sorted(
-            batch.units.pairs
+            batch.units.cluster_hours
         )
     assert len(hours) == len(set(hours)), "no hour of a cluster is recomputed twice"
     assert len(hours) <= 2 * len(wanted) + 12 * 6, "and few that nothing new touches"

@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 from bench import rollup_fleet, rollup_rows, rollup_samples, rollup_world
 from bench.rollup_clients import MEMORY_US, RATES, THROTTLES
 from bench.rollup_world import ERROR, HOUR_US, WINDOW_US, Fleet
-from collector.batches import Batch, Origin, batches_of
-from collector.runs import Encoder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
+from collector.encoding.encoder import Encoder
+from collector.encoding.rows import Batch, Origin, batches_of
+from collector.model import Answer, Identity, Reading, Scrape, Series
 from lakehouse import tables
 
 if TYPE_CHECKING:

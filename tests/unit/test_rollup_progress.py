@@ -11,13 +11,13 @@ from typing import Final
 import pyte
 from click.testing import CliRunner
 
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 
 _TELLS: Final = """
 import time
-from lakehouse.commands.rollup import shown
+from lakehouse.cli.rollup import progress_display
 from lakehouse.rollup import Done
-with shown() as (step, watch):
+with progress_display() as (step, watch):
     step("feed: 48 hours in 2 batches")
     watch(Done(0, 48, 0))
     step("topics")
@@ -69,13 +69,13 @@ def test_a_log_has_lines() -> None:
 def test_help_tells_the_exit_codes_and_completion_is_a_script() -> None:
     for command in ("rollup", "verify"):
         told = CliRunner().invoke(main, [command, "--help"]).stdout
-        assert "Ends with " in told
+        assert "Exits with " in told
         assert "with 3" in " ".join(told.split())
     for shell in ("bash", "zsh", "fish"):
         assert "_JMXLAKE_COMPLETE" in CliRunner().invoke(main, ["completion", shell]).stdout
     words = {"COMP_WORDS": "jmxlake rollup LAKE --ti", "COMP_CWORD": "3"}
     run = subprocess.run(
-        [sys.executable, "-c", "from lakehouse.cli import main; main(prog_name='jmxlake')"],
+        [sys.executable, "-c", "from lakehouse.cli.main import main; main(prog_name='jmxlake')"],
         env={**os.environ, **words, "_JMXLAKE_COMPLETE": "bash_complete"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

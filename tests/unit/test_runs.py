@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from hypothesis import given, settings, strategies as st
 
-from collector import journal
-from collector.runs import Encoder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
-from collector.sealed import Sealed
-from lakehouse.existence import floor_us
+from collector.encoding.encoder import Encoder, SealedRows
+from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.spool import journal
+from lakehouse.core.lifetimes import floor_us
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:
-    from collector.folding import Run
+    from collector.encoding.fold import Run
 
 S = 1_000_000
 INTERVAL = 10 * S
@@ -41,9 +40,9 @@ def failed(asked: int, latency: int = 0) -> Scrape:
     return Scrape("f", asked, asked, asked + latency, INTERVAL, "refused", error="no")
 
 
-def encode(scrapes: list[Scrape], until: int, window: int = WINDOW, **memory: int) -> Sealed:
+def encode(scrapes: list[Scrape], until: int, window: int = WINDOW, **memory: int) -> SealedRows:
     encoder = Encoder(window, {METRIC: memory["memory"]} if memory else {})
-    sealed = Sealed([], [], [])
+    sealed = SealedRows([], [], [])
     for scrape in scrapes:
         encoder.record(scrape)
         for kept, new in zip(sealed, encoder.seal(scrape.answered_us), strict=True):
@@ -336,7 +335,7 @@ def test_a_counter_that_vanished_and_came_back_starts_at_zero() -> None:
 def test_a_clock_that_jumps_never_tells_a_time_twice() -> None:
     """Back by 100 s, lived through again, and an hour forward that is put right again."""
     encoder = Encoder(WINDOW)
-    told = [Sealed([], [], [])]
+    told = [SealedRows([], [], [])]
 
     def live(start: int, end: int) -> None:
         for tick in range(start, end, 10):

@@ -13,11 +13,12 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from collector import catalogue
-from collector.batches import Batch, Origin, batches_of
-from collector.runs import Encoder
-from collector.samples import (
+from collector.encoding.encoder import Encoder
+from collector.encoding.rows import Batch, Origin, batches_of
+from collector.model import (
     Answer,
     Commit,
+    Event,
     Identity,
     Offsets,
     Partition,
@@ -25,15 +26,15 @@ from collector.samples import (
     Scrape,
     Series,
 )
-from collector.sealed import Event
-from collector.sources.admin_readings import leader_changes
-from collector.sources.admin_records import PartitionState
-from lakehouse import lake as lakes, slo, tables
-from lakehouse.cli import main
+from collector.sources.admin.client import PartitionState
+from collector.sources.admin.readings import leader_changes
+from lakehouse import slo, tables
+from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import micros
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
-from lakehouse.periods import micros
 from lakehouse.rollup import rollup
-from lakehouse.rollup.local_engine import LocalEngine
 from lakehouse.sample import bronze, script, world
 from lakehouse.sample.script import Script, leader
 from lakehouse.sample.spans import ABSENT, WINDOW_US
@@ -173,7 +174,7 @@ def test_the_command_writes_where_no_lake_is(tmp_path: Path) -> None:
     asked = ["sample", str(tmp_path / "lake"), "--weeks", "1", "--until"]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])
     assert ended.exit_code == 0
-    assert "runs; go on with: jmxlake weekly" in ended.output
+    assert "runs; continue with: jmxlake weekly" in ended.output
     (days,) = _read(tmp_path / "lake", tables.RUNS, 'min(start), max("end")')
     assert [one.date() for one in days] == [dt.date(2026, 11, 2), dt.date(2026, 11, 9)]
     ended = CliRunner().invoke(main, [*asked, "2026-11-09"])
@@ -298,7 +299,7 @@ def _scrapes(source: int) -> Iterator[Scrape]:
     for family in SCRIPT.families(source):
         reads = SCRIPT.attempts(source, family)
         for number in range(reads.number(START), reads.number(UNTIL + 2 * WINDOW_US)):
-            asked, tick = reads.asked(number), number * reads.interval_us
+            asked, tick = reads.requested(number), number * reads.interval_us
             if any(start <= asked < end for start, end in reads.outages):
                 ended = asked + bronze.REFUSED_US
                 yield Scrape(

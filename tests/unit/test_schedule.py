@@ -9,7 +9,7 @@ import uuid
 import pytest
 from hypothesis import given, strategies as st
 
-from collector.schedule import EpochTrigger, Schedule, phase_us
+from collector.agent.schedule import EpochTrigger, Schedule, phase_us
 from tests.waiting import wait_for
 
 S = 1_000_000

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collector import catalogue
+from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
-from collector.samples import Answer, Identity, Moment, Reading, Series
-from collector.scraper import Scraper
+from collector.model import Answer, Identity, Moment, Reading, Series
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
 if TYPE_CHECKING:

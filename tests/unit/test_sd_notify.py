@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.samples import Answer, Scrape
-from collector.sd_notify import Notifier, Service
-from collector.vitals import STALE_SECONDS, Vitals
+from collector.model import Answer, Scrape
+from collector.telemetry.sd_notify import Service
+from collector.telemetry.self_metrics import STALE_SECONDS, AgentStats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,11 +60,13 @@ def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeSyst
     listener.close()
 
 
-def service(systemd: FakeSystemd, clock: FakeMonotonic, **environ: str) -> tuple[Service, Vitals]:
-    vitals = Vitals(clock)
-    vitals.begin()
-    vitals.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
-    return Service(vitals, {"NOTIFY_SOCKET": systemd.address, **environ}, clock), vitals
+def service(
+    systemd: FakeSystemd, clock: FakeMonotonic, **environ: str
+) -> tuple[Service, AgentStats]:
+    stats = AgentStats(clock)
+    stats.begin()
+    stats.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
+    return Service(stats, {"NOTIFY_SOCKET": systemd.address, **environ}, clock), stats
 
 
 def failed(family: str) -> Scrape:
@@ -76,11 +78,11 @@ def read(family: str) -> Scrape:
 
 
 def test_ready_comes_once_and_when_every_family_was_tried(systemd: FakeSystemd) -> None:
-    told, vitals = service(systemd, FakeMonotonic())
-    vitals.scraped(read("min_isr"))
+    told, stats = service(systemd, FakeMonotonic())
+    stats.scraped(read("min_isr"))
     told.beat()
     assert systemd.heard() == ["STATUS=no answer from admin; 0 batches delivered"]
-    vitals.scraped(failed("leaders"))  # tried is enough: a broker that is away must not fail us
+    stats.scraped(failed("leaders"))  # tried is enough: a broker that is away must not fail us
     told.beat()
     told.beat()
     assert systemd.heard() == ["READY=1"]
@@ -90,18 +92,18 @@ def test_the_watchdog_is_petted_in_time_and_only_while_the_threads_tick(
     systemd: FakeSystemd,
 ) -> None:
     clock = FakeMonotonic()
-    told, vitals = service(systemd, clock, WATCHDOG_USEC="60000000", WATCHDOG_PID=str(os.getpid()))
+    told, stats = service(systemd, clock, WATCHDOG_USEC="60000000", WATCHDOG_PID=str(os.getpid()))
     petted = []
     for second in range(60):
-        vitals.tick("main")
-        vitals.tick("keeper")
+        stats.tick("main")
+        stats.tick("keeper")
         told.beat()
         if "WATCHDOG=1" in systemd.heard():
             petted.append(second)
         clock.now += 1
     assert petted == [0, 29, 58]
     for _ in range(int(STALE_SECONDS) + 1):
-        vitals.tick("main")
+        stats.tick("main")
         clock.now += 1
     told.beat()
     assert "WATCHDOG=1" not in systemd.heard()
@@ -118,9 +120,9 @@ def test_a_watchdog_that_is_not_ours_is_not_petted(
 
 def test_the_status_is_told_where_it_is_news(systemd: FakeSystemd) -> None:
     clock = FakeMonotonic()
-    told, vitals = service(systemd, clock)
-    vitals.scraped(read("min_isr"))
-    vitals.scraped(read("leaders"))
+    told, stats = service(systemd, clock)
+    stats.scraped(read("min_isr"))
+    stats.scraped(read("leaders"))
     for _ in range(40):
         told.beat()
         clock.now += 1
@@ -150,4 +152,5 @@ def test_the_end_is_told(systemd: FakeSystemd) -> None:
 
 @pytest.mark.parametrize("address", [None, "", "/nowhere/notify", "@nobody-listens"])
 def test_where_nobody_listens_nothing_happens(address: str | None) -> None:
-    assert Notifier(address).send(READY=1) is False
+    environ = {} if address is None else {"NOTIFY_SOCKET": address}
+    assert Service(AgentStats(), environ).send(READY=1) is False

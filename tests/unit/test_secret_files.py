@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector import config, secret_files
+from collector.config import loader
+from collector.config.secrets import warnings
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,35 +54,35 @@ def test_what_every_user_can_read_is_refused_by_its_key(
     above = {"bootstrap": "a:1", "libs": "/libs"} if section == "admin" else {}
     raw = settings(**{section: {**above, key: path}})
     with pytest.raises(ConfigError) as caught:
-        config.parse(raw, "agent.yaml")
+        loader.parse(raw, "agent.yaml")
     place = "source.jmx" if section == "jmx" else section
     assert str(caught.value) == (
         f"agent.yaml: {place}.{key}: every user of this host can read {path}: chmod 0400 it"
     )
     (folder / "secret").chmod(0o600)
-    config.parse(raw, "agent.yaml")
+    loader.parse(raw, "agent.yaml")
 
 
 def test_a_closed_folder_keeps_everybody_out(folder: Path) -> None:
     raw = settings(jmx={"password_file": secret(folder, 0o644)})
     folder.chmod(0o750)
-    config.parse(raw, "agent.yaml")
+    loader.parse(raw, "agent.yaml")
 
 
 def test_a_file_that_is_not_there_is_said_by_who_needs_it(folder: Path) -> None:
-    config.parse(settings(jmx={"password_file": str(folder / "none")}), "agent.yaml")
+    loader.parse(settings(jmx={"password_file": str(folder / "none")}), "agent.yaml")
 
 
 def test_properties_that_only_name_where_secrets_are_may_be_read(folder: Path) -> None:
     path = secret(folder, 0o644, "ssl.keystore.key=${dir:/etc/kafka:user.key}\n")
     admin = {"bootstrap": "a:1", "libs": "/libs", "properties_file": path}
-    config.parse(settings(admin=admin), "agent.yaml")
+    loader.parse(settings(admin=admin), "agent.yaml")
 
 
 def test_another_group_that_can_read_is_a_warning(folder: Path) -> None:
     raw = settings(jmx={"password_file": secret(folder, 0o640)})
-    assert secret_files.warnings(config.parse(raw, "agent.yaml")) == []
+    assert warnings(loader.parse(raw, "agent.yaml")) == []
     if os.geteuid() == 0:
         os.chown(folder / "secret", 0, os.getegid() + 1)
-        (line,) = secret_files.warnings(config.parse(raw, "agent.yaml"))
+        (line,) = warnings(loader.parse(raw, "agent.yaml"))
         assert line.startswith("source.jmx.password_file: the group ")

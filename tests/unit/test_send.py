@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.errors import SendError
-from lakehouse.report import saved
-from lakehouse.report.owned import of_team
-from lakehouse.send import mail, settings, webhook
-from lakehouse.send.digest import digest
-from lakehouse.send.pictures import MOST, Picture, pictures
-from lakehouse.send.settings import Secret
+from lakehouse.report.facts import saved
+from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.send import mail, settings, webhook
+from lakehouse.report.send.digest import MOST, Picture, digest, pictures
+from lakehouse.report.send.settings import Secret
 from tests import sample_facts
 from tests.page_reader import read
 from tests.unit.test_owners import loaded
@@ -53,9 +52,7 @@ def test_a_letter_is_text_and_html_with_pictures_and_files():
     assert "✗ MISSED     Topics can be written to safely" in text
     assert "Lowest: topic orders 79 % (73.91 % to 80.53 %), 20 s unknown" in text
     page = read(message.get_body(("html",)).get_content())
-    assert (
-        page.one("h1").text == "Of 5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met."
-    )
+    assert page.one("h1").text == "5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met."
     assert "Attached, with every figure and its bounds: report.html." in page.raw
     assert {one.attributes["src"] for one in page.all("img")} == {"cid:dot@jmxlake"}
 
@@ -131,15 +128,13 @@ def test_a_file_has_a_name_every_system_takes(more: dict, name: str):
 
 def test_silence_is_told_as_such():
     told = digest(sample_facts.silent_week())
-    assert told.headline == "Nobody looked: there is no data for any objective."
-    assert all(answer.startswith("Not known: nobody looked") for _, answer in told.findings)
-    assert [one.word for one in told.lines] == ["no data"]
+    assert told.headline == "No source was read: there is no data for any objective."
+    assert all(answer.startswith("Not known: no source was read") for _, answer in told.findings)
+    assert [one.word for one in told.verdicts] == ["no data"]
 
 
 def test_a_digest_is_in_the_time_zone_and_of_the_team(tmp_path: Path):
-    from lakehouse.report.owned import labelled  # noqa: PLC0415
-
-    facts = labelled(sample_facts.demo(), loaded(tmp_path)) | {"time_zone": "Europe/Berlin"}
+    facts = add_owners(sample_facts.demo(), loaded(tmp_path)) | {"time_zone": "Europe/Berlin"}
     told = digest(of_team(facts, "storage"))
     assert "07:00 to 07:06 Europe/Berlin" in told.period
     assert told.about.startswith("team storage, cluster ")
@@ -185,7 +180,7 @@ def test_a_secret_is_in_no_repr(tmp_path: Path):
     assert secret.read("mail") == "hunter2"
     assert "hunter2" not in repr(secret)
     assert Secret(variable="X").read("mail", {"X": " hunter2 "}) == "hunter2"
-    for bad, told in ((b"\n", "is empty"), (b"\xff", "is no text")):
+    for bad, told in ((b"\n", "is empty"), (b"\xff", "is not UTF-8 text")):
         file.write_bytes(bad)
         with pytest.raises(SendError, match=told):
             secret.read("mail")
@@ -215,7 +210,7 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
         ("", "the file has keys such as mail, webhook"),
         ("{}", "it has neither mail nor webhook"),
         ("mail: {host: h, from: a, to: []}", "mail.to is a list"),
-        ("mail: {from: a, to: [b]}", "mail.host is a line of text"),
+        ("mail: {from: a, to: [b]}", "mail.host is missing"),
         ("mail: {host: h, from: a, to: [b], password: x}", "no place here; use password_file"),
         ("webhook: {url: 'https://x'}", "a secret has no place here; use url_file"),
         ("webhook: {}", "webhook has url_file or url_variable"),
@@ -228,7 +223,7 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
         ("mail: {host: h, from: a, to: [b], timeout_seconds: 0}", "up to 600"),
         ("mail: {hots: h}", "mail has no 'hots'"),
         ('mail: {host: "h\\nx", from: a, to: [b]}', "mail.host is a line of text"),
-        ("mail: [", "no YAML"),
+        ("mail: [", "not YAML"),
     ],
 )  # fmt: skip
 def test_settings_that_are_wrong_are_one_line(tmp_path: Path, text: str, told: str):

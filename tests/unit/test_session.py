@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import session
+from lakehouse.core import session
 from lakehouse.errors import EngineError
 
 _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None
-from lakehouse.cli import main
+from lakehouse.cli.main import main
 main(["sla", "main.bronze", "--gold", "main.gold"])
 """
 
@@ -26,7 +26,7 @@ def installed(tmp_path: Path) -> Path:
     """A folder of packages with ours in it, as ``__file__`` tells it, and no source tree around."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    (folder / "lakehouse").symlink_to(Path(session.__file__).parent)
+    (folder / "lakehouse").symlink_to(Path(session.__file__).parents[1])
     return folder
 
 
@@ -81,7 +81,9 @@ def test_jars_are_taken_from_beside_the_package_and_not_from_where_one_stands(
 ):
     jar(tmp_path / ".cache" / "delta-of-somebody-else")
     found = [str(jar(installed / ".cache" / "delta-1"))] if beside else []
-    spec = importlib.util.spec_from_file_location("own", installed / "lakehouse" / "session.py")
+    spec = importlib.util.spec_from_file_location(
+        "own", installed / "lakehouse" / "core" / "session.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     spec.loader.exec_module(own := importlib.util.module_from_spec(spec))
@@ -107,7 +109,7 @@ def test_a_spark_that_does_not_start_says_what_it_needs(
     jar(tmp_path / ".cache" / "delta-of-somebody-else")
     program = tmp_path / "rollup.py"
     asked = ["rollup", "main.bronze", "--gold", "main.gold"]
-    program.write_text(f"from lakehouse.cli import main\nmain({asked})\n")
+    program.write_text(f"from lakehouse.cli.main import main\nmain({asked})\n")
     ran = subprocess.run(
         [sys.executable, str(program)],
         env={**environment, "PYTHONPATH": str(installed), "JAVA_HOME": str(tmp_path / "none")},

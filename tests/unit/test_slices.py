@@ -1,7 +1,6 @@
 """Slices of a history that is known, against what is said of it where little of it was seen.
 
-The SQL is asked of DuckDB, for it starts at once; the same text in Spark has its tests in
-tests/integration/test_slices.py.
+The SQL runs in DuckDB, which starts at once.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from lakehouse import slices
-from lakehouse.slo_objective import Slices
+from lakehouse.core.objective import Slices
+from lakehouse.slo import slices
 
 if TYPE_CHECKING:
-    from lakehouse.slices import Judged
+    from lakehouse.slo.slices import Judgement
 
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
@@ -28,7 +27,7 @@ _CONNECTION = duckdb.connect()
 GOOD, BAD, UNSEEN_GOOD, UNSEEN_BAD, ABSENT = "gbGB-"
 
 
-def asked(one: Judged, row: dict[str, int]) -> list[int]:
+def asked(one: Judgement, row: dict[str, int]) -> list[int]:
     """The times of a row, microseconds."""
     sql = ", ".join(one)
     columns = ", ".join(f"CAST({value} AS BIGINT) AS {name}" for name, value in row.items())
@@ -61,8 +60,8 @@ def share(part: str) -> Fraction:
     return Fraction(good, len(part.replace(ABSENT, "")))
 
 
-def bounds(one: Judged, history: str, length_us: int) -> tuple[Fraction, Fraction] | None:
-    """The least and greatest share of good slices, as ``sla.Statement`` has it."""
+def bounds(one: Judgement, history: str, length_us: int) -> tuple[Fraction, Fraction] | None:
+    """The least and greatest share of good slices, as ``Statement`` has it."""
     good, bad, low, high = asked(one, row_of(history))
     assert good >= 0
     assert 0 <= low <= bad <= high
@@ -94,7 +93,7 @@ def test_the_true_share_of_good_slices_is_within_the_bounds(
     history: str, seconds: int, target: float
 ):
     cut = Slices(seconds * SECOND, target)
-    found = bounds(slices.judged(cut, WINDOW), history, cut.length_us)
+    found = bounds(slices.judge(cut, WINDOW), history, cut.length_us)
     if found is None:
         assert GOOD not in history
         assert BAD not in history
@@ -108,7 +107,7 @@ def test_the_true_share_of_good_slices_is_within_the_bounds(
 @given(histories())
 def test_the_true_mean_of_slices_is_within_the_bounds(history: str):
     cut = Slices(WINDOW)
-    found = bounds(slices.judged(cut, WINDOW), history, WINDOW)
+    found = bounds(slices.judge(cut, WINDOW), history, WINDOW)
     if found is not None:
         (own,) = parts(history, WINDOW)
         assert found[0] <= share(own) <= found[1]
@@ -126,19 +125,19 @@ def test_the_true_mean_of_slices_is_within_the_bounds(history: str):
     ],
 )
 def test_a_slice_is_judged_by_what_was_seen_of_it(history: str, wanted: tuple[int, ...]):
-    found = asked(slices.judged(Slices(WINDOW, 0.95), WINDOW), row_of(history))
+    found = asked(slices.judge(Slices(WINDOW, 0.95), WINDOW), row_of(history))
     assert [one // SECOND for one in found] == list(wanted)
 
 
 def test_edges_are_bounds_of_slices_too():
     row = {"good": 285, "bad": 15, "low": 14, "high": 16, "expected": 300}
     row = {name: seconds * SECOND for name, seconds in row.items()}
-    found = asked(slices.judged(Slices(WINDOW, 0.95), WINDOW), row)
+    found = asked(slices.judge(Slices(WINDOW, 0.95), WINDOW), row)
     assert [one // SECOND for one in found] == [300, 0, 0, 300]
 
 
 def test_bad_time_within_a_window_may_be_of_one_slice_or_of_several():
-    one = slices.judged(Slices(60 * SECOND, 0.9), WINDOW)
+    one = slices.judge(Slices(60 * SECOND, 0.9), WINDOW)
     row = row_of("g" * 28 + "bb")  # 20 s bad, and 6 s of each minute are allowed
     assert [us // SECOND for us in asked(one, row)] == [240, 60, 0, 180]
     row = row_of("g" * 24 + "bbbbbb")
@@ -146,7 +145,7 @@ def test_bad_time_within_a_window_may_be_of_one_slice_or_of_several():
 
 
 def test_the_average_counts_every_slice_alike():
-    cut = slices.judged(Slices(2 * WINDOW), WINDOW)
+    cut = slices.judge(Slices(2 * WINDOW), WINDOW)
     half = {"good": 30, "bad": 30, "low": 30, "high": 30, "expected": 600}
     found = asked(cut, {name: seconds * SECOND for name, seconds in half.items()})
     assert [us // SECOND for us in found] == [300, 300, 30, 570]

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector import spool as spools
-from collector.batches import Batch
+from collector.encoding.rows import Batch
 from collector.errors import SpoolError
-from collector.recorder import Recorder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
-from collector.spool import Spool
+from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.spool import spool as spools
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def test_batch_numbers_are_never_used_again(tmp_path: Path) -> None:
         spool.seal([Batch({"events": [(1,)], "members": []})], b"")
         spool.acknowledge(1)
     with Spool(tmp_path / "spool.db", MIB) as spool:
-        assert spool.last_number() == 1
+        assert spool.last_number == 1
         spool.seal([Batch({"events": [(1,)], "members": []})], b"")
-        assert spool.last_number() == 2
+        assert spool.last_number == 2
 
 
 def test_a_second_agent_is_refused(spool: Spool, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_when_the_spool_is_full_the_lake_is_told_what_is_missing(tmp_path: Path)
             record.seal(T0 + second * S)
         assert record.dropped_batches > 1
         (newest,) = spool.waiting(MIB)
-        last = spool.last_number()
+        last = spool.last_number
         assert newest.number == last
         accounts = [dict(zip(SCRAPES, row, strict=False)) for row in newest.batch.rows["scrapes"]]
         spans = [(one["start"] - T0, one["end"] - T0, one["outcome"]) for one in accounts]
@@ -329,7 +329,7 @@ def test_what_cannot_be_kept_stays_in_the_encoder(
 _VICTIM = """
 import sys
 from pathlib import Path
-from collector.spool import Spool
+from collector.spool.spool import Spool
 from lakehouse import tables
 from tests.unit.test_spool import S, T0, recorder, scrape
 

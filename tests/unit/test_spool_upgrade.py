@@ -1,4 +1,4 @@
-"""A spool of version 2 is taken over: spool-2.db.xz is one that its agent left behind.
+"""A spool of format 2 is taken over: spool-2.db.xz is one that its agent left behind.
 
 Five batches wait in it, the first of them with what dropped ones had left to it; two more attempts
 are in the journal.
@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from collector.bronze_group import group_of, sets_of
-from collector.recorder import Recorder
-from collector.samples import Answer, Identity, Reading, Scrape, Series
-from collector.spool import Spool
-from collector.spool_file import checksum
+from collector.delivery.commit_group import commit_group
+from collector.errors import SpoolError
+from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
 
 S = 1_000_000
@@ -52,12 +52,14 @@ def test_what_waits_is_delivered_under_its_own_numbers_and_recording_goes_on(pat
     for _ in range(2):
         with Spool(path, 1 << 20) as spool:
             assert [one.number for one in spool.waiting(1 << 40)] == WAITING
-            assert (spool.agent, spool.reached, spool.last_number()) == (agent, 3, 10)
+            assert (spool.agent, spool.reached, spool.last_number) == (agent, 3, 10)
             assert not spool.found
             assert len(spool.recover()[1]) == 2
             waiting = spool.waiting(1 << 40)
-            needed = sets_of(waiting)
-            assert {row[:2] for row in map(tuple, group_of(spool, waiting).sets)} == needed
+            place, cluster = (tables.RUNS.positions[name] for name in ("members", "cluster"))
+            runs = [row for one in waiting for row in one.batch.rows.get(tables.RUNS.name, ())]
+            needed = {(row[place], row[cluster]) for row in runs if row[place] is not None}
+            assert {row[:2] for row in map(tuple, commit_group(spool, waiting).sets)} == needed
             assert len(needed) == 3
     with Spool(path, 1 << 20) as spool:
         record = recorder(spool)
@@ -77,31 +79,17 @@ def test_what_waits_is_delivered_under_its_own_numbers_and_recording_goes_on(pat
     assert sorted(one.name for one in path.parent.iterdir()) == ["spool.db", "spool.db.lock"]
 
 
-def test_batches_that_an_old_copy_had_left_under_another_id_are_dropped_and_that_is_said(
-    path: Path,
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE batches SET crc = crc + 1 WHERE number = 7", "UPDATE batches SET agent = 'other'"],
+)
+def test_one_that_is_damaged_or_an_old_copy_is_left_to_its_own_version(
+    path: Path, change: str
 ) -> None:
     with closing(sqlite3.connect(path)) as db:
-        for number in (6, 7):
-            ((packed,),) = db.execute("SELECT rows FROM batches WHERE number = ?", (number,))
-            crc = checksum(packed, number, "other")
-            db.execute(
-                "UPDATE batches SET agent = 'other', crc = ? WHERE number = ?", (crc, number)
-            )
+        db.execute(change)
         db.commit()
-    with Spool(path, 1 << 20) as spool:
-        recorder(spool).flush(T0 + 600 * S)
-        (event,) = (
-            row for row in rows(spool, tables.EVENTS) if row[EVENT["kind"]] == "batch_dropped"
-        )
-        assert event[EVENT["old"]] == "6..7"
-        assert [one.number for one in spool.waiting(1 << 40)] == [8, 9, 10, 11]
-
-
-@pytest.mark.parametrize("table", ["batches", "journal", "snapshot", "meta"])
-def test_a_damaged_one_is_set_aside(path: Path, table: str) -> None:
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(f"UPDATE {table} SET crc = crc + 1")  # noqa: S608
-        db.commit()
-    with Spool(path, 1 << 20) as spool:
-        assert [one.kind for one in spool.found] == ["spool_damaged"]
-        assert spool.is_empty()
+    before = path.read_bytes()
+    with pytest.raises(SpoolError, match="another version of jmxlake-agent"), Spool(path, 1 << 20):
+        pass
+    assert path.read_bytes() == before

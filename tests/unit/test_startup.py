@@ -13,7 +13,7 @@ HEAVY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("module", ["collector.cli", "lakehouse.cli"])
+@pytest.mark.parametrize("module", ["collector.cli.main", "lakehouse.cli.main"])
 def test_help_imports_nothing_that_takes_long(module: str) -> None:
     code = (
         f"import sys, {module}\n"

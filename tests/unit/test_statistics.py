@@ -6,17 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from collector import catalogue
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
-from collector.samples import Series
-from collector.sources import appended_lines
-from collector.sources.expected import Expected
-from collector.sources.statistics import StatisticsSource
+from collector.model import Series
+from collector.sources.identity import Expected
+from collector.sources.librdkafka import tail
+from collector.sources.librdkafka.statistics import StatisticsSource
 from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def test_numbers_that_cannot_be_are_garbage(
 def test_a_huge_line_is_dropped_and_costs_no_memory(
     source: StatisticsSource, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appended_lines, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(tail, "LONGEST_LINE", 10_000)
     read(source)
     app.append(app.line(padding="x" * 400_000))
     app.append(app.line(padding="x" * 3_000)[:-1])
@@ -235,7 +235,7 @@ def test_a_huge_line_is_dropped_and_costs_no_memory(
 def test_of_a_large_file_only_the_end_is_read(
     app: Application, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appended_lines, "LONGEST_LINE", 5_000)
+    monkeypatch.setattr(tail, "MOST_AT_ONCE", 5_000)
     app.append(app.line(900, 900, 1) * 100 + app.line(1, 1, 1) * 20)
     source = StatisticsSource(EXPECTED, app.file, clock=clock)
     answer = source.read(FAMILY)
@@ -286,7 +286,7 @@ def test_a_file_that_cannot_be_followed_is_refused_at_once(tmp_path: Path) -> No
 
 def test_the_cluster_must_be_configured(app: Application) -> None:
     source = StatisticsSource(Expected("client", "billing"), app.file)
-    with pytest.raises(IdentityError, match="name source"):
+    with pytest.raises(IdentityError, match=r"set source\.cluster"):
         source.identify()
     source.close()
 
@@ -305,8 +305,9 @@ def test_an_agent_of_such_clients_reads_nothing_else_and_starts_no_jvm(app: Appl
         "spool": {"path": "none"},
     }
     program = (
-        "import json, sys; from collector import config; from collector.sources import factory;"
-        "found = factory.sources(config.parse(json.load(sys.stdin), 'test'));"
+        "import json, sys; from collector.config import loader;"
+        "from collector.sources import factory;"
+        "found = factory.sources(loader.parse(json.load(sys.stdin), 'test'));"
         "print(sorted(found), found['statistics'].identify().node, 'jpype' in sys.modules)"
     )
     ran = subprocess.run(

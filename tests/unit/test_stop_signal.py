@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 
-from collector.commands import run
+from collector.cli import run
 
 
 def test_a_signal_while_the_lock_is_held_stops_the_loop_all_the_same() -> None:

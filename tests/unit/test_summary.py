@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from lakehouse.cli import main
-from lakehouse.commands.common import file_stem
+from lakehouse.cli.main import main
+from lakehouse.cli.options import file_stem
 from lakehouse.report.summary import headline, render, summary
 from tests import sample_facts
 from tests.page_reader import read
@@ -45,7 +45,7 @@ def test_the_worst_cluster_comes_first():
     told = summary(fleet())
     assert [one["verdict"] for one in told["clusters"]] == ["missed", "no_data", "met"]
     assert headline(told["clusters"]).replace("\u00a0", " ") == (
-        "Of 3 clusters: 1 missed an objective, 1 not known."
+        "3 clusters: 1 missed an objective, 1 not known."
     )
 
 
@@ -70,7 +70,7 @@ def test_the_page_has_clusters_by_objectives_and_each_ones_findings():
     assert [row[1] for row in rows] == ["98.14 %", "0 %", "100 %"]
     sections = list(page.one("main").all("section"))
     assert "Group nightly lost 12,400 to 12,431 offsets" in sections[1].text
-    assert "Not known: nobody looked" in sections[2].text
+    assert "Not known: no source was read" in sections[2].text
     assert "01:00 to Monday 16 November 2026, 01:00 Europe/Berlin" in sections[3].text
     assert [one.attributes["href"] for one in page.one("main").all("a")] == ["pages/calm.html"]
 
@@ -101,7 +101,7 @@ def test_the_same_cluster_twice_is_a_mistake(files: list[str], tmp_path: Path):
     again.write_text(json.dumps(fleet()[0]))
     done = run(*files, str(again))
     assert done.exit_code == 2
-    assert "are of the same cluster" in done.stderr
+    assert "have the same cluster" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "a/b", "\x00", "\ud800", "x" * 500, "."])

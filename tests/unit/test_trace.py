@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench import trace
-from collector.samples import (
+from collector.model import (
     Answer,
     Commit,
     Identity,

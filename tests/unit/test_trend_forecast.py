@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from lakehouse.trends.forecast import AHEAD, ahead, forecast, forecaster
-from lakehouse.trends.weeks import scale
+from lakehouse.slo.trends.forecast import AHEAD, ahead, forecast, forecaster
+from lakehouse.slo.trends.weeks import scale
 from tests.unit.test_trends import history
 
 pytest.importorskip("statsmodels")

@@ -9,16 +9,14 @@ from typing import Any
 
 import pytest
 
-from lakehouse import sla
-from lakehouse.existence import Subject
-from lakehouse.periods import micros
-from lakehouse.slo import Objective
-from lakehouse.trends import facts, weeks
-from lakehouse.trends.change import LEVEL, by_chance, change
-from lakehouse.trends.drain import drain
-from lakehouse.trends.forecast import Forecast
-from lakehouse.trends.regimes import regimes
-from lakehouse.trends.weeks import Trend, Week
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time.periods import micros
+from lakehouse.report.facts import trends as facts
+from lakehouse.slo import Objective, attainment
+from lakehouse.slo.trends import weeks
+from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
+from lakehouse.slo.trends.forecast import Forecast, drain
+from lakehouse.slo.trends.weeks import Trend, Week
 
 MONDAY = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
 SECONDS = 604_800
@@ -192,11 +190,15 @@ def _topic(name: str) -> Subject:
     return Subject("c", "topic", name, None, None, None, None, 0, 1)
 
 
-def _statement(name: str, bad: float, unknown: float = 0) -> sla.Statement:
+def _statement(name: str, bad: float, unknown: float = 0) -> attainment.Statement:
     bad_us = round(bad * 1e6)
     good_us = round((SECONDS - bad - unknown) * 1e6)
-    times = sla.Times(good_us, bad_us, bad_us, bad_us) if good_us or bad_us else sla.Times()
-    return sla.Statement(MIN_ISR, _topic(name), SECONDS * 1_000_000, times)
+    times = (
+        attainment.Times(good_us, bad_us, bad_us, bad_us)
+        if good_us or bad_us
+        else attainment.Times()
+    )
+    return attainment.Statement(MIN_ISR, _topic(name), SECONDS * 1_000_000, times)
 
 
 def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Trend]:
@@ -210,7 +212,7 @@ def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Tr
         ]
         for number in range(len(periods))
     ]  # fmt: skip
-    return weeks.joined(stated, periods, micros(END))
+    return weeks.join(stated, periods, micros(END))
 
 
 def _as_last(known: Any) -> list[Forecast]:
@@ -220,33 +222,33 @@ def _as_last(known: Any) -> list[Forecast]:
 
 def test_the_facts_are_of_thirteen_weeks_worst_subject_first():
     found = _trends({"calm": [0.0] * 13, "bad": [*map(float, USUAL), 36_000.0], "some": [5.0] * 13})
-    told = facts.told(found, [MIN_ISR], END, _as_last)
-    assert (told["weeks"][0], told["weeks"][-1]) == ("2026-W35", "2026-W47")
-    (objective,) = told["objectives"]
-    assert objective["never_bad"] == 1
-    assert [row["topic"] for row in objective["subjects"]] == ["bad", "some"]
-    worst = objective["subjects"][0]
-    assert worst["change"]["verdict"] == "worse"
-    assert worst["weeks"][-1]["share"] == pytest.approx(36_000 / SECONDS)
-    assert worst["forecast"][0]["share"] == pytest.approx(36_000 / SECONDS)
-    assert told["tested"] == 2
+    told = facts.section(found, [MIN_ISR], END, [], _as_last)
+    assert (told.weeks[0], told.weeks[-1]) == ("2026-W35", "2026-W47")
+    (objective,) = told.objectives
+    assert objective.never_bad == 1
+    assert [row.topic for row in objective.subjects] == ["bad", "some"]
+    worst = objective.subjects[0]
+    assert worst.change["verdict"] == "worse"
+    assert worst.weeks[-1]["share"] == pytest.approx(36_000 / SECONDS)
+    assert worst.forecast[0].share == pytest.approx(36_000 / SECONDS)
+    assert told.tested == 2
 
 
 def test_a_week_without_data_stays_unknown_and_is_never_zero():
     silent: list[float | None] = [*map(float, USUAL), None]
-    told = facts.told(_trends({"t": silent}), [MIN_ISR], END, _as_last)
-    row = told["objectives"][0]["subjects"][0]
-    last = row["weeks"][-1]
+    told = facts.section(_trends({"t": silent}), [MIN_ISR], END, [], _as_last)
+    row = told.objectives[0].subjects[0]
+    last = row.weeks[-1]
     assert (last["share"], last["unknown_us"]) == (None, SECONDS * 1_000_000)
     assert (last["share_low"], last["share_high"]) == (0.0, 1.0)
-    assert row["change"] is None
-    assert row["forecast"][0]["share"] == pytest.approx(USUAL[-1] / SECONDS)
+    assert row.change is None
+    assert row.forecast[0].share == pytest.approx(USUAL[-1] / SECONDS)
 
 
 def test_a_week_that_is_not_over_is_not_compared():
     periods = weeks.weeks_until(END)
     stated = [[_statement("t", bad)] for bad in (*USUAL, 36_000)]
-    (trend,) = weeks.joined(stated, periods, micros(END) - 1)
+    (trend,) = weeks.join(stated, periods, micros(END) - 1)
     assert trend.weeks[-1] is not None
     assert trend.known[-1] is None
 

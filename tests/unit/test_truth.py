@@ -13,7 +13,7 @@ from bench.truth_judge import judge
 from bench.truth_schedule import LAGS, START_US, Schedule, Watch, schedule
 from bench.truth_steps import Steps, clipped, length, united, without
 from bench.truth_world import BROKERS, TOPICS, Controller, S
-from lakehouse.periods import instant
+from lakehouse.core.time.periods import instant
 
 FLOOR = 10 * S
 AT = START_US + 600 * S

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from lakehouse import lake as lakes, tables
-from lakehouse.rollup import delta_rs, upgrade
-from lakehouse.rollup.local_engine import LocalEngine
+from lakehouse import tables
+from lakehouse.core import lake as lakes
+from lakehouse.engines import delta_rs
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.rollup import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

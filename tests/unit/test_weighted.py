@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from hypothesis import given, strategies as st
 
-from lakehouse.existence import Subject
-from lakehouse.maintenance import Maintenance
-from lakehouse.slo_objective import Level, Objective
-from lakehouse.statement import Statement, Times
-from lakehouse.weighted import by_cluster, clusters_as_one
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.objective import Level, Objective
+from lakehouse.slo.aggregate import by_cluster, with_clusters
+from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.statement import Statement, Times
 
 
 def said(
@@ -30,8 +30,8 @@ def test_a_topic_weighs_as_many_as_its_partitions():
     assert (one.weight, one.subjects) == ("partitions", 2)
     assert one.statement.attainment == 0.9
     assert one.statement.verdict == "met"
-    assert one.told()["expected_us"] == 1000
-    assert one.told()["topic"] is None
+    assert one.to_json()["expected_us"] == 1000
+    assert one.to_json()["topic"] is None
 
 
 def test_a_topic_of_which_nobody_told_how_many_weighs_one():
@@ -89,7 +89,7 @@ def test_an_objective_of_a_cluster_is_told_of_it_alone_with_its_maintenance():
     )
     own = [bad, said("b", Times(100), partitions=1.0)]
     of_cluster = [replace(one, objective=replace(one.objective, level="cluster")) for one in own]
-    told = clusters_as_one([*of_cluster, said("other", Times(1))])
+    told = with_clusters([*of_cluster, said("other", Times(1))])
     assert [one.subject.kind for one in told] == ["topic", "cluster"]
     one = told[1]
     assert (one.times.bad_us, one.expected_us, one.maintenance) == (150, 400, (planned,))

@@ -6,7 +6,7 @@ CREATE MACRO window_of(t) AS t - t % window_us();
 CREATE MACRO hour_of(t) AS t - t % hour_us();
 CREATE MACRO on_axis(u, t) AS u * stride() + t % hour_us();
 CREATE MACRO off_axis(u, hour, t) AS (hour + (t - u * stride()))::BIGINT;
--- Who writes an end writes any number; what differences are made of lies between 1970 and 9999.
+-- An end may be any number; differences need instants between 1970 and 9999.
 CREATE MACRO in_time(t) AS greatest(0, least(t, 253402300799999999));
 -- Sums of doubles depend on their order; sums of these do not. Judge before you cast: NaN fails here.
 CREATE MACRO exact(x) AS (x)::DECIMAL(38, 6);
@@ -17,14 +17,14 @@ CREATE MACRO is_long(name) AS coalesce(strlen(name) > 1024, false);
 CREATE MACRO part_of(level, labels) AS
     CASE WHEN level = 'partition' OR labels IS NULL THEN level
         ELSE concat(level, list_sort(map_entries(labels))::VARCHAR) END;
--- What a span adds at its start and takes away at its end: running sums of steps count what is under way.
+-- A span adds x at its start and subtracts it at its end: running sums of steps count open spans.
 CREATE MACRO step(x) AS unnest([x, -x]);
--- What began before the window counts once, and not where something was above zero from its very start:
--- that covered the time before the cut.
+-- Time before the window counts once, and not if a value was above zero from its very start: the window
+-- before has that time.
 CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;
 CREATE MACRO is_unavailable(metric, positive) AS
     metric = 'kafka.partition.under_min_isr' OR (metric = 'kafka.partition.leaderless' AND positive);
--- What was reported last is the greatest of these; of several at one instant a known value, the greatest.
+-- The greatest of these is the latest report; of several at one instant the greatest known value.
 CREATE MACRO reported(t, v, r) AS
     {instant: t, known: v IS NOT NULL, value: v, placed: r IS NOT NULL, rack: r};
 CREATE MACRO lead_edge(flags, us) AS CASE WHEN is_previous_positive(flags) THEN 0 ELSE us END;

@@ -1,5 +1,5 @@
-// The page is complete without this: it only lets columns be sorted, long lists be searched, and
-// drawings be asked for the value at an instant.
+// The page is complete without this script, which adds sortable columns, a search in long lists, and
+// the value of a chart at an instant.
 "use strict";
 
 function sortKey(row, column) {
@@ -9,14 +9,14 @@ function sortKey(row, column) {
 }
 
 function compare(a, b) {
-  // What is not known has no number and stands last, whichever way is sorted.
+  // Values that are not known have no number and come last in both directions.
   const x = Number(a), y = Number(b);
   if (a !== "" && b !== "" && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
   return a.localeCompare(b, "en", { numeric: true });
 }
 
 function sortBy(tables, column, heading) {
-  // The rows behind the fold are of the same list: they are sorted together, and dealt out anew.
+  // The rows behind the fold belong to the same list: both parts are sorted together.
   const down = heading.getAttribute("aria-sort") === "descending";
   const sign = down ? 1 : -1;
   const numeric = heading.classList.contains("n");
@@ -47,7 +47,7 @@ function makeSortable(listing) {
 
 function makeSearchable(listing) {
   const more = listing.querySelector("details.more");
-  if (!more || listing.querySelectorAll("tbody tr").length <= 20) return; // that many are soon read
+  if (!more || listing.querySelectorAll("tbody tr").length <= 20) return; // short enough to read
   const label = document.createElement("label");
   const input = document.createElement("input");
   input.type = "search";
@@ -76,10 +76,10 @@ function valueAt(spans, second, unit) {
   const span = spans.find(([start, length]) => second >= start && second < start + length);
   if (!span) return "not known";
   const [, , value, low, high] = span;
-  const said = (one) => one.toLocaleString("en-GB", { maximumFractionDigits: 3 });
+  const text = (number) => number.toLocaleString("en-GB", { maximumFractionDigits: 3 });
   const noun = value === 1 && /^[a-z]+s$/.test(unit) ? unit.slice(0, -1) : unit;
-  const best = `${said(value)}\u00a0${noun}`;
-  return low === undefined ? best : `${best} (${said(low)} to ${said(high)})`;
+  const best = `${text(value)}\u00a0${noun}`;
+  return low === undefined ? best : `${best} (${text(low)} to ${text(high)})`;
 }
 
 function cursorIn(drawing) {
@@ -96,26 +96,26 @@ function cursorIn(drawing) {
 }
 
 function makeAskable(figure) {
-  // A slider lies unseen over the drawing: a pointer, a finger and the arrow keys all move it.
+  // An invisible slider covers the chart: pointer, touch and arrow keys all move it.
   const [from, to] = figure.dataset.within.split(" ").map(Number);
   const spans = figure.dataset.spans.split(";").map((span) => span.split(",").map(Number));
   const drawings = [...figure.querySelectorAll(".chart")];
   const cursors = drawings.map(cursorIn);
   const clock = clockOf(document.documentElement.dataset.zone);
-  const box = document.createElement("div"), slider = document.createElement("input"), said = document.createElement("p");
+  const box = document.createElement("div"), slider = document.createElement("input"), readout = document.createElement("p");
   box.className = "askable";
   Object.assign(slider, { type: "range", min: 0, max: to - from - 1, step: 1, value: 0 });
   slider.setAttribute("aria-label", `Instant of: ${figure.querySelector("figcaption").textContent.split(":")[0]}`);
-  said.className = "said";
-  said.setAttribute("aria-hidden", "true");
+  readout.className = "readout";
+  readout.setAttribute("aria-hidden", "true");
   drawings[0].before(box);
-  box.append(...drawings, slider, said);
+  box.append(...drawings, slider, readout);
 
-  const tell = () => {
+  const update = () => {
     const second = Number(slider.value);
     const text = `${clock.format((from + second) * 1000)}: ${valueAt(spans, second, figure.dataset.unit)}`;
     slider.setAttribute("aria-valuetext", text);
-    said.textContent = text;
+    readout.textContent = text;
     cursors.forEach((move) => move(second / (to - from)));
   };
   const follow = (event) => {
@@ -124,31 +124,31 @@ function makeAskable(figure) {
     const left = drawing.querySelector("g").transform.baseVal[0].matrix.e * scale;
     const share = (event.clientX - seen.left - left) / (Number(drawing.dataset.plot) * scale);
     slider.value = Math.round(Math.min(Math.max(share, 0), 1) * (to - from));
-    tell();
+    update();
   };
   slider.addEventListener("keydown", (event) => {
     const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -24, PageUp: 24 }[event.key];
     if (!way) return;
     event.preventDefault();
     slider.value = Number(slider.value) + Math.round((way * (to - from)) / 240);
-    tell();
+    update();
   });
-  slider.addEventListener("input", tell);
+  slider.addEventListener("input", update);
   slider.addEventListener("pointermove", follow);
   slider.addEventListener("pointerdown", (event) => {
-    event.preventDefault(); // the slider itself would move to where its own thumb should be
+    event.preventDefault(); // the slider would move to the place of its own thumb
     slider.focus({ preventScroll: true });
     follow(event);
   });
-  tell();
+  update();
 }
 
 document.querySelectorAll(".listing").forEach(makeSortable);
 document.querySelectorAll("figure[data-within]").forEach(makeAskable);
 document.querySelectorAll(".listing").forEach(makeSearchable);
 
-// A printed page has no folds, but of what is met nobody needs every subject on paper, and of a
-// long list only what page.css leaves of it.
+// A printed page has no folds, but the subjects of met objectives stay folded,
+// and page.css limits the rows of long lists.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("details:not([open])"))
     if (!fold.closest(".verdict.is-met")) {

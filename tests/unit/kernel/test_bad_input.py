@@ -31,7 +31,7 @@ REASONS = {
     "it stands for no series": 1,
     "it stands for several series without a set": 1,
     "its member set is not known": 1,
-    "its member set is told in several ways": 1,
+    "its member set has several contents": 1,
     "it is not what its member set holds": 1,
     "it folds series that are not zero": 1,
 }

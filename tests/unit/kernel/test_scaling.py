@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.rollup.batches import MOST_OF_A_PART
+from lakehouse.engines.batches import MOST_OF_A_PART
 from tests.kernel_inputs import HOUR, one_call
 from tests.lake_builder import Batch
 

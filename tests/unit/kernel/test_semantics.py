@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lakehouse import tables
+from lakehouse.core.metrics import families_by_metric
+from lakehouse.kernel import program as programs
 from tests.kernel_inputs import together
-from tests.kernel_tables import rolled_up
+from tests.kernel_tables import COMMITTED, rolled_up
 from tests.oracle import gold, stories
+from tests.oracle.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,3 +262,24 @@ def test_a_metric_of_no_shipped_catalogue_rolls_up(one: Reader):
     assert one("brokers", "users_own_bean", metric="acme.cache.hits")["max"] == 18.0
     group = one("groups", "users_own_bean")
     assert (group["topic"], group["mean"]) == (None, 3.0)
+
+
+@pytest.mark.parametrize(("defined", "good"), [([("my.own.bean", "mine")], 100), ([], 300)])
+def test_a_users_own_bean_is_unknown_while_its_family_is_not_read(
+    defined: list[tuple[str, str]], good: int
+):
+    """The lake says which family it is read with: another broker's part of it may be above."""
+    it = stories.Story("own_family")
+    it.topology(0, 300, 2)
+    it.run("my.own.bean", 0, 300, 1.0, topic="t")
+    it.zeros(0, 300, 0)
+    it.zeros(0, 300, 1, source="broker-2")
+    for source, until in (("broker-1", 300), ("broker-2", 100)):
+        it.scrape(0, 300, source=source)
+        it.scrape(0, until, family="mine", source=source)
+    own = programs.program(
+        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, families_by_metric(defined)
+    )
+    rows = rolled_up(own, it.batch)["sli_windows"]
+    found = [row["good_us"] for key, row in rows.items() if "own-bean" in key]
+    assert found == [good * SECOND]

@@ -1,0 +1,309 @@
+"""The agent: scrapes on schedule, seals windows, delivers batches, and stops in order."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import wait
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from collector.agent.coarsening import Limiter
+from collector.agent.plan import changes
+from collector.agent.schedule import Schedule
+from collector.agent.scraper import expand, skipped
+from collector.clock import StepDetector
+from collector.delivery.worker import DeliveryWorker
+from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
+from collector.model import Event, Series
+from collector.telemetry import logs, memory
+from collector.telemetry.sd_notify import Service
+from collector.telemetry.self_metrics import AgentStats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from collector.agent.plan import Plan, Task
+    from collector.agent.reload import Reload
+    from collector.clock import Clock
+    from collector.config.schema import Limits
+    from collector.delivery.worker import Deliverer
+    from collector.sources.java.crashes import Crash
+    from collector.spool.recorder import Recorder
+
+_BEAT_SECONDS: Final = 1.0
+_IN_EVENT: Final = ("version", "config", "catalogue")
+_DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
+_CLOSE_SECONDS: Final = 1.0
+
+
+class Agent:
+    """Runs until it is stopped.
+
+    Each source has a thread of its own, so that a hung broker delays no other source; one thread
+    seals windows, one delivers, and the one that called ``run`` watches the clock.
+
+    Args:
+        tasks: What is read.
+        recorder: Where it is kept.
+        delivery: How it gets into the lake.
+        commit_interval_us: How often delivery looks for batches.
+        clock: Gives the instants.
+        commit_phase_us: How much later than the interval's multiples it looks.
+        limits: From where on the largest family is read less often; None: nowhere.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        recorder: Recorder,
+        delivery: Deliverer,
+        commit_interval_us: int,
+        clock: Clock,
+        *,
+        commit_phase_us: int = 0,
+        limits: Limits | None = None,
+    ) -> None:
+        self.stats = AgentStats()
+        self._limiter = Limiter(limits, recorder.window_us)
+        self._planned = {task.family.name: task for task in tasks}
+        self._tasks: dict[str, Task] = {}
+        self._schedule = Schedule(self._missed)
+        self._recorder = recorder
+        self._clock = clock
+        self._failures = logs.DedupLog()
+        report_failure = partial(self._failures.report, "delivery")
+        self._worker = DeliveryWorker(
+            delivery, commit_interval_us, clock, self.stats, report_failure
+        )
+        self._commit_phase_us = commit_phase_us
+        self._steps, self._stepping = StepDetector(clock), threading.Lock()
+        self._stepped = threading.Event()
+        self._service = Service(self.stats)
+        self._sealed = threading.Event()
+        self.stats.commit_interval_seconds = commit_interval_us / 1e6
+
+    def run(
+        self,
+        stop: threading.Event,
+        reload: Reload | None = None,
+        about: Mapping[str, str] | None = None,
+        crashes: Sequence[Crash] = (),
+    ) -> None:
+        """Work until ``stop`` is set; then seal everything and try once more to deliver it.
+
+        Args:
+            stop: Ends the agent.
+            reload: Question about every second whether there is a new plan.
+            about: What the first line of the log says of this agent; of it the event of its start
+                has ``version``, ``config`` and ``catalogue``.
+            crashes: How agents before it ended, as far as no event says so yet.
+
+        Raises:
+            SpoolError: What is left could not be kept.
+        """
+        memory.freeze_garbage()
+        self._read()
+        for found in self._recorder.found:
+            logs.warning(found.kind, old=found.old, new=found.new)
+        self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
+        for crash in crashes:
+            self._guard("start", partial(self._note_crash, crash))
+        named = [f"{key}={value}" for key, value in (about or {}).items() if key in _IN_EVENT]
+        self._guard("start", partial(self._note, "agent_start", new=" ".join(named) or None))
+        self._catch_up(stop)
+        self._schedule_own(stop)
+        self._steps.check()
+        memory.trim()  # what only a start needs
+        self._schedule.scheduler.start()
+        logs.info("agent started", **(about or {}), families=sorted(self._tasks))
+        self.stats.begin()
+        while not stop.wait(_BEAT_SECONDS):
+            self.stats.tick("main")
+            self._check_clock()
+            if self._stepped.is_set():
+                self._stepped.clear()
+                self._schedule.realign()
+            if reload is not None and reload.wanted():
+                self._reload(reload)
+            self._heed_limits()
+            self._service.beat()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Seal first, then deliver; a source that hangs is left behind."""
+        self._service.stopping()
+        self._schedule.scheduler.pause()
+        self._sealed.set()
+        self._check_clock()
+        try:
+            self._recorder.flush(self._clock.wall_us())
+        finally:
+            closed = self._close(self._tasks.values())
+            self._drain()
+            wait(closed, _CLOSE_SECONDS)
+            self._schedule.stop()
+
+    def _schedule_own(self, stop: threading.Event) -> None:
+        """Schedule sealing and delivery."""
+        deliver = partial(self._guard, "delivery", partial(self._deliver, stop))
+        seal = partial(self._guard, "seal", self._seal)
+        look_us = min(max(self._recorder.window_us // 60, 1_000_000), 10_000_000)
+        self._schedule.every(look_us, "seal", "keeper", seal)
+        interval_us = self._worker.interval_us
+        self._schedule.every(interval_us, "deliver", "lake", deliver, self._commit_phase_us)
+
+    def _deliver(self, stop: threading.Event) -> None:
+        with self.stats.delivery_seconds.time():
+            self._worker.deliver(stop)
+
+    def _catch_up(self, stop: threading.Event) -> None:
+        """Before anything is sealed, record the metadata log's history since the last agent."""
+        for name, task in self._tasks.items():
+            if task.family.via == "metadata_log":
+                self._guard(name, partial(self._scrape, task, stop))
+
+    def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
+        """Read one family and keep what came; ``stop`` ends it after an answer."""
+        while not self._sealed.is_set():
+            scrape = task.scraper.attempt(task.family, task.interval_us)
+            if self._sealed.is_set():
+                return  # it was in flight as the agent stopped
+            self._check_clock()
+            self.stats.scraped(scrape)
+            if scrape.error is not None and scrape.error.startswith(UNEXPECTED):
+                self.stats.unexpected_errors.inc()
+            self._recorder.record(*expand(scrape))
+            self.stats.spool_writable = True
+            self._failures.report("spool", None)
+            if scrape.answer is None or not scrape.answer.more or (stop and stop.is_set()):
+                self._failures.report(task.family.name, scrape.error)
+                return
+
+    def _seal(self) -> None:
+        """Move final windows into a batch."""
+        self.stats.tick("keeper")
+        self._check_clock()
+        began_us = self._clock.steady_us()
+        if self._recorder.seal(self._clock.wall_us()):
+            self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
+
+    def _guard(self, name: str, work: Callable[[], object]) -> None:
+        """Run a job; a failure is one log line, once, and the job runs again at its next tick."""
+        try:
+            work()
+        except SpoolError as error:
+            self.stats.spool_writable = False
+            self._failures.report("spool", str(error))  # once, for all jobs
+        except JmxlakeError as error:
+            self._failures.report(name, str(error))
+        except Exception as error:  # noqa: BLE001 - a job that raises would print and be forgotten
+            self.stats.unexpected_errors.inc()
+            logs.trace(error)
+            self._failures.report(name, unexpected(error))
+        else:
+            if name not in self._planned:  # a scrape that went wrong is no exception: see _scrape
+                self._failures.report(name, None)
+
+    def _missed(self, job: str) -> None:
+        task = self._tasks.get(job.removeprefix("scrape "))
+        if task is not None:
+            self.stats.missed(task.family.name)
+            now_us = self._clock.wall_us()
+            scrape = skipped(task.family, task.interval_us, now_us - now_us % task.interval_us)
+            self._guard(task.family.name, partial(self._recorder.record, scrape))
+
+    def _check_clock(self) -> None:
+        """Notify the recorder of a clock step, before it receives an instant of the new time."""
+        with self._stepping:
+            step = self._steps.check()
+            if step is None:
+                return
+            self.stats.clock_steps.inc()
+            logs.warning("the clock was set", from_us=step.from_us, to_us=step.to_us)
+            record = partial(self._recorder.step_clock, step.from_us, step.to_us)
+            self._guard("clock", record)
+            self._stepped.set()
+
+    def _reload(self, reload: Reload) -> None:
+        """Take a new plan; if it is wrong, log one line and keep the old one."""
+        self._service.reloading()
+        self.stats.reloads.inc()
+        before, old = self._tasks, self._recorder.catalogue
+        try:
+            plan = reload.plan()
+            self._adopt(plan)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
+            self.stats.reload_failures.inc()
+            logs.trace(error)
+            reason = str(error) if isinstance(error, JmxlakeError) else unexpected(error)
+            reason = " ".join(reason.split())
+            logs.error("reload refused, the old configuration stays", error=reason)
+        else:
+            changed: dict[str, object] = {**changes(before, self._tasks)}
+            if old != plan.catalogue:
+                changed["catalogue"] = [plan.catalogue]
+            logs.info("reloaded", **(changed or {"changed": "nothing that is read"}))
+        self._service.reloaded()
+
+    def _adopt(self, plan: Plan) -> None:
+        old, new = self._recorder.catalogue, plan.catalogue
+        self._recorder.reconfigure(plan.memory_us, new)  # first: where it fails, nothing changes
+        if old != new:
+            self._guard("reload", partial(self._note, "catalogue_change", old, new))
+        self._planned = {task.family.name: task for task in plan.tasks}
+        self._read()
+
+    def _read(self) -> None:
+        """Schedule the planned tasks at the cadence that the limits allow; keep unchanged ones."""
+        before, factors = self._tasks, self._limiter.factors(self._planned)
+        self._tasks = {
+            name: task._replace(interval_us=task.interval_us * factors[name])
+            for name, task in self._planned.items()
+            if factors[name]
+        }
+        self.stats.factors = factors
+        self.stats.expect({n: (task.source, task.interval_us) for n, task in self._tasks.items()})
+        for name in before.keys() - self._tasks.keys():
+            self._schedule.cancel(f"scrape {name}")
+        kept = {task.scraper for task in self._tasks.values()}
+        self._close(task for task in before.values() if task.scraper not in kept)
+        for name, task in self._tasks.items():
+            if before.get(name) != task:
+                work = partial(self._guard, name, partial(self._scrape, task))
+                thread = f"source-{task.source}"
+                self._schedule.every(task.interval_us, f"scrape {name}", thread, work)
+
+    def _close(self, tasks: Iterable[Task]) -> list[Future[None]]:
+        """Close the scrapers of these tasks, on their own threads: after work that is under way."""
+        threads = {task.scraper: f"source-{task.source}" for task in tasks}
+        return [self._schedule.once(name, scraper.close) for scraper, name in threads.items()]
+
+    def _heed_limits(self) -> None:
+        """Read the largest family less often, if the window that was sealed last took too much."""
+        now_us = self._clock.wall_us()
+        change = self._limiter.weigh(self._planned, self._recorder.last_window, now_us)
+        self.stats.window_rows = self._limiter.rows
+        if change is not None:
+            kind, old, new = change.event(self._planned[change.family].interval_us)
+            logs.warning(kind, old=old, new=new)
+            self._guard("limits", partial(self._note, kind, old, new))
+            self._read()
+
+    def _note(self, kind: str, old: str | None = None, new: str | None = None) -> None:
+        self._recorder.note(Event(self._clock.wall_us(), kind, Series(""), old, new))
+
+    def _note_crash(self, crash: Crash) -> None:
+        text = f"{crash.path.name}: {crash.cause}"
+        logs.warning("agent_crashed", report=str(crash.path), cause=crash.cause)
+        self._recorder.note(Event(crash.at_us, "agent_crashed", Series(""), None, text))
+        crash.seen()
+
+    def _drain(self) -> None:
+        try:
+            self._schedule.once("lake", self._worker.drain).result(_DRAIN_SECONDS)
+        except (JmxlakeError, TimeoutError) as error:
+            why = str(error) or "a delivery is still under way"
+            logs.warning("agent stopped; the rest waits in the spool for its next start", error=why)
+            return
+        logs.info("agent stopped")

@@ -1,0 +1,129 @@
+"""Limits that act: beyond one of them the largest family is read less often, at last not at all.
+
+This module only decides, from counts; the agent acts and records the event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.telemetry import memory
+from lakehouse.tables import MAX_GAP_INTERVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.agent.plan import Task
+    from collector.config.schema import Limits
+
+OFF: Final = 0
+"""The factor of a family that is not read."""
+MOST: Final = 8
+"""How many times as long as configured an interval may become."""
+_CALM_US: Final = 3_600_000_000
+
+
+class Change(NamedTuple):
+    """A family is to be read at another multiple of its configured interval."""
+
+    family: str
+    before: int
+    after: int
+
+    def event(self, interval_us: int) -> tuple[str, str, str]:
+        """Kind of the event, and how often the family was read before and is read now."""
+        coarser = self.after == OFF or 0 < self.before < self.after
+        seconds = [factor * interval_us / 1e6 for factor in (self.before, self.after)]
+        old, new = (f"every {one:g} s" if one else "not read" for one in seconds)
+        kind = "family_coarsened" if coarser else "family_restored"
+        return kind, f"{self.family} {old}", f"{self.family} {new}"
+
+
+def room(interval_us: int, window_us: int) -> int:
+    """The largest factor at which a window has room for two scrapes and a gap."""
+    fits = (one for one in (MOST, 4, 2) if one * interval_us * MAX_GAP_INTERVALS < window_us)
+    return next(fits, 1)
+
+
+class Limiter:
+    """Weighs every window that was sealed, and reads the largest family less often.
+
+    Args:
+        limits: Rows a window and memory that should not be passed; None: there are none.
+        window_us: Length of a window.
+
+    Attributes:
+        rows: Rows of bronze/runs of the window that was sealed last, by family.
+    """
+
+    def __init__(self, limits: Limits | None, window_us: int) -> None:
+        self._limits, self._window_us = limits, window_us
+        self._factors: dict[str, int] = {}  # in the order in which families were coarsened
+        self._changed_us = self._weighed_us = 0
+        self._calm_us: int | None = None  # since when no more than half of each limit is taken
+        self.rows: Mapping[str, int] = {}
+
+    def factors(self, tasks: Mapping[str, Task]) -> dict[str, int]:
+        """By family, how many times as long as configured its interval is; ``OFF``: not read."""
+        return {name: self._factors.get(name, 1) for name in tasks}
+
+    def weigh(
+        self, tasks: Mapping[str, Task], window: tuple[int, Mapping[str, int]], now_us: int
+    ) -> Change | None:
+        """The change after a window, of one family at most; None: no change, or a known window.
+
+        Args:
+            tasks: What is configured, by family.
+            window: Its start, and its rows of bronze/runs by metric.
+            now_us: The instant, in microseconds since the epoch.
+        """
+        start_us, metrics = window
+        if start_us == self._weighed_us:
+            return None
+        of = {metric.name: name for name, task in tasks.items() for metric in task.family.metrics}
+        rows = Counter[str]()
+        for metric, count in metrics.items():
+            rows[of.get(metric, "other")] += count
+        self._weighed_us, self.rows = start_us, rows
+        # A window that began before the last change says nothing.
+        if self._limits is None or start_us < self._changed_us:
+            return None
+        change = self._decide(tasks, self._limits, now_us)
+        if change is None:
+            return None
+        self._changed_us, self._calm_us = now_us, None
+        self._factors[change.family] = change.after
+        if change.after == 1:
+            del self._factors[change.family]
+        return change if change.family in tasks else None
+
+    def _decide(self, tasks: Mapping[str, Task], limits: Limits, now_us: int) -> Change | None:
+        longest = {
+            name: room(task.interval_us, self._window_us)
+            for name, task in tasks.items()
+            if task.family.via != "metadata_log"  # which says all that happened, however seldom
+        }
+        rows, resident = sum(self.rows.values()), memory.resident_bytes()
+        too_many = rows > limits.window_rows
+        if 2 * rows > limits.window_rows or 2 * resident > limits.memory.bytes:
+            self._calm_us = None
+            if too_many or resident > limits.memory.bytes:
+                return self._coarser(longest, may_stop=too_many)
+            return None
+        self._calm_us = self._calm_us or now_us
+        if not self._factors or now_us - self._calm_us < _CALM_US:
+            return None
+        family, before = list(self._factors.items())[-1]  # what was done last
+        return Change(family, before, before // 2 or longest.get(family, 1))
+
+    def _coarser(self, longest: Mapping[str, int], *, may_stop: bool) -> Change | None:
+        for family in sorted(longest, key=lambda one: (-self.rows.get(one, 0), one)):
+            before = self._factors.get(family, 1)
+            if before == OFF or not self.rows.get(family):
+                continue
+            if before * 2 <= longest[family]:
+                return Change(family, before, before * 2)
+            if may_stop:
+                return Change(family, before, OFF)
+        return None

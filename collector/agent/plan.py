@@ -1,0 +1,169 @@
+"""The plan of an agent, made from its configuration: catalogue, scrapers, one task a family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from collector.agent.scraper import Scraper
+from collector.catalogue import Family, load
+from collector.clock import SystemClock
+from collector.config import checks
+from collector.config.schema import FamilySettings, Names
+from collector.errors import SettingError
+from collector.sources import factory
+from collector.sources.hidden_names import HiddenNames
+from lakehouse.tables import MAX_GAP_INTERVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.catalogue import Catalogue
+    from collector.config.schema import Config
+
+
+class Task(NamedTuple):
+    """A family that is read from one source at one cadence; each source has its own thread."""
+
+    family: Family
+    interval_us: int
+    scraper: Scraper
+    source: str
+
+
+class Plan(NamedTuple):
+    """Everything that is read.
+
+    Attributes:
+        tasks: In the order of the catalogue.
+        memory_us: Per metric, how long its bean shows a value after its cause has ended.
+        catalogue: Hash of the catalogue in force.
+    """
+
+    tasks: Sequence[Task]
+    memory_us: Mapping[str, int]
+    catalogue: str
+
+
+def catalogue(config: Config) -> Catalogue:
+    """The catalogue with the user's files; the metadata log's metrics take their final names.
+
+    Raises:
+        ConfigError: A file is wrong.
+        SettingError: The configuration names an unknown family.
+    """
+    loaded = load(config.catalogue)
+    if _reads_log(config):
+        loaded = loaded.preferring("metadata_log")
+    names = [family.name for family in loaded.families]
+    for name in config.families:
+        if name not in names:
+            raise SettingError(f"families.{name}", f"no such family; there are {', '.join(names)}")
+    return loaded
+
+
+def _reads_log(config: Config) -> bool:
+    settings = config.families.get("metadata_log", FamilySettings())
+    wanted = config.metadata_log is not None and config.source.role == "broker"
+    return wanted and settings.enabled is not False
+
+
+def scrapers(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dict[str, Scraper]:
+    """The scrapers by source; may start the JVM.
+
+    Args:
+        config: The configuration.
+        recorded: Up to when a family was recorded, in microseconds.
+
+    Raises:
+        ConfigError: There is no Java, no Kafka client in ``admin.libs``, or no key for names.
+    """
+    found = factory.sources(config, recorded)
+    hidden = None if config.names == Names() else HiddenNames(config.names)
+    return {via: Scraper(one, SystemClock(), hidden) for via, one in found.items()}
+
+
+def tasks(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> list[Task]:
+    """The tasks: families of this role whose source is configured, at their cadence.
+
+    Raises:
+        SettingError: A cadence leaves no room for two scrapes and a gap in a window.
+    """
+    wanted = []
+    for family, interval_us in families(config, loaded):
+        source = family.name if family.name in found else family.via
+        if source in found:
+            wanted.append(Task(family, interval_us, found[source], source))
+    return wanted
+
+
+def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
+    """The families that the configuration asks for, each with its cadence in microseconds.
+
+    Raises:
+        SettingError: A cadence leaves no room for two scrapes and a gap in a window.
+    """
+    wanted = []
+    for family in loaded.families:
+        settings = config.families.get(family.name, FamilySettings())
+        enabled = family.enabled if settings.enabled is None else settings.enabled
+        if enabled and config.source.role in family.roles and _reached(config, family):
+            interval_us = settings.interval.us if settings.interval else family.cadence_us
+            capped = replace(family, cap=settings.cap) if settings.cap else family
+            wanted.append((capped, interval_us))
+    if wanted:
+        _check_window(config, *max(wanted, key=itemgetter(1)))
+    return wanted
+
+
+def _reached(config: Config, family: Family) -> bool:
+    sections = {"admin": config.admin, "metadata_log": config.metadata_log}
+    if config.source.statistics is not None or family.via == "statistics":
+        return family.via == "statistics" and config.source.statistics is not None
+    return family.via not in sections or sections[family.via] is not None
+
+
+def _check_window(config: Config, family: Family, interval_us: int) -> None:
+    """Whether there is room for two scrapes and a gap of a family in a window."""
+    needed_us = round(interval_us * MAX_GAP_INTERVALS)
+    if needed_us >= config.window.us:
+        key = f"families.{family.name}.interval"
+        raise SettingError(
+            "window",
+            f"{checks.WINDOW_RULES} ({family.name} has {interval_us / 1e6:g} s):"
+            f" make it longer than {needed_us / 1e6:g} s, or lower {key}",
+            (key,),
+        )
+
+
+def memory(config: Config, loaded: Catalogue) -> dict[str, int]:
+    """Per metric, how long its bean shows a value after its cause has ended, in microseconds."""
+    found = {}
+    for family in loaded.families:
+        override = config.families.get(family.name, FamilySettings()).memory
+        for metric in family.metrics:
+            if metric.memory_us:
+                found[metric.name] = override.us if override else metric.memory_us
+    return found
+
+
+def changes(before: Mapping[str, Task], after: Mapping[str, Task]) -> dict[str, list[str]]:
+    """The changes of a reload: added, removed and changed families, and reconnected sources."""
+    both = before.keys() & after.keys()
+    known = {(task.source, id(task.scraper)) for task in before.values()}
+    found = {
+        "added": after.keys() - before.keys(),
+        "removed": before.keys() - after.keys(),
+        "changed": {name for name in both if _settings(before[name]) != _settings(after[name])},
+        "sources": {
+            task.source for task in after.values() if (task.source, id(task.scraper)) not in known
+        },
+    }
+    return {what: sorted(names) for what, names in found.items() if names}
+
+
+def _settings(task: Task) -> tuple[Family, int, str]:
+    return task.family, task.interval_us, task.source

@@ -1,0 +1,153 @@
+"""One attempt to read a family from a source, and the moments of an exact history as scrapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
+
+from collector.errors import SourceError, unexpected
+from collector.model import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
+from collector.telemetry import logs
+from lakehouse.tables import FLAG_DISTRIBUTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.catalogue import Family
+    from collector.clock import Clock
+    from collector.sources.hidden_names import HiddenNames
+
+_ERROR_LENGTH: Final = 500
+_LONGEST_US: Final = 3_600_000_000
+"""A history without changes becomes a scrape an hour, so that its windows can be sealed."""
+
+
+class Scraper:
+    """Reads one source, one family at a time: from one thread.
+
+    Args:
+        source: What is read.
+        clock: Gives the instants.
+        hidden: The names that must not leave the host.
+    """
+
+    def __init__(self, source: Source, clock: Clock, hidden: HiddenNames | None = None) -> None:
+        self._source = source
+        self._clock = clock
+        self._hidden = hidden
+
+    def attempt(self, family: Family, interval_us: int) -> Scrape:
+        """Read a family once; the outcome says how it ended."""
+        asked_us = self._clock.wall_us()
+        outcome: Outcome = "ok"
+        answer: Answer | None = None
+        identity: Identity | None = None
+        error: str | None = None
+        try:
+            identity = self._source.identify()
+            answer = as_catalogued(self._source.read(family), family)
+        except SourceError as failure:
+            outcome, error = failure.outcome, _line(str(failure))
+        except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
+            outcome, error = "error", _line(unexpected(failure))
+            logs.trace(failure)
+            self._source.close()
+        answered_us = self._clock.wall_us()
+        if self._hidden is not None:
+            answer = answer and self._hidden.answer(answer)
+            error = error and self._hidden.error(error)
+        exact = answer is not None and bool(answer.moments)  # they grow no older, by no clock
+        if answer is not None and not exact and answered_us - asked_us > interval_us:
+            outcome, answer = "timeout", None
+            error = f"{family.name}: the answer took longer than the interval and is too old to use"
+        if answered_us < asked_us and not exact:
+            outcome, answer, answered_us = "clock_step", None, asked_us
+            error = f"{family.name}: the clock was set back meanwhile"
+        return Scrape(
+            family=family.name,
+            tick_us=asked_us - asked_us % interval_us,
+            asked_us=asked_us,
+            answered_us=answered_us,
+            interval_us=interval_us,
+            outcome=outcome,
+            identity=identity,
+            answer=answer,
+            error=error,
+        )
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._source.close()
+
+
+def as_catalogued(answer: Answer, family: Family) -> Answer:
+    """The answer as the catalogue wants it: without small values, percentiles flagged."""
+    spread = {metric.name for metric in family.metrics if metric.percentiles}
+    least = {metric.name: metric.above for metric in family.metrics if metric.above is not None}
+    if not spread and not least:
+        return answer
+
+    def recorded(one: Reading) -> Reading:
+        flags = (*one.flags, FLAG_DISTRIBUTION) if one.metric in spread else one.flags
+        above = least.get(one.metric)
+        if above is None:
+            return replace(one, flags=flags)
+        values = {series: n for series, n in one.values.items() if n is None or n > above}
+        return replace(one, zeros=frozenset(), values=values, flags=flags)
+
+    readings = tuple(map(recorded, answer.readings))
+    moments = tuple(
+        Moment(at_us, known and tuple(map(recorded, known))) for at_us, known in answer.moments
+    )
+    return replace(answer, readings=readings, moments=moments)
+
+
+def expand(scrape: Scrape) -> Iterator[Scrape]:
+    """The attempt itself, or the moments of the history that it brought.
+
+    A source that reads a log knows the past, to the instant. Each moment becomes a scrape that was
+    asked and answered then; an empty history gives none. ``tick_us`` remains the attempt's, by the
+    agent's clock; the moments are by another clock.
+    """
+    answer = scrape.answer
+    if answer is None or not any(reading.exact for reading in answer.readings):
+        yield scrape
+        return
+    for moment, after in zip_longest(answer.moments, answer.moments[1:]):
+        yield _at_moment(scrape, moment, answer if after is None else None)
+        if after is not None:
+            hour_us = moment.at_us - moment.at_us % _LONGEST_US + _LONGEST_US
+            for at_us in range(hour_us, after.at_us, _LONGEST_US):
+                yield _at_moment(scrape, moment._replace(at_us=at_us), None)
+
+
+def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
+    """One moment; the last one has the fields that are counted once an attempt."""
+    at_us = moment.at_us
+    instant = replace(scrape, asked_us=at_us, answered_us=at_us, exact=True)
+    if moment.readings is None:
+        error = "the log does not reach back that far: what happened is not known"
+        return replace(instant, outcome="error", answer=None, error=error)
+    if whole is None:
+        return replace(instant, answer=Answer(moment.readings, 0))
+    answer = replace(whole, readings=moment.readings, moments=(), more=False)
+    return replace(instant, answer=answer)
+
+
+def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
+    """The record of a tick at which the one before was still under way."""
+    return Scrape(
+        family=family.name,
+        tick_us=tick_us,
+        asked_us=tick_us,
+        answered_us=tick_us + 1,
+        interval_us=interval_us,
+        outcome="skipped",
+        error="the scrape before was still under way",
+    )
+
+
+def _line(error: str) -> str:
+    line = " ".join(error.split())[:_ERROR_LENGTH]
+    return line.encode(errors="backslashreplace").decode()  # other people's text may be in it

@@ -1,0 +1,112 @@
+"""``jmxlake-agent beans``: what the catalogue says is read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collector.cli.options import JSON, fail
+from collector.errors import JmxlakeError
+
+if TYPE_CHECKING:
+    from collector.catalogue import Catalogue, Family, Metric
+
+_INDENT = "    "
+
+
+@click.command(short_help="Print what is read: metrics, beans, units, versions.")
+@click.option("--config", "path", type=click.Path(path_type=Path), help="Take its catalogue.")
+@click.option("--catalogue", type=click.Path(path_type=Path), help="Folder with further files.")
+@click.option("--family", "wanted", help="Only this family.")
+@JSON
+def beans(path: Path | None, catalogue: Path | None, wanted: str | None, *, as_json: bool) -> None:
+    """Print what is read: every metric, its bean, unit, proposal and first Kafka version."""
+    try:
+        loaded = _catalogue(path, catalogue)
+        if wanted == "metadata_log" and path is None:
+            # Where it is read, its metrics have the names of those that they replace.
+            loaded = loaded.preferring(wanted)
+        families = (_named(loaded, wanted),) if wanted else loaded.families
+    except JmxlakeError as error:
+        fail(error)
+    if as_json:
+        for family in families:
+            for metric in family.metrics:
+                click.echo(json.dumps(_row(family, metric)))
+        return
+    for family in families:
+        _print_table(family)
+
+
+def _catalogue(path: Path | None, folder: Path | None) -> Catalogue:
+    from collector.agent import plan
+    from collector.catalogue import load
+    from collector.config import loader
+
+    return plan.catalogue(loader.load(path)) if path else load(folder)
+
+
+def _named(loaded: Catalogue, wanted: str) -> Family:
+    names = [family.name for family in loaded.families]
+    if wanted not in names:
+        there = ", ".join(names)
+        raise JmxlakeError(f"--family {wanted}: no such family; there are {there}")
+    return loaded.family(wanted)
+
+
+def _row(family: Family, metric: Metric) -> dict[str, Any]:
+    return {
+        "family": family.name,
+        "via": family.via,
+        "cadence_seconds": family.cadence_seconds,
+        "metric": metric.name,
+        "unit": metric.unit,
+        "kind": metric.kind,
+        "read_from": metric.object or f"{family.via.replace('_', ' ').capitalize()} {metric.call}",
+        "attribute": metric.attribute_name if metric.object else None,
+        "kip": metric.kip,
+        "first": metric.first,
+        "last": metric.last,
+        "description": metric.description,
+    }
+
+
+def _print_table(family: Family) -> None:
+    """To a pipe a line a metric, with tabs between; to a terminal as many lines as it takes."""
+    roles = " and ".join(f"{role}s" for role in family.roles)
+    title = f"{family.name}: of {roles}, every {family.cadence_seconds} s via {family.via}"
+    terminal = sys.stdout.isatty()
+    click.secho(f"{title}\n" if terminal else title, bold=True)
+    if not terminal:
+        click.echo("\t".join(("Metric", "Unit", "Kind", "Read from", "Attribute", "KIP", "First")))
+    for metric in family.metrics:
+        row = _row(family, metric)
+        if terminal:
+            click.echo(_stacked(row, shutil.get_terminal_size().columns))
+            continue
+        cells = [row[key] for key in ("metric", "unit", "kind", "read_from", "attribute")]
+        kip = (metric.kip or "").removeprefix("KIP-")
+        click.echo("\t".join(str(cell or "") for cell in (*cells, kip, metric.first)))
+
+
+def _stacked(row: dict[str, Any], width: int) -> str:
+    """A metric over some lines, for where a table would break every name."""
+    facts = [
+        f"[{row['unit']}]",
+        row["kind"],
+        row["kip"],
+        row["first"] and f"from {row['first']} on",
+    ]
+    place = f"{row['read_from']} {row['attribute'] or ''}"
+    fit = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
+    head = fit(f"{row['metric']}  {', '.join(filter(None, facts))}", subsequent_indent=_INDENT)
+    head[0] = head[0].replace(row["metric"], click.style(row["metric"], bold=True), 1)
+    below = fit(place, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    return "\n".join([*head, *below])

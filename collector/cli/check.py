@@ -1,0 +1,193 @@
+"""``jmxlake-agent check``: tries everything that the agent needs, and reports what fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from collector.cli import options
+from collector.cli.options import CONFIG, JSON, Step, guarded
+from collector.errors import JmxlakeError
+from collector.telemetry.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.catalogue.absence import Finding
+    from collector.cli.read_families import Read
+    from collector.config.schema import Config
+
+_BAD = ("missing", "unknown")
+_STYLES = {
+    "found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")
+}  # fmt: skip
+
+
+@click.command(short_help="Try everything the agent needs, and report what fails and why.")
+@CONFIG
+@JSON
+@click.option(
+    "--accept-lake",
+    is_flag=True,
+    help="Accept a lake that was created again on purpose; the agent must be stopped.",
+)
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Check the configuration and the catalogue alone, as in CI; connect to nothing.",
+)
+def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> None:
+    """Try what the agent needs: configuration, sources, spool, lake and every bean.
+
+    Missing tables of the lake are created, and reported; nothing else is kept. A lake that this
+    agent has delivered to must have its tables, and the same ones.
+
+    The exit code is 1 for a failed check, 78 for a wrong configuration; a bean that is absent for a
+    good reason is no failure.
+    """
+
+    def work(config: Config) -> None:
+        from collector.agent import plan
+        from collector.cli.read_families import read_all
+        from collector.config import secrets
+        from collector.config.checks import passwords_in_clear
+
+        wrong = 0
+
+        def say(step: Step) -> None:
+            nonlocal wrong
+            wrong += not step.ok
+            _print_step(step, as_json=as_json)
+
+        loaded = plan.catalogue(config)
+        families = plan.families(config, loaded)
+        say(Step("configuration", str(path), ok=True))
+        for warning in secrets.warnings(config):
+            say(Step("warning", warning, ok=True))
+        if host := passwords_in_clear(config.source):
+            warning = f"the password is sent to {host} as clear text; use TLS, or loopback"
+            say(Step("warning", warning, ok=True))
+        say(Step("catalogue", f"{loaded.hash}, {len(families)} families are read", ok=True))
+        if offline:
+            return
+        if accept_lake:
+            _accept(config)
+        read = read_all(config, loaded, say)
+        say(_try("spool", lambda: _spool(config)))
+        say(_try("lake", lambda: _lake(config)))
+        findings = _findings(read)
+        (_print_lines if as_json else _print_table)(findings)
+        wrong += sum(finding.state == "missing" for _, _, finding in findings)
+        if wrong:
+            raise JmxlakeError(f"{wrong} {'check' if wrong == 1 else 'checks'} failed; see above")
+
+    guarded(path, work)
+
+
+def _spool(config: Config) -> str:
+    """Whether a spool can be there, without opening it: the agent's own may be in use."""
+    path = config.spool.path
+    folder = next(one for one in path.absolute().parents if os.access(one, os.F_OK))
+    for place in (path, folder) if os.access(path, os.F_OK) else (folder,):
+        if not os.access(place, os.W_OK):
+            raise JmxlakeError(f"spool {path}: {place} is not writable for this user")
+    files = folder.glob(f"{path.name}*") if path.exists() else ()
+    free = shutil.disk_usage(folder).free + sum(file.stat().st_size for file in files)
+    if free < config.spool.max_size.bytes:
+        raise JmxlakeError(
+            f"spool {path}: {free >> 20} MiB are free, less than spool.max_size: lower it"
+        )
+    return f"{path}, {free >> 20} MiB free"
+
+
+def _accept(config: Config) -> None:
+    from collector.spool.spool import Spool
+
+    with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
+        spool.forget_lake()
+
+
+def _lake(config: Config) -> str:
+    from collector.delivery.errors import scrubbed
+    from collector.spool.spool import Spool
+
+    with TemporaryDirectory() as folder, Spool(Path(folder) / "spool.db", 1) as spool:
+        spool.know_lake_of(config.spool.path)
+        delivery = options.delivery(config, spool)
+        created = delivery.check()
+        delivery.check_store()
+    where = scrubbed(config.lake.path, [])
+    return f"{where} ({created} tables created)" if created else where
+
+
+def _findings(read: list[Read]) -> list[tuple[str, str, Finding]]:
+    """A finding for each metric; for a family that is unknown one of no metric."""
+    from collector.catalogue import absence
+
+    known = absence.facts(one.scrape for one in read if one.scrape is not None)
+    found = []
+    for family, scrape, unknown in read:
+        if scrape is None or unknown is not None:
+            found.append((family.name, "", absence.Finding("unknown", 0, unknown or "")))
+            continue
+        counts = absence.counts(scrape)
+        for metric in family.metrics:
+            number = counts.get(metric.name, 0)
+            finding = absence.finding(metric, number, known, family.via)
+            found.append((family.name, metric.name, finding))
+    return found
+
+
+def _try(name: str, step: Callable[[], str]) -> Step:
+    try:
+        return Step(name, step(), ok=True)
+    except JmxlakeError as error:
+        return Step(name, str(error), ok=False)
+
+
+def _print_step(step: Step, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"check": step.name, "ok": step.ok, "found": step.found}))
+    else:
+        # What a broker or a store says of itself may be meant for the terminal.
+        line = printable(f"{step.name}: {step.found}")
+        state = "FAILED" if not step.ok else "WARN  " if step.name == "warning" else "ok    "
+        click.echo(f"{state}  {line}")
+
+
+def _print_lines(findings: list[tuple[str, str, Finding]]) -> None:
+    for family, metric, finding in findings:
+        if metric:
+            row = {"check": "metric", "family": family, "metric": metric, **finding._asdict()}
+        else:
+            row = {"check": "family", "family": family, "state": "unknown", "why": finding.why}
+        click.echo(json.dumps({**row, "ok": finding.state not in _BAD}))
+
+
+def _print_table(findings: list[tuple[str, str, Finding]]) -> None:
+    from collector.cli.format import new_table, show, styled
+
+    table = new_table("Family and metric", "Series", "Why")
+    table.columns[1].justify = "right"
+    before = ("", "")
+    for family, metric, (state, beans, why) in findings:
+        text = styled(f"{beans:,}" if beans else state, _STYLES[state])
+        if state == "missing":
+            text = styled(state.upper(), _STYLES[state])
+        if not metric:
+            table.add_row(styled(family, "bold"), text, styled(printable(why)))
+            continue
+        if family != before[0]:
+            table.add_row(styled(family, "bold"))
+        # On a terminal a reason that goes on is not said again; a pipe wants whole lines.
+        again = bool(why) and (family, why) == before and sys.stdout.isatty()
+        table.add_row(styled(f"  {metric}"), text, styled('"' if again else why))
+        before = (family, why)
+    show(table)

@@ -1,0 +1,118 @@
+"""How figures and names are shown to people: with units, and harmless whatever a name holds."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from collector.telemetry.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from collector.model import Series
+
+_SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_PIPE_WIDTH: Final = 400  # a pipe has no width: what reads it wants whole lines
+
+
+def new_table(*columns: str) -> Table:
+    """An empty table whose cells fold rather than lose anything."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def show(what: RenderableType) -> None:
+    """Print to the terminal; to a pipe as plain, whole lines."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(width=width, highlight=False, emoji=False, markup=False)
+    with console.capture() as captured:
+        console.print(what)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def subject(series: Series) -> str:
+    """The subject of a series: a partition, topic, client, group, or the broker itself."""
+    place = series.topic or ""
+    if series.partition is not None:
+        place = f"{place}-{series.partition}"
+    parts = [place] if place else []
+    for word, name in (
+        ("group", series.group),
+        ("user", series.user),
+        ("client", series.client_id),
+        *series.labels,
+    ):
+        if name is not None:
+            parts.append(f"{word} {name}")
+    return printable(", ".join(parts))
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A value with its unit, in the shortest form."""
+    if value is None:
+        return "idle"
+    if unit in ("By", "By/s"):
+        return _bytes(value) + unit[2:]
+    whole = value == round(value) or abs(value) >= 100
+    number = f"{value:,.0f}" if whole else f"{value:.3g}"
+    if unit == "1":
+        return number
+    if unit.startswith("{"):
+        name, _, per = unit[1:].partition("}")
+        plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+        return f"{number} {name if value == 1 else plural}{per}"
+    return f"{number} {unit}"
+
+
+def setting(metric: str, value: float, unit: str) -> str:
+    """A value as ``amount`` formats it; a long time also as a span, a limit of -1 as none."""
+    if metric.startswith("kafka.topic.retention") and value == -1:
+        return "unlimited"
+    text = amount(value, unit)
+    return f"{text} ({span(value / 1e3)})" if unit == "ms" and value >= 60_000 else text
+
+
+def span(seconds: float) -> str:
+    """A duration in its two largest units: 35s, 2m 05s, 1h 02m, 3d 04h."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600:02d}h"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Ascending numbers as people write them: 0-4, 7, 9-11."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, ends)) for ends in found)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Text that holds no markup of its own."""
+    return Text(text, style=style)
+
+
+def _bytes(value: float) -> str:
+    step = 0
+    while abs(value) >= 1024 and step < len(_SIZES) - 1:
+        value, step = value / 1024, step + 1
+    return f"{value:.0f} {_SIZES[step]}" if step == 0 else f"{value:.1f} {_SIZES[step]}"

@@ -1,0 +1,104 @@
+"""``jmxlake-agent once``: everything read once and shown."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from collector.cli.options import CONFIG, JSON, guarded
+from collector.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from collector.catalogue import Family
+    from collector.config.schema import Config
+    from collector.model import Reading, Scrape, Series
+
+_MOST = 10
+
+
+@click.command(short_help="Read everything once and print what is not zero.")
+@CONFIG
+@JSON
+@click.option("--all", "show_all", is_flag=True, help=f"Show more than {_MOST} series a metric.")
+def once(path: Path, *, as_json: bool, show_all: bool) -> None:
+    """Read everything once and print what is not zero; nothing is kept.
+
+    With --json: of each family an object with outcome, error, beans and seconds, then its values.
+    """
+    from collector.agent import plan
+    from collector.cli.read_families import attempt
+
+    def work(config: Config) -> None:
+        loaded = plan.catalogue(config)
+        read = [
+            (task.family, attempt(task))
+            for task in plan.tasks(config, loaded, plan.scrapers(config))
+        ]
+        if as_json:
+            _print_lines(scrape for _, scrape in read)
+        else:
+            _print_table(read, most=None if show_all else _MOST)
+        failed = sum(scrape.outcome != "ok" for _, scrape in read)
+        if failed:
+            raise SourceError(f"{failed} families could not be read; see above")
+
+    guarded(path, work)
+
+
+def _print_lines(scrapes: Iterable[Scrape]) -> None:
+    for scrape in scrapes:
+        family, answer = {"family": scrape.family}, scrape.answer
+        asked = {
+            "outcome": scrape.outcome,
+            "error": scrape.error,
+            "beans": answer.beans if answer else None,
+            "seconds": _seconds(scrape),
+        }
+        click.echo(json.dumps({**family, **asked}))
+        for reading in answer.readings if answer else ():
+            for series, value in sorted(reading.values.items(), key=str):
+                parts = series._asdict().items()
+                subject = {key: part for key, part in parts if part not in (None, ())}
+                click.echo(json.dumps({**family, **subject, "value": value}))
+
+
+def _print_table(read: list[tuple[Family, Scrape]], most: int | None) -> None:
+    from collector.cli.format import new_table, setting, show, styled, subject
+    from collector.telemetry.logs import printable
+
+    table = new_table("Family and metric", "Of", "Value")
+    table.columns[2].justify = "right"
+    for family, scrape in read:
+        name, answer = styled(family.name, "bold"), scrape.answer
+        if answer is None:
+            why = printable(scrape.error or "no reason given")
+            table.add_row(name, styled(f"UNKNOWN, {scrape.outcome}: {why}", "bold red"))
+            continue
+        found = {one.metric: _worst(one) for one in answer.readings}
+        total = f"ok, {sum(map(len, found.values())):,} not zero of {answer.beans:,} beans"
+        took = styled(f"{_seconds(scrape):.3f} s", "dim")
+        table.add_row(name, styled(total, "green"), took)
+        units = {metric.name: metric.unit for metric in family.metrics}
+        for metric, worst in found.items():
+            for series, value in worst[:most]:
+                amount = setting(metric, value, units.get(metric, "1"))
+                table.add_row(*map(styled, (f"  {metric}", subject(series), amount)))
+            if most is not None and len(worst) > most:
+                more = f"and {len(worst) - most:,} more: --all shows them"
+                table.add_row(styled(f"  {metric}"), styled(more))
+    show(table)
+
+
+def _seconds(scrape: Scrape) -> float:
+    return round((scrape.answered_us - scrape.asked_us) / 1e6, 6)
+
+
+def _worst(reading: Reading) -> list[tuple[Series, float]]:
+    """The series that are not zero, the largest first."""
+    known = [(series, value) for series, value in reading.values.items() if value is not None]
+    return sorted(known, key=lambda item: (-item[1], str(item[0])))

@@ -1,0 +1,142 @@
+"""Options that the commands share, and errors as one line with an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import click
+
+from collector.errors import ConfigError, JmxlakeError, SettingError, extra, unexpected
+from collector.telemetry.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.catalogue import Catalogue
+    from collector.config.schema import Config
+    from collector.delivery.delivery import Delivery
+    from collector.spool.recorder import Recorder
+    from collector.spool.spool import Spool
+
+_CLOSE_SECONDS: Final = 1.0
+# Who called us knows what to say of these: of a missing extra, a closed pipe, wrong usage.
+_OF_OTHERS: Final = (
+    ModuleNotFoundError, BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort,
+)  # fmt: skip
+
+CONFIG = click.option(
+    "--config",
+    "path",
+    type=click.Path(path_type=Path),
+    default=Path("/etc/jmxlake/agent.yaml"),
+    show_default=True,
+    help="The agent's configuration.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+
+
+class Step(NamedTuple):
+    """Something the agent needs, and how it was found."""
+
+    name: str
+    found: str
+    ok: bool
+
+
+class OneLine(click.Group):
+    """A group whose commands end with one line where an extra is not installed."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            fail(JmxlakeError(f"{error.name} is missing: install {extra('agent')}"))
+
+
+def guarded(
+    path: Path, work: Callable[[Config], None], say: Callable[[Exception], None] | None = None
+) -> None:
+    """Run a command; whatever is wrong is one line, and exit code 1, or 78 for the configuration.
+
+    Args:
+        path: The configuration file.
+        work: What to do with its content.
+        say: How to say the line; by default as text on standard error.
+    """
+    from collector.config.loader import load, located
+
+    code = 0
+    try:
+        work(load(path))
+    except JmxlakeError as error:
+        named = located(error, str(path)) if isinstance(error, SettingError) else error
+        (say or _say)(named)
+        code = _code(named)
+    except _OF_OTHERS:
+        raise
+    except Exception as error:  # noqa: BLE001 - our own fault is one line, too, and ends a JVM
+        said = f"{unexpected(error)}: this is a fault of jmxlake, please report it"
+        (say or _say)(JmxlakeError(said))
+        code = 1
+    _leave(code)
+
+
+def delivery(
+    config: Config,
+    spool: Spool,
+    recorder: Recorder | None = None,
+    catalogue: Callable[[], Catalogue] | None = None,
+) -> Delivery:
+    """The delivery of an open spool.
+
+    Args:
+        config: Where to.
+        spool: Where from.
+        recorder: What fills the spool, if anything does.
+        catalogue: Gives the catalogue in force, if its definitions are to be written.
+
+    Raises:
+        ConfigError: The file of options or the environment is wrong.
+    """
+    from collector.config.loader import storage_options
+    from collector.delivery.delivery import Delivery
+    from collector.delivery.storage_options import bounded
+
+    options = partial(storage_options, config.lake)
+    bounded(config.lake.path, options())
+    return Delivery(config.lake.path, options, spool, recorder, catalogue=catalogue)
+
+
+def fail(error: Exception) -> NoReturn:
+    """End with one line, and exit code 1, or 78 for the configuration."""
+    _say(error)
+    sys.exit(_code(error))
+
+
+def _code(error: Exception) -> int:
+    # systemd starts the agent again after all but this: it waits for a person.
+    return os.EX_CONFIG if isinstance(error, ConfigError) else 1
+
+
+def _say(error: Exception) -> None:
+    click.echo(f"jmxlake-agent: {printable(str(error))}", err=True)
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once, without waiting for a source that hangs or has not answered yet.
+
+    A thread that is still inside Java would meet a Python that is being taken down, and crash.
+    """
+    for thread in threading.enumerate():
+        # A broker keeps a thread for a connection that is not closed.
+        if thread.name.startswith("close"):
+            thread.join(_CLOSE_SECONDS)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,134 @@
+"""One attempt at each family, for commands that say how it is now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.catalogue import Family
+from collector.cli.options import Step
+from collector.errors import JmxlakeError
+from collector.model import Scrape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from collector.agent.plan import Task
+    from collector.catalogue import Catalogue
+    from collector.config.schema import Config
+    from collector.model import Answer, Source
+
+_STALE_US: Final = 30_000_000
+
+
+class Read(NamedTuple):
+    """A family, and how it was read.
+
+    Attributes:
+        family: The family.
+        scrape: The attempt; None: its source had not answered, so it was not tried.
+        unknown: Why nothing is known of it; None: it was read.
+    """
+
+    family: Family
+    scrape: Scrape | None
+    unknown: str | None
+
+
+def attempt(task: Task) -> Scrape:
+    """Read a family once, a history to its end; a history that ends long ago is an error."""
+    scrape = task.scraper.attempt(task.family, task.interval_us)
+    if task.family.via != "metadata_log":
+        return scrape
+    asked_us = scrape.asked_us
+    while scrape.answer is not None and scrape.answer.more:
+        scrape = task.scraper.attempt(task.family, task.interval_us)
+    scrape = replace(scrape, asked_us=min(asked_us, scrape.asked_us))
+    why = None if scrape.answer is None else _stale(scrape.answer, scrape.answered_us)
+    return replace(scrape, outcome="timeout", answer=None, error=why) if why else scrape
+
+
+def _stale(answer: Answer, now_us: int) -> str | None:
+    """Why a history that ends long ago does not say how it is now; None: it is of now."""
+    from collector.cli.format import span
+
+    if not answer.moments:
+        return "the log holds nothing that is final yet: does the broker reach the controllers?"
+    at_us = answer.moments[-1].at_us
+    if now_us - at_us <= _STALE_US:
+        return None
+    at = datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return (
+        f"as of {at}, {span((now_us - at_us) / 1e6)} old: is the broker up, and does it reach the"
+        " controllers?"
+    )
+
+
+def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
+    """One attempt at every family; a source that does not answer is tried once only.
+
+    Args:
+        config: What is asked for.
+        loaded: The catalogue.
+        say: Answers at once of each place, and of each cause why a family could not be read.
+
+    Raises:
+        ConfigError: As for ``plan.scrapers`` and ``plan.tasks``.
+    """
+    from collector.agent import plan
+    from collector.agent.scraper import Scraper
+    from collector.clock import SystemClock
+    from collector.sources import factory
+
+    sources = factory.sources(config)
+    scrapers = {name: Scraper(source, SystemClock()) for name, source in sources.items()}
+    tasks = plan.tasks(config, loaded, scrapers)
+    read: list[Read] = []
+    for place in dict.fromkeys(task.family.via for task in tasks):
+        own = [task for task in tasks if task.family.via == place]
+        # Those with a connection of their own go to the same place, and have more time.
+        own.sort(key=lambda one: one.source != place)
+        name = config.source.ways[0] if place == "jmx" else place
+        read += _read_place(name, own, sources.get(place), say)
+    return read
+
+
+def _read_place(
+    name: str, tasks: list[Task], source: Source | None, say: Callable[[Step], None]
+) -> Iterator[Read]:
+    said, answers = set[str](), True
+    for number, task in enumerate(tasks):
+        scrape = attempt(task) if answers else None
+        if scrape is not None and number == 0:
+            say(_met(name, source, scrape))
+            answers = scrape.identity is not None
+        if scrape is None or not answers:
+            yield Read(task.family, scrape, f"{name} did not answer")
+            continue
+        why = None if scrape.answer is not None else scrape.error or scrape.outcome
+        if why is not None and why not in said:
+            said.add(why)
+            say(Step(f"family {task.family.name}", why, ok=False))
+        yield Read(task.family, scrape, why)
+
+
+def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
+    """The step of a source's first answer; for Admin, whether the cluster has the node."""
+    from collector.sources.admin.source import AdminSource
+
+    identity = scrape.identity
+    if identity is None:
+        return Step(name, scrape.error or scrape.outcome, ok=False)
+    cluster, node = f"cluster {identity.cluster}", identity.node
+    if not isinstance(source, AdminSource):
+        version = f", Kafka {identity.kafka_version}" if identity.kafka_version else ""
+        return Step(name, f"node {node} of {cluster}{version}", ok=True)
+    try:
+        known = source.is_broker()
+    except JmxlakeError as error:
+        return Step(name, f"{cluster}; whether node {node} is in it: {error}", ok=False)
+    if known is False:
+        found = f"{cluster} has no broker {node}, live or fenced: is source.node right?"
+        return Step(name, found, ok=False)
+    return Step(name, f"{cluster}, with broker {node}" if known else cluster, ok=True)

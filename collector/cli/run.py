@@ -1,0 +1,196 @@
+"""``jmxlake-agent run``: the agent itself, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import signal
+import threading
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from collector.cli.options import CONFIG, JSON, delivery, fail, guarded
+from collector.errors import JmxlakeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.agent.agent import Agent
+    from collector.agent.reload import Reload
+    from collector.config.schema import Config
+    from collector.spool.recorder import Recorder
+    from collector.telemetry.http import HealthServer
+
+_HEEDED = [signal.SIGHUP, signal.SIGUSR1]
+
+
+@click.command(short_help="Read on schedule until SIGTERM or Ctrl-C.")
+@CONFIG
+@JSON
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least that is logged; debug brings the tracebacks of unexpected errors.",
+)
+@click.option(
+    "--dry-run",
+    "windows",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Read for N windows, print the rows that would be written, and write nothing.",
+)
+def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> None:
+    """Read on schedule until SIGTERM or Ctrl-C; then deliver what is left.
+
+    SIGHUP reads the configuration and the catalogue anew; SIGUSR1 writes what all threads do into a
+    file beside the spool.
+    """
+    if platform.system() != "Linux":
+        fail(JmxlakeError("run: the agent runs on Linux only; check --offline works here, too"))
+    from collector.telemetry import memory
+
+    memory.configure_malloc()  # before anything large is imported, and before there are threads
+    with suppress(OSError):  # where the unit forbids the call, it has set the limit itself
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold passwords
+    from collector.telemetry import logs
+
+    logs.configure(as_json=as_json, level=log_level)
+    _on_signals(_HEEDED, signal.SIG_IGN)  # until there is something to reload or to write
+    guarded(
+        path,
+        lambda config: _run(path, config, windows, as_json=as_json),
+        (lambda error: logs.error("agent ended", error=str(error))) if as_json else None,
+    )
+
+
+def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> None:
+    from collector.agent import plan
+    from collector.agent.agent import Agent
+    from collector.agent.reload import Reload
+    from collector.agent.schedule import phase_us
+    from collector.cli.dry_run import DryRun
+    from collector.clock import SystemClock
+    from collector.sources.java import crashes
+    from collector.spool.recorder import Recorder
+    from collector.spool.spool import Spool
+
+    stop, dry = threading.Event(), None
+    with ExitStack() as resources:
+        if windows is not None:
+            folder = resources.enter_context(TemporaryDirectory())
+            config = _apart(config, Path(folder))
+        catalogue, spool_path = plan.catalogue(config), config.spool.path
+        spool = resources.enter_context(Spool(spool_path, config.spool.max_size.bytes))
+        source, memory_us = config.source, plan.memory(config, catalogue)
+        recorder = Recorder(
+            spool, source.name, config.window.us, memory_us, catalogue.hash, source.cluster
+        )
+        scrapers = plan.scrapers(_with_crash_reports(config), recorder.recorded_until_us)
+        if windows is not None:
+            dry = DryRun(spool, config.window.us, windows, stop)
+        reload = Reload(path, config, catalogue, scrapers, recorder.recorded_until_us)
+        interval_us = config.lake.commit_interval.us
+        agent = Agent(
+            plan.tasks(config, catalogue, scrapers),
+            recorder,
+            dry or delivery(config, spool, recorder, lambda: reload.catalogue),
+            interval_us,
+            SystemClock(),
+            commit_phase_us=phase_us(spool.agent, interval_us),
+            limits=config.limits,
+        )
+        agent.stats.crashes.inc(len(crashes.every(spool_path)))
+        if config.health.port:
+            resources.callback(_serve_health(config, agent, recorder).close)
+        _handle_signals(stop, reload, spool_path)  # after the JVM, which sets handlers of its own
+        agent.run(stop, reload, _about(config, catalogue.hash), crashes.new(spool_path))
+        # All is kept; a second signal must not look like a crash.
+        _on_signals([*_HEEDED, signal.SIGTERM, signal.SIGINT], signal.SIG_IGN)
+    if dry is not None:
+        dry.show(as_json=as_json)
+
+
+def _apart(config: Config, folder: Path) -> Config:
+    """The configuration of a dry run: own spool, no health server, beside a running agent."""
+    from msgspec.structs import replace
+
+    spool = replace(config.spool, path=folder / "spool.db")
+    return replace(config, spool=spool, health=replace(config.health, port=0))
+
+
+def _with_crash_reports(config: Config) -> Config:
+    """The configuration with Java's option to write crash reports beside the spool."""
+    from msgspec.structs import replace
+
+    from collector.sources.java import crashes
+
+    options = f"{crashes.option(config.spool.path)} {config.java.options}"
+    return replace(config, java=replace(config.java, options=options))
+
+
+def _handle_signals(stop: threading.Event, reload: Reload, spool: Path) -> None:
+    from collector.telemetry import thread_dump
+
+    file = thread_dump.file_beside(spool)
+    _on_signals([signal.SIGTERM, signal.SIGINT], deferred(stop.set))
+    _on_signals([signal.SIGHUP], reload.want)
+    _on_signals([signal.SIGUSR1], deferred(lambda: thread_dump.write(file)))
+
+
+def _about(config: Config, catalogue: str) -> dict[str, str]:
+    from importlib.metadata import version
+
+    from collector.config.loader import fingerprint
+    from collector.delivery.errors import scrubbed
+
+    host, port = config.health.host, config.health.port
+    return {
+        "version": version("jmxlake"),
+        "config": fingerprint(config),
+        "catalogue": catalogue,
+        "source": config.source.name,
+        "lake": scrubbed(config.lake.path, []),
+        "health": f"{host}:{port}" if port else "off",
+    }
+
+
+def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthServer:
+    from collector.telemetry.http import HealthServer
+    from collector.telemetry.prometheus import Measured
+
+    stats = agent.stats
+    measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())
+    stats.registry.register(measured)
+    return HealthServer(config.health.host, config.health.port, stats)
+
+
+def deferred(work: Callable[[], object]) -> Callable[..., None]:
+    """A handler that has another thread do it: a signal may come while a lock is held.
+
+    Args:
+        work: What is done at each signal; it raises nothing.
+    """
+    asked: SimpleQueue[None] = SimpleQueue()  # whose ``put`` may be interrupted by itself
+
+    def wait() -> None:
+        while True:
+            asked.get()
+            work()
+
+    threading.Thread(target=wait, daemon=True, name="signals").start()
+    return lambda *_: asked.put(None)
+
+
+def _on_signals(
+    signals: list[signal.Signals], handler: Callable[..., object] | signal.Handlers
+) -> None:
+    for number in signals:
+        signal.signal(number, handler)

@@ -1,0 +1,149 @@
+"""``jmxlake-agent support``: one file for a person who helps, without secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import shlex
+import signal
+import subprocess
+import tarfile
+import time
+from http.client import HTTPConnection, HTTPException
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collector.cli.options import CONFIG, guarded
+from collector.errors import JmxlakeError
+
+if TYPE_CHECKING:
+    from collector.config.schema import Config
+
+_LOG_LINES = 2_000
+_SECONDS = 5.0
+_COARSE = 0.1  # a file is dated by a clock that ticks seldom
+
+
+@click.command(short_help="Collect versions, log and state for support, without secrets.")
+@CONFIG
+@click.option("--unit", default="jmxlake-agent", show_default=True, help="Whose journal to take.")
+@click.argument("file", type=click.Path(path_type=Path))
+def support(path: Path, unit: str, file: Path) -> None:
+    """Write a support bundle to FILE, a tar.gz that must not exist yet.
+
+    It has versions, the configuration without secrets, the last lines of the journal, the answers
+    of the health server, the files beside the spool, what the agent's threads do, and the heads of
+    crash reports. It has names of topics where the log has them: look into it before you send it.
+    """
+
+    def work(config: Config) -> None:
+        parts = {
+            "versions.txt": _versions(),
+            "config.json": _configuration(config),
+            "journal.txt": _journal(unit),
+            "spool.txt": _beside(config.spool.path),
+            "threads.txt": _threads(config.spool.path),
+            **{
+                f"health/{name}.txt": _asked(config, name)
+                for name in ("metrics", "healthz", "readyz")
+            },
+        }
+        try:
+            made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(made, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as bundle:
+                for name, text in parts.items():
+                    info = tarfile.TarInfo(f"jmxlake-support/{name}")
+                    content = text.encode(errors="backslashreplace")
+                    info.size, info.mode, info.mtime = len(content), 0o600, int(time.time())
+                    bundle.addfile(info, io.BytesIO(content))
+        except OSError as error:
+            raise JmxlakeError(f"{file}: {error.strerror}: name a new file") from None
+        click.echo(f"{file}: {', '.join(parts)}")
+
+    guarded(path, work)
+
+
+def _versions() -> str:
+    packages = sorted(f"{one.name} {one.version}" for one in distributions())
+    return "\n".join([platform.platform(), f"Python {platform.python_version()}", *packages])
+
+
+def _configuration(config: Config) -> str:
+    import msgspec
+
+    shown = msgspec.to_builtins(config, enc_hook=str)
+    # An option may hold a password: its name is enough.
+    names = [option.partition("=")[0] for option in shlex.split(config.java.options)]
+    return json.dumps(_without_secrets({**shown, "java": {"options": names}}), indent=2)
+
+
+def _without_secrets(value: Any) -> Any:
+    from collector.delivery.errors import scrubbed
+
+    if isinstance(value, dict):
+        return {key: _without_secrets(below) for key, below in value.items()}
+    return scrubbed(value, []) if isinstance(value, str) else value
+
+
+def _journal(unit: str) -> str:
+    command = ["journalctl", "--no-pager", "-o", "cat", "-u", unit, "-n", str(_LOG_LINES)]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"no journal: {error}"
+    return ran.stdout or f"no journal: {ran.stderr}"
+
+
+def _asked(config: Config, name: str) -> str:
+    connection = HTTPConnection(config.health.host, config.health.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", f"/{name}")
+        return connection.getresponse().read().decode()
+    except (OSError, HTTPException) as error:
+        return f"no answer: {error}"
+    finally:
+        connection.close()
+
+
+def _beside(spool: Path) -> str:
+    from collector.sources.java import crashes
+
+    files = [(one.name, one.stat()) for one in sorted(spool.parent.glob(f"{spool.name}*"))]
+    lines = [f"{name} {of.st_size} B, mode {of.st_mode & 0o777:o}" for name, of in files]
+    return "\n".join([*lines, *(f"{one.path.name}: {one.cause}" for one in crashes.every(spool))])
+
+
+def _threads(spool: Path) -> str:
+    """The stacks that the running agent writes at SIGUSR1, if it can be signalled."""
+    from collector.telemetry import thread_dump
+
+    file, asked = thread_dump.file_beside(spool), time.time() - _COARSE
+    try:
+        holder = _holder(spool.with_name(f"{spool.name}.lock"))
+        os.kill(holder, signal.SIGUSR1)
+        while time.time() < asked + _SECONDS:
+            if file.exists() and file.stat().st_mtime >= asked:
+                return file.read_text("utf-8")
+            time.sleep(0.05)
+    except OSError as error:
+        return f"no threads: {error}"
+    return f"no threads: process {holder} wrote none within {_SECONDS:g} s"
+
+
+def _holder(lock: Path) -> int:
+    """The process that holds the spool, as the kernel lists it.
+
+    Raises:
+        OSError: There is none.
+    """
+    inode = lock.stat().st_ino
+    for line in Path("/proc/locks").read_text("ascii").splitlines():
+        _, kind, *_, pid, place, _, _ = line.split()
+        if kind == "FLOCK" and place.endswith(f":{inode}"):
+            return int(pid)
+    raise ProcessLookupError("no agent runs on this spool")

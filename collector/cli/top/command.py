@@ -1,0 +1,117 @@
+"""``jmxlake-agent top``: what is wrong now, in a live view."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from collector.cli.options import CONFIG, guarded
+from collector.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from collector.cli.top.symptoms import Board
+    from collector.config.schema import Config
+
+_PIPE_WIDTH = 160
+_SLOWEST_US = 10_000_000  # who looks does not want to wait for what changes seldom
+_QUIT = ("q", "Q", "\x1b", "\x04", "")
+
+
+@click.command(short_help="Show what is wrong now, the worst first; q quits.")
+@CONFIG
+@click.option("-n", "--times", type=click.IntRange(1), help="Print this often and end, as text.")
+def top(path: Path, times: int | None) -> None:
+    """Show what is under min ISR, throttled or lagging now, the worst first; q quits.
+
+    It reads the broker itself and needs no running agent. To a pipe it prints once, as text, and
+    ends with 1 where nothing is known. A "?" is unknown, a "-" is reported by other brokers.
+    """
+    from msgspec.structs import replace
+
+    from collector.agent import plan
+    from collector.agent.schedule import Schedule
+    from collector.cli.top.symptoms import Board
+
+    def work(config: Config) -> None:
+        # Beans give the present; the metadata log gives a history, and may be far behind.
+        config = replace(config, metadata_log=None)
+        loaded = plan.catalogue(config)
+        tasks = [
+            task._replace(interval_us=min(task.interval_us, _SLOWEST_US))
+            for task in plan.tasks(config, loaded, plan.scrapers(config))
+        ]
+        board, schedule = Board(tasks, time.monotonic()), Schedule()
+        for task in board.tasks:
+            read = partial(board.read, task)
+            schedule.every(task.interval_us, task.family.name, task.source, read)
+        schedule.scheduler.start()
+        try:
+            if times is None and sys.stdin.isatty() and sys.stdout.isatty():
+                _live(partial(_look, board, config.source.name))
+            else:
+                shortest = min((task.interval_us for task in board.tasks), default=0) / 1e6
+                _print(board, config.source.name, times or 1, shortest)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            schedule.stop()
+
+    guarded(path, work)
+
+
+def _look(board: Board, name: str, width: int, height: int) -> RenderableType:
+    from collector.cli.top.view import view
+
+    now = time.monotonic()
+    state = board.state(now)
+    if state.identity is not None:
+        name += f", cluster {state.identity.cluster}, Kafka {state.identity.kafka_version}"
+    clock = datetime.now().astimezone().strftime("%H:%M:%S")
+    return view(state, now, (name, clock), (width, height))
+
+
+def _live(look: Callable[[int, int], RenderableType]) -> None:
+    import termios
+    import tty
+
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False, emoji=False, markup=False)
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        with Live(
+            get_renderable=lambda: look(*console.size),
+            console=console,
+            screen=True,
+            refresh_per_second=1,
+        ):
+            while sys.stdin.read(1) not in _QUIT:
+                pass
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _print(board: Board, name: str, times: int, interval: float) -> None:
+    """Print when every family was tried, and again at the shortest cadence, in seconds."""
+    from collector.cli.format import show
+    from collector.cli.top.symptoms import NOT_YET
+
+    while any(one.why == NOT_YET for one in board.state(time.monotonic()).unknown):
+        time.sleep(0.05)
+    for number in range(times):
+        time.sleep(interval if number else 0)
+        show(_look(board, name, _PIPE_WIDTH, 0))
+    if board.state(time.monotonic()).blind:
+        raise SourceError("nothing could be read; see above")

@@ -1,0 +1,144 @@
+"""How ``top`` looks: as much of the worst as the terminal has room for."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Group
+from rich.text import Text
+
+from collector.cli.format import amount, ranges, span, styled, subject
+from collector.cli.top.symptoms import KINDS
+from collector.telemetry.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from collector.cli.top.symptoms import State, Symptom, Unknown
+
+_STYLES: Final = dict(zip(KINDS, ("bold red", "red", "magenta", "yellow", "cyan"), strict=True))
+_WIDE: Final = 60  # columns from which on there is room for words
+_PART: Final = 3  # of the lines that what is unknown may take
+_GAP: Final = "   "
+
+
+def view(state: State, now: float, heading: tuple[str, str], size: tuple[int, int]) -> Group:
+    """The whole view.
+
+    Args:
+        state: What is wrong and what is not known.
+        now: The steady instant at which durations end.
+        heading: What stands on the left and on the right of the first line.
+        size: Columns and lines; 0 lines: as many as it takes.
+    """
+    width, height = size
+    lines = [
+        _heading(*heading, width),
+        *_counts(state.counts, width),
+        *_unknown(state.unknown, now, width, height),
+        Text(),
+    ]
+    if state.symptoms:
+        lines += _table(state.symptoms, now, width, height and max(1, height - len(lines) - 2))
+    elif not state.unknown:
+        lines.append(styled("Nothing is wrong, as far as these families show.", "green"))
+    return Group(*lines)
+
+
+def _heading(left: str, right: str, width: int) -> Text:
+    text = styled(left, "bold")
+    text.truncate(max(1, width - len(right) - 1), overflow="ellipsis", pad=True)
+    return text.append(f" {right}", "dim")
+
+
+def _counts(counts: Mapping[str, str], width: int) -> list[Text]:
+    """How many have each symptom; a number stays on the line of what it counts."""
+    lines = [Text()]
+    for kind, count in counts.items():
+        label = f"{kind} {count}"
+        if len(lines[-1]) + len(_GAP) + len(label) > width:
+            lines.append(Text())
+        style = {"?": "bold red", "-": "dim", "0": "dim"}.get(count, _STYLES[kind])
+        lines[-1].append(_GAP if lines[-1] else "").append(label, style)
+    return lines
+
+
+def _unknown(unknown: Sequence[Unknown], now: float, width: int, height: int) -> list[Text]:
+    """A paragraph for each reason; where there is no room for all, a line for each."""
+    causes: dict[str, list[Unknown]] = {}
+    for one in unknown:
+        causes.setdefault(one.why, []).append(one)
+    paragraphs = [
+        f"unknown {', '.join(one.family for one in families)} for"
+        f" {span(now - min(one.since for one in families))}: {printable(why)}"
+        for why, families in causes.items()
+    ]
+    most, lines = max(1, height // _PART), paragraphs
+    if height:  # a pipe wants whole lines
+        wrapped = [
+            line for text in paragraphs for line in wrap(text, width, break_on_hyphens=False)
+        ]
+        lines = wrapped if len(wrapped) <= most else paragraphs[:most]
+    texts = [styled(line, "bold red") for line in lines]
+    for text in texts if height else ():
+        text.truncate(width, overflow="ellipsis")
+    return texts
+
+
+def _table(symptoms: Sequence[Symptom], now: float, width: int, most: int) -> list[Text]:
+    """A header and as many rows as there is room for, 0: all; last, how many symptoms are left."""
+    rows = _rows(symptoms, now, wide=width >= _WIDE)
+    shown = rows[:most] if most else rows
+    rest = len(symptoms) - sum(stands_for for stands_for, _, _ in shown)
+    cells = [row for _, _, row in shown]
+    cells.insert(0, ("What", "Of", "Value" if any(row[2] for row in cells) else "", "For"))
+    what, of, value, since = (max(map(cell_len, column)) for column in zip(*cells, strict=True))
+    if most:
+        of = min(of, max(1, width - what - value - since - 6))
+    lines = []
+    for style, row in zip(["bold", *(style for _, style, _ in shown)], cells, strict=True):
+        text = styled(set_cell_size(row[0], what), style)
+        text.append(f"  {_middle(row[1], of)}  {row[2]:>{value}}  {row[3]:>{since}}")
+        lines.append(text)
+    return [*lines, styled(f"and {rest:,} more", "dim")] if rest else lines
+
+
+def _rows(
+    symptoms: Sequence[Symptom], now: float, *, wide: bool
+) -> list[tuple[int, str, tuple[str, str, str, str]]]:
+    """Rows with their style and how many symptoms each stands for.
+
+    Partitions of one topic to which the same happened at once share theirs.
+    """
+
+    def together(one: Symptom) -> object:
+        same = (one.kind, one.word, one.since, one.at_first_look, one.series.topic)
+        return same if one.unit == "1" and one.series.partition is not None else one
+
+    rows = []
+    for _, group in groupby(symptoms, key=together):
+        first, *others = group
+        number = 1 + len(others)
+        if others:
+            partitions = ranges(one.series.partition or 0 for one in (first, *others))
+            of = f"{first.series.topic}-{{{partitions}}}"
+            value = f"{number:,} partitions" if wide else f"{number:,}x"
+        else:
+            of = subject(first.series) or first.word
+            value = "" if first.unit == "1" else amount(first.value, first.unit)
+        what = f"{first.kind} {first.word}".rstrip() if wide else first.kind
+        since = f"{'>' if first.at_first_look else ''}{span(now - first.since)}"
+        rows.append((number, _STYLES[first.kind], (what, printable(of), value, since)))
+    return rows
+
+
+def _middle(text: str, width: int) -> str:
+    """The text in so many cells; the middle is cut, because the end has the partition."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    tail = text[len(text) - (width - 1) // 2 :]
+    head = set_cell_size(text, max(0, width - 1 - cell_len(tail)))
+    return set_cell_size(f"{head}…{tail}", width)

@@ -1,0 +1,135 @@
+"""Checks of a configuration's values, beyond their types."""
+
+from __future__ import annotations
+
+import shlex
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from collector.config.schema import WAYS
+from collector.errors import SettingError
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.config.schema import Config, SourceSettings
+    from collector.config.units import Quantity
+
+WINDOW_RULES: Final = (
+    f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
+    " every family"
+)
+_SHORTEST: Final = "1s"
+_SHORTEST_TIMEOUT: Final = "100ms"
+
+
+def check(config: Config) -> None:
+    """Check a configuration whose types are right.
+
+    Raises:
+        SettingError: A value is out of its range, or two do not go together.
+    """
+    _check_source(config.source)
+    for key, value, least in _least(config):
+        if value is not None and value < type(value)(least):
+            raise SettingError(key, f"must be at least {least}")
+    try:
+        shlex.split(config.java.options)
+    except ValueError as error:
+        raise SettingError("java.options", f"is not written as for a shell: {error}") from None
+    rules = (config.names.topics, config.names.groups, config.names.users, config.names.client_ids)
+    if any(rule.hash for rule in rules) and config.names.key_file is None:
+        raise SettingError("names.key_file", "needed where names are hashed")
+    if config.admin is not None:
+        _check_addresses(config.admin.bootstrap)
+    window, step = config.window.us, DEFAULT_WINDOW_SECONDS * 1_000_000
+    if window <= 0 or (step % window and window % step):
+        raise SettingError("window", f"{WINDOW_RULES}; 5m suits most")
+
+
+def _least(config: Config) -> Iterator[tuple[str, Quantity | None, str]]:
+    """Key, value and lower limit of each setting that has one."""
+    ways = {f"source.{way}": getattr(config.source, way) for way in WAYS}
+    for key, section in {**ways, "admin": config.admin}.items():
+        yield f"{key}.timeout", getattr(section, "timeout", None), _SHORTEST_TIMEOUT
+    for name, family in config.families.items():
+        yield f"families.{name}.interval", family.interval, _SHORTEST
+    yield "lake.commit_interval", config.lake.commit_interval, _SHORTEST
+    yield "spool.max_size", config.spool.max_size, "1MiB"
+    yield "java.heap", config.java.heap, "32MiB"
+    yield "limits.memory", config.limits.memory, "256MiB"  # the agent itself takes some 150 MiB
+
+
+def _check_source(source: SourceSettings) -> None:
+    node = str(source.node)
+    if source.role != "client" and not node.isdecimal():
+        raise SettingError("source.node", f"node id {node!r} is no number")
+    if len(source.ways) != 1:
+        there = f", not {' and '.join(source.ways)}" if source.ways else ""
+        ways = tuple(f"source.{way}" for way in source.ways)
+        raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
+    if source.statistics is not None and source.role != "client":
+        raise SettingError("source.statistics", "only clients have them", ("source.role",))
+    for way in ("jmx", "jolokia", "jmxquery"):
+        section = getattr(source, way)
+        if section is not None and section.password_file and section.password_env:
+            both = (f"source.{way}.password_file", f"source.{way}.password_env")
+            raise SettingError(
+                f"source.{way}", "give password_file or password_env, not both", both
+            )
+    if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
+        _check_trust(source.jmx.host)
+    url = source.jolokia.url if source.jolokia else "http://"
+    if not url.startswith(("http://", "https://")) or "@" in url:
+        raise SettingError(
+            "source.jolokia.url", "must be http:// or https:// without user and password"
+        )
+
+
+def _check_trust(host: str) -> None:
+    """Java before 2026 checks no host name: with its own authorities anybody's certificate does."""
+    if not is_loopback(host):
+        raise SettingError(
+            "source.jmx.tls.trust_store",
+            f"needed, as {host} is another host: else anybody with a certificate of a public"
+            " authority may read the password",
+            ("source.jmx.tls", "source.jmx.host"),
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this host's own, by its text alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() in ("localhost", "localhost.localdomain")
+
+
+def passwords_in_clear(source: SourceSettings) -> str | None:
+    """Where a password is sent over a network as clear text; None: nowhere."""
+    jmx, jmxquery, jolokia = source.jmx, source.jmxquery, source.jolokia
+    url = urlsplit(jolokia.url) if jolokia else None
+    hosts = [
+        jmx.host if jmx and jmx.user and jmx.tls is None else None,
+        jmxquery.host if jmxquery and jmxquery.user else None,
+        url.hostname if url and url.scheme == "http" and jolokia and jolokia.user else None,
+    ]
+    return next((host for host in hosts if host and not is_loopback(host)), None)
+
+
+def _check_addresses(bootstrap: str) -> None:
+    for address in map(str.strip, bootstrap.split(",")):
+        # A listener's protocol may stand before it: Kafka takes no notice.
+        place = urlsplit(f"//{address.rpartition('//')[2]}")
+        try:
+            fits = bool(place.hostname and place.port)
+        except ValueError:
+            fits = False
+        if not fits:
+            raise SettingError(
+                "admin.bootstrap",
+                f"expected HOST:PORT, or several with commas between, got {address!r}"
+                " (an IPv6 address stands in brackets: [::1]:9092)",
+            )

@@ -1,0 +1,370 @@
+"""The sections of the agent's configuration: every key there is, with its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+
+from collector.config.units import Duration, Size
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _span(text: str) -> Duration:
+    return msgspec.field(default_factory=lambda: Duration(text))
+
+
+def _size(text: str) -> Size:
+    return msgspec.field(default_factory=lambda: Size(text))
+
+
+_RESTART = msgspec.Meta(extra={"restart": True})
+_SECRET = msgspec.Meta(extra={"secret": True})
+_Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
+SecretFile = Annotated[Path | None, _SECRET]
+"""A file that may hold a secret."""
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all sections: unknown keys are refused."""
+
+
+class Tls(Section, frozen=True):
+    """TLS of a JMX port: whom to trust, and who we are where it asks for a certificate.
+
+    Attributes:
+        trust_store: Certificates to trust, as PEM, PKCS12 or JKS; None: those that Java trusts,
+            on this host alone.
+        trust_store_password_file: The password of a PKCS12 or JKS trust store, if it has one.
+        key_store: Our own certificate and key, as PKCS12 or JKS.
+        key_store_password_file: Its password.
+        registry: Whether the RMI registry speaks TLS too (``jmxremote.registry.ssl``).
+    """
+
+    trust_store: Path | None = None
+    trust_store_password_file: SecretFile = None
+    key_store: SecretFile = None
+    key_store_password_file: SecretFile = None
+    registry: bool = True
+
+
+class Jmx(Section, frozen=True):
+    """How to reach the JMX port; the password is never kept in a configuration.
+
+    Attributes:
+        port: The port.
+        host: Its host.
+        user: The role to log in as; one that is ``readonly`` is enough.
+        password_file: A file with the password alone, or a line ``user password`` for each user.
+        password_env: The environment variable that holds it, instead of a file.
+        tls: Where the port speaks TLS.
+        timeout: For connecting, and for one read.
+    """
+
+    port: _Port
+    host: str = "127.0.0.1"
+    user: str | None = None
+    password_file: SecretFile = None
+    password_env: str | None = None
+    tls: Annotated[Tls | None, _RESTART] = None
+    timeout: Annotated[Duration, _RESTART] = _span("5s")
+
+
+class Attach(Section, frozen=True):
+    """Which JVM on this host to attach to: by pid, by systemd unit, or by what it runs.
+
+    Attributes:
+        pid: Its process.
+        unit: Its systemd unit, such as ``kafka.service``.
+        main_class: Without ``pid`` and ``unit``: what the JVM of this user runs.
+        timeout: For attaching, and for one read.
+    """
+
+    pid: int | None = None
+    unit: str | None = None
+    main_class: str = "kafka.Kafka"
+    timeout: Annotated[Duration, _RESTART] = _span("5s")
+
+
+class Jolokia(Section, frozen=True):
+    """A Jolokia agent inside the JVM.
+
+    Attributes:
+        url: Its address, http or https, without user and password.
+        user: Whom to log in as.
+        password_file: A file with the password alone, or a line ``user password`` for each user.
+        password_env: The environment variable that holds it, instead of a file.
+        ca_file: A PEM bundle of whom to trust for https; None: the usual authorities.
+        timeout: For one request.
+    """
+
+    url: str
+    user: str | None = None
+    password_file: SecretFile = None
+    password_env: str | None = None
+    ca_file: Path | None = None
+    timeout: Duration = _span("5s")
+
+
+class Jmxquery(Section, frozen=True):
+    """The package jmxquery: a Java process for every scrape, its password seen by ``ps``.
+
+    Attributes:
+        port: The JMX port.
+        host: Its host.
+        user: The role to log in as.
+        password_file: A file with the password alone, or a line ``user password`` for each user.
+        password_env: The environment variable that holds it, instead of a file.
+        allow_password_in_argv: You know that everybody who may run ``ps`` reads the password.
+        timeout: For one scrape, the start of Java included.
+    """
+
+    port: _Port
+    host: str = "127.0.0.1"
+    user: str | None = None
+    password_file: SecretFile = None
+    password_env: str | None = None
+    allow_password_in_argv: bool = False
+    timeout: Duration = _span("30s")
+
+
+class Statistics(Section, frozen=True):
+    """A file to which a client of librdkafka appends its statistics, one JSON object a line.
+
+    Attributes:
+        file: The file.
+    """
+
+    file: Path
+
+
+class SourceSettings(Section, frozen=True):
+    """What is read: one broker, controller or client, in just one of the ways below.
+
+    Attributes:
+        node: Node id of the broker or controller; the name to give to a client JVM.
+        role: What runs in the JVM.
+        cluster: Cluster id that must answer; needed only where the JVM does not report its own.
+        jmx: Its JMX port: the usual way.
+        attach: Java's local attach API, without a port; it gives full power over the JVM.
+        jolokia: A Jolokia agent in the JVM, over HTTP; no Java on our side.
+        jmxquery: The package of that name, for who has it already.
+        statistics: Of a client that uses librdkafka: a file of its statistics.
+    """
+
+    node: Annotated[int | str, _RESTART]
+    role: Annotated[Literal["broker", "controller", "client"], _RESTART] = "broker"
+    cluster: Annotated[str | None, _RESTART] = None
+    jmx: Jmx | None = None
+    attach: Attach | None = None
+    jolokia: Jolokia | None = None
+    jmxquery: Jmxquery | None = None
+    statistics: Statistics | None = None
+
+    @property
+    def name(self) -> str:
+        """The source's name in the lake."""
+        return f"{self.role}-{self.node}"
+
+    @property
+    def ways(self) -> list[str]:
+        """The names of the ways that are configured."""
+        return [way for way in WAYS if getattr(self, way) is not None]
+
+
+WAYS = ("jmx", "attach", "jolokia", "jmxquery", "statistics")
+"""How a source can be reached; just one of them is given."""
+
+
+class Admin(Section, frozen=True):
+    """How Kafka's Admin client reaches the cluster.
+
+    Attributes:
+        bootstrap: A broker's ``HOST:PORT``, or several with commas between.
+        libs: Folder of the broker's jars, such as ``/opt/kafka/libs``.
+        properties_file: Security settings, as a Kafka client's properties file has them.
+        timeout: For one request.
+    """
+
+    bootstrap: str
+    libs: Annotated[Path, _RESTART]
+    properties_file: Path | None = None
+    timeout: Duration = _span("5s")
+
+
+class MetadataLog(Section, frozen=True):
+    """The broker's own copy of ``__cluster_metadata``, for min ISR without edges.
+
+    Attributes:
+        folder: ``metadata.log.dir`` of the broker, or the first of its ``log.dirs``.
+        libs: Where the broker's jars are.
+        min_insync_replicas: What the broker's own server.properties says of it: the log doesn't.
+    """
+
+    folder: Path
+    libs: Annotated[Path, _RESTART]
+    min_insync_replicas: int = 1
+
+
+class Lake(Section, frozen=True):
+    """Where the Delta tables lie.
+
+    Attributes:
+        path: A folder, or ``s3://``, ``abfss://``, ``gs://``.
+        options_file: Storage options of delta-rs as YAML; secrets stand there and not here.
+        commit_interval: How often to deliver; each agent at its own moment of it.
+    """
+
+    path: Annotated[str, _RESTART, msgspec.Meta(min_length=1)]
+    options_file: Annotated[SecretFile, _RESTART] = None
+    commit_interval: Annotated[Duration, _RESTART] = _span("5m")
+
+
+class SpoolSettings(Section, frozen=True):
+    """Where the agent keeps what is not in the lake yet.
+
+    Attributes:
+        path: Its SQLite file, on a local disk.
+        max_size: Beyond it the oldest batch is dropped, and that is recorded.
+    """
+
+    path: Annotated[Path, _RESTART]
+    max_size: Annotated[Size, _RESTART] = _size("1GiB")
+
+
+class Health(Section, frozen=True):
+    """The agent's own HTTP server: /metrics, /healthz, /readyz.
+
+    Attributes:
+        host: The address to listen at.
+        port: The port, another one for each agent of a host; 0 turns it off.
+    """
+
+    host: Annotated[str, _RESTART] = "127.0.0.1"
+    port: Annotated[int, _RESTART, msgspec.Meta(ge=0, le=65_535)] = 9464
+
+
+class Java(Section, frozen=True):
+    """The Java in the agent's own process.
+
+    Attributes:
+        heap: Its heap at most; 128 MiB do for a cluster of 100,000 partitions.
+        options: Further options, written as for a shell; JAVA_TOOL_OPTIONS is not looked at.
+    """
+
+    heap: Annotated[Size, _RESTART] = _size("128MiB")
+    options: Annotated[str, _RESTART] = ""
+
+
+class Limits(Section, frozen=True):
+    """Beyond one of these the largest family is read at a coarser cadence.
+
+    Attributes:
+        window_rows: Rows of bronze/runs a window.
+        memory: Resident memory of the agent, below what its unit or pod allows.
+    """
+
+    window_rows: Annotated[int, msgspec.Meta(ge=1_000)] = 200_000
+    memory: Size = _size("400MiB")
+
+
+class NameRule(Section, frozen=True):
+    """What may leave the host of one kind of name; patterns have ``*``, ``?`` and ``[abc]``.
+
+    Attributes:
+        hash: Whether a keyed hash is recorded instead of the name.
+        include: Names of which series are recorded.
+        exclude: Those among them of which none is.
+    """
+
+    hash: bool = False
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+
+
+class Names(Section, frozen=True):
+    """Names that must not leave the host; all agents of a cluster need the same rules and key.
+
+    Attributes:
+        topics: Of topics.
+        groups: Of consumer groups.
+        users: Of users.
+        client_ids: Of client ids.
+        key_file: Where ``hash`` is used: the key, at least 16 characters on the first line.
+    """
+
+    topics: NameRule = msgspec.field(default_factory=NameRule)
+    groups: NameRule = msgspec.field(default_factory=NameRule)
+    users: NameRule = msgspec.field(default_factory=NameRule)
+    client_ids: NameRule = msgspec.field(default_factory=NameRule)
+    key_file: Path | None = None
+
+
+class FamilySettings(Section, frozen=True):
+    """Overrides for one family of the catalogue.
+
+    Attributes:
+        interval: Its cadence.
+        memory: How long its beans go on showing a value after the cause has ended.
+        cap: Most series a scrape; the excess becomes one ``__other__``.
+        enabled: Whether it is read at all; by default as the catalogue says.
+    """
+
+    interval: Duration | None = None
+    memory: Duration | None = None
+    cap: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    enabled: bool | None = None
+
+
+class Config(Section, frozen=True):
+    """The whole file.
+
+    Attributes:
+        source: What is read.
+        lake: Where it goes.
+        spool: Where it waits.
+        admin: Kafka's Admin API; without it there are no leaders, offsets, quotas and topology.
+        metadata_log: The broker's own metadata log; with it min ISR has no edges.
+        health: The agent's own HTTP server.
+        java: The Java in its own process.
+        limits: From where on it reads less often.
+        names: Names that must not leave the host.
+        window: Length of the wall-clock windows at which runs are cut; it divides five minutes or
+            is a multiple of it.
+        families: Overrides by family name.
+        catalogue: Folder with further catalogue files.
+    """
+
+    source: SourceSettings
+    lake: Lake
+    spool: SpoolSettings
+    admin: Admin | None = None
+    metadata_log: MetadataLog | None = None
+    health: Health = msgspec.field(default_factory=Health)
+    java: Java = msgspec.field(default_factory=Java)
+    limits: Limits = msgspec.field(default_factory=Limits)
+    names: Names = msgspec.field(default_factory=Names)
+    window: Annotated[Duration, _RESTART] = _span(f"{DEFAULT_WINDOW_SECONDS}s")
+    families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
+    catalogue: Path | None = None
+
+
+def marked(section: Section, mark: str, above: str = "") -> Iterator[tuple[str, object]]:
+    """Keys and values of what bears a mark, in a section and in those below it.
+
+    Args:
+        section: Where to look.
+        mark: ``restart``: a change takes one; ``secret``: a file that may hold one.
+        above: What goes before each key.
+    """
+    for field in msgspec.structs.fields(section):
+        key, value = f"{above}{field.name}", getattr(section, field.name)
+        metas = getattr(field.type, "__metadata__", ())
+        if any(mark in (meta.extra or {}) for meta in metas):
+            yield key, value
+        elif isinstance(value, Section):
+            yield from marked(value, mark, f"{key}.")

@@ -1,0 +1,123 @@
+"""Passwords, read when needed and kept nowhere; files with secrets, and who else may read them."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from collector.config.schema import marked
+from collector.errors import SettingError, SourceRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.config.schema import Config
+
+# What stands for a secret, ${file:...} or the like, is none.
+_SECRET_LINE: Final = re.compile(
+    r"^\s*(?:[\w.-]*password|sasl\.jaas\.config|ssl\.keystore\.key)\s*[=:]\s*(?!\$\{)\S",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a password stands; the password itself is in no attribute and no repr.
+
+    Attributes:
+        file: Its first line is the password, or it has a line ``user password``. Not the JVM's own
+            file: since Java 9 the JVM replaces the passwords in it by hashes at the first login
+            (``jmxremote.password.toHashes``).
+        variable: Name of an environment variable.
+    """
+
+    file: Path | None = None
+    variable: str | None = None
+
+    def read(self, where: str, user: str | None = None) -> str:
+        """The password as it is now; empty where none is configured.
+
+        Args:
+            where: What it is for; begins the error's line.
+            user: Whose it is, where the file has a line for each.
+
+        Raises:
+            SourceRefusedError: The file or the variable is not there, or the file holds a hash.
+        """
+        if self.variable is not None:
+            value = os.environ.get(self.variable)
+            if value is None:
+                raise SourceRefusedError(f"{where}: the variable {self.variable} is not set")
+            return value
+        if self.file is None:
+            return ""
+        try:
+            lines = self.file.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise SourceRefusedError(
+                f"{where}: cannot read the password file {self.file}: {reason}"
+            ) from None
+        return self._password(where, lines, user)
+
+    def _password(self, where: str, lines: list[str], user: str | None) -> str:
+        for line in lines:
+            name, *rest = line.split()[:4] or [""]
+            if name == user and len(rest) == 1:
+                return rest[0]
+            if name == user and len(rest) > 1:
+                raise SourceRefusedError(
+                    f"{where}: {self.file} holds a hash, as JVMs make of their own"
+                    " password file: give us another file, with the password"
+                )
+        first = lines[0].strip() if lines else ""
+        if user is not None and len(first.split()) > 1:
+            raise SourceRefusedError(
+                f"{where}: {self.file} has no line for {user!r}, and its first line is no password"
+                " alone"
+            )
+        return first
+
+
+def refuse_exposed(config: Config) -> None:
+    """Refuse a configuration whose secrets every user of the host can read.
+
+    Raises:
+        SettingError: There is such a file.
+    """
+    for key, path in _files(config):
+        folders = path.resolve().parents
+        open_to_all = _mode(path) & stat.S_IROTH
+        if open_to_all and all(_mode(folder) & stat.S_IXOTH for folder in folders):
+            raise SettingError(key, f"every user of this host can read {path}: chmod 0400 it")
+
+
+def warnings(config: Config) -> list[str]:
+    """A line for each file with secrets that a group other than the agent's own can read."""
+    return [
+        f"{key}: the group {path.stat().st_gid} can read {path}: chmod 0400 it"
+        for key, path in _files(config)
+        if _mode(path) & stat.S_IRGRP and path.stat().st_gid != os.getegid()
+    ]
+
+
+def _files(config: Config) -> Iterator[tuple[str, Path]]:
+    for key, value in marked(config, "secret"):
+        if isinstance(value, Path):
+            yield key, value
+    if config.admin is not None and config.admin.properties_file is not None:
+        with suppress(OSError):
+            if _SECRET_LINE.search(config.admin.properties_file.read_text("utf-8", "replace")):
+                yield "admin.properties_file", config.admin.properties_file
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0  # who needs it says that it cannot be read

@@ -1,0 +1,108 @@
+"""Rows to Arrow, by arro3: a broker host has no room for pyarrow.
+
+arro3 makes arrays of plain Python numbers and strings. This module builds the other types of
+lakehouse.tables from those: instants and dates by a cast, lists and structs by offsets and masks,
+maps as a list of key and value, which is Arrow's layout.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from arro3.core import Array, DataType, Field, Schema, Table, list_array, struct_array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse import tables
+
+_PLAIN: Final = {
+    "string": DataType.utf8(),
+    "int": DataType.int32(),
+    "bigint": DataType.int64(),
+    "double": DataType.float64(),
+    "date": DataType.date32(),
+    "timestamp": DataType.timestamp("us", tz="UTC"),
+}
+_PAIR: Final = [Field("key", DataType.utf8(), nullable=False), Field("value", DataType.utf8())]
+_STRUCT: Final = re.compile(r"(\w+):(\w+)")
+
+
+def schema(table: tables.Table) -> Schema:
+    """The Arrow schema of a declared table."""
+    return Schema([_field(column) for column in table.columns])
+
+
+def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
+    """Rows in the order of the table's columns; instants in microseconds, dates in days.
+
+    Maps are given as pairs, structs as tuples in the order of their fields.
+
+    Raises:
+        ValueError: A value is missing that the table requires; other values raise what arro3 does.
+    """
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
+    arrays = [
+        _array(_type(column.type), values)
+        for column, values in zip(table.columns, columns, strict=True)
+    ]
+    for column, array in zip(table.columns, arrays, strict=True):
+        if array.null_count and not column.nullable:
+            raise ValueError(f"{table.name}.{column.name} must not be null")
+    return Table.from_arrays(arrays, schema=schema(table))
+
+
+def _field(column: tables.Column) -> Field:
+    return Field(column.name, _type(column.type), nullable=column.nullable)
+
+
+def _type(name: str) -> DataType:
+    if name in _PLAIN:
+        return _PLAIN[name]
+    kind, inner = name.split("<", 1)
+    inner = inner.removesuffix(">")
+    if kind == "array":
+        return DataType.list(Field("element", _type(inner), nullable=True))
+    if kind == "struct":
+        fields = _STRUCT.findall(inner)
+        return DataType.struct([Field(key, _type(type_), nullable=True) for key, type_ in fields])
+    return DataType.map(_PAIR[0], _PAIR[1], keys_sorted=False)
+
+
+def _array(type_: DataType, values: Sequence[Any]) -> Array:
+    if (inner := type_.value_type) is not None:
+        return _list(values, _array(inner, _flat(values)), type_)
+    if (fields := type_.fields) is not None:
+        return _structs(fields, values)
+    if DataType.is_map(type_):
+        _, layout = _list(values, _structs(_PAIR, _flat(values)), None).__arrow_c_array__()
+        return Array.from_arrow_pycapsule(type_.__arrow_c_schema__(), layout)
+    stored = type_
+    if DataType.is_date32(type_) or DataType.is_timestamp(type_):
+        stored = DataType.int32() if DataType.is_date32(type_) else DataType.int64()
+    return Array(values, stored).cast(type_)
+
+
+def _structs(fields: Sequence[Field], values: Sequence[Any]) -> Array:
+    children = [
+        _array(field.type, [value[index] for value in values]) for index, field in enumerate(fields)
+    ]
+    return struct_array(children, fields=fields)
+
+
+def _list(values: Sequence[Any], items: Array, type_: DataType | None) -> Array:
+    offsets = [0]
+    for value in values:
+        offsets.append(offsets[-1] + len(value or ()))
+    mask = Array([value is None for value in values], DataType.bool())
+    return list_array(
+        Array(offsets, DataType.int32()),
+        items,
+        type=Field("list", type_) if type_ else None,
+        mask=mask,
+    )
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [item for value in values if value is not None for item in value]

@@ -1,0 +1,93 @@
+"""Storage options of a lake: the user's, and limits of how long an agent waits for an answer."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Long waits belong to the delivery's worker, which has jitter and ends at once when the agent
+# stops. A call into delta-rs cannot be interrupted, and object_store 0.13 would go on for three
+# minutes (10 retries, retry_timeout 180s). With these limits an attempt takes 20 s at most: one in
+# flight when the agent is stopped, and the last delivery, fit into TimeoutStopSec.
+_BOUNDS: Final = {
+    "connect_timeout": "5s",
+    "timeout": "20s",  # a whole request, also the upload of a data file: half a megabyte as a rule
+    "max_retries": "2",  # of a request: of a connection that broke, or of an answer 429 or 5xx
+    "retry_timeout": "15s",  # less than timeout, so that no request times out twice
+}
+_PREFIXES: Final = ("aws_", "azure_", "google_")
+_SHORTEST_SECRET: Final = 4
+_SECRET: Final = re.compile(
+    r"(key|secret|token|password|credentials?|sas)(?!.*_(file|path|uri|url|endpoint|enabled)$)",
+    re.IGNORECASE,
+)
+# What delta-rs takes, and with which values commits remain conditional puts.
+_SAFE: Final = {
+    "s3_locking_provider": (),
+    "s3_allow_unsafe_rename": ("false",),
+    "copy_if_not_exists": (),
+    "conditional_put": ("etag",),
+}
+_PATH: Final = "google_application_credentials"
+
+
+def bounded(
+    lake: str, options: Mapping[str, str], environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The user's options, with bounds to what they leave open; a folder needs none.
+
+    Args:
+        lake: Root of the lake: a folder or a URL.
+        options: Storage options of delta-rs.
+        environ: The environment, where it looks for options too.
+
+    Raises:
+        ConfigError: One of them makes commits overwrite one another.
+    """
+    if "://" not in lake or lake.startswith("file://"):
+        return dict(options)
+    if lake.startswith("s3"):
+        _refuse_unsafe("lake.options_file", options)
+        _refuse_unsafe("the environment", environ)
+    given = {_plain(name) for name in options}
+    return {**{key: value for key, value in _BOUNDS.items() if key not in given}, **options}
+
+
+def secrets(options: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """Secret values, also in their URL encoding; the longest first.
+
+    The names of options decide: hiding "true", or a region, would hide half of an error's text.
+
+    Args:
+        options: Storage options of delta-rs.
+        environ: The environment, where it looks for credentials too.
+    """
+    clouds = [(key, value) for key, value in environ.items() if key.lower().startswith(_PREFIXES)]
+    found = {
+        value
+        for name, value in (*options.items(), *clouds)
+        if len(value) >= _SHORTEST_SECRET and _SECRET.search(name) and name.lower() != _PATH
+    }
+    return sorted(found | {quote(value, safe="") for value in found}, key=len, reverse=True)
+
+
+def _refuse_unsafe(where: str, options: Mapping[str, str]) -> None:
+    for name, value in options.items():
+        if value.lower() not in _SAFE.get(_plain(name), (value.lower(),)):
+            raise ConfigError(
+                f"{where}: {name} lets agents overwrite one another's commits; remove it, and use"
+                " a store that has conditional puts"
+            )
+
+
+def _plain(name: str) -> str:
+    """The name of an option as object_store takes it: in any case, with or without its cloud."""
+    lower = name.lower()
+    return next((lower.removeprefix(one) for one in _PREFIXES if lower.startswith(one)), lower)

@@ -1,0 +1,301 @@
+"""One bronze table of a lake, through delta-rs: open it, create it if missing, append to it."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from contextlib import contextmanager, suppress
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
+from deltalake.exceptions import TableNotFoundError
+
+from collector.delivery import arrow, fsync, store_probe
+from collector.delivery.errors import explain, is_fault, scrubbed
+from collector.delivery.storage_options import secrets
+from collector.errors import JmxlakeError, LakeError, LakeSchemaError
+from lakehouse import tables
+from lakehouse.tables import parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from arro3.core import Table
+
+# Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
+_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
+# round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
+# minute at 100 ms a request. After that the agent uploads its file again (maintenance vacuums the
+# old one), after the worker's pause, and those pauses spread agents.
+_COMMIT_RETRIES: Final = 100
+# Only opening a table shows that it was removed and created again, if it has grown since. Without
+# checkpoints that takes seconds, too long for every commit.
+_HELD_SECONDS: Final = 3600.0
+_ACCEPT: Final = (
+    "if the lake was created again on purpose, stop the agent and run once"
+    " `jmxlake-agent check --accept-lake`"
+)
+_WRITER: Final = "jmxlake.writer"  # in a commit's metadata: which process created it
+# What delta-rs 1.6.6 can write (its kernel/transaction/protocol.rs). Said before the first commit,
+# so that `check` says it, too.
+_WRITABLE: Final = frozenset({
+    "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors",
+    "generatedColumns", "invariants", "timestampNtz", "v2Checkpoint", "variantType",
+    "variantType-preview",
+})  # fmt: skip
+
+
+class BronzeTable:
+    """A table as it was when it was last loaded.
+
+    Args:
+        lake: Root of the lake: a folder or a URL that delta-rs knows.
+        table: Its declaration.
+        options: Gives the storage options of delta-rs, whenever it is opened.
+        monotonic: A steady clock, in seconds.
+        expected: The id that it must have, by and by that of the first ``load``; None: any, and
+            where it is missing it is created.
+
+    Attributes:
+        table: Its declaration.
+        created: Whether it was missing, and was created.
+    """
+
+    def __init__(
+        self,
+        lake: str,
+        table: tables.Table,
+        options: Callable[[], Mapping[str, str]],
+        monotonic: Callable[[], float] = time.monotonic,
+        expected: str | None = None,
+    ) -> None:
+        self.table = table
+        self.created = False
+        self._expected = expected
+        self._writer = uuid.uuid4().hex
+        self._software = metadata.version("jmxlake")
+        self._url = f"{lake}/{table.path}"
+        self._folder = fsync.folder_of(self._url)
+        self._synced_version: int | None = None
+        self._options, self._monotonic = options, monotonic
+        self._secrets: list[str] = []
+        self._where = f"lake table {scrubbed(self._url, [])}"
+        self._delta: DeltaTable | None = None
+        self._opened = 0.0
+
+    @property
+    def id(self) -> str:
+        """The Delta table id, which another table at the same place does not have."""
+        return str(self._loaded().metadata().id)
+
+    @property
+    def version(self) -> int:
+        """Its version as of the last ``load`` or ``append``."""
+        return int(self._loaded().version())
+
+    def load(self) -> DeltaTable:
+        """Load its current version; create it if it is missing and was never seen.
+
+        Raises:
+            LakeError: It cannot be read or created, or is not the one that is expected.
+            LakeSchemaError: It has another schema, or a protocol that agents cannot write.
+        """
+        with self._explained():
+            if self._delta is not None and self._monotonic() - self._opened < _HELD_SECONDS:
+                self._delta.update_incremental()
+            else:
+                self._delta = self._open_or_create()
+                self._opened = self._monotonic()
+                self._check(self._delta)
+            return self._delta
+
+    def forget(self) -> None:
+        """Drop the loaded state: the next ``load`` opens it again."""
+        self._delta = None
+
+    def last_number(self, agent: str) -> int:
+        """The number of an agent's last batch in it, as of the last ``load``; 0: none.
+
+        Raises:
+            LakeError: It cannot be read.
+        """
+        delta = self._loaded()
+        with self._explained():
+            return int(delta.transaction_version(self._application(agent)) or 0)
+
+    def has_rows(self, column: str, value: str) -> bool:
+        """Whether it had rows with a value, by which it is partitioned, as of the last ``load``.
+
+        Raises:
+            LakeError: It cannot be read.
+        """
+        delta = self._loaded()
+        with self._explained():
+            return bool(delta.partitions(file_pruning_predicate=[(column, "=", value)]))
+
+    def append(self, rows: Table, agent: str, number: int) -> None:
+        """Append rows in one commit, which bears the agent's number.
+
+        It goes through the very table that ``load`` saw: a commit of the same agent that came since
+        makes it fail. By itself delta-rs looks no number up, and would take one twice.
+
+        Args:
+            rows: As they are to lie in the file.
+            agent: Whose they are.
+            number: Of their last batch.
+
+        Raises:
+            LakeError: It failed; whether it landed is not known.
+        """
+        delta = self._loaded()
+        with self._explained():
+            write_deltalake(
+                delta,
+                rows,
+                mode="append",
+                writer_properties=parquet.writer_properties(self.table),
+                commit_properties=CommitProperties(
+                    custom_metadata={
+                        _WRITER: self._writer,
+                        tables.COMMIT_AGENT: agent,
+                        tables.COMMIT_VERSION: self._software,
+                    },
+                    app_transactions=[Transaction(self._application(agent), number)],
+                    max_commit_retries=_COMMIT_RETRIES,
+                ),
+                post_commithook_properties=_NO_HOOKS,
+            )
+
+    def wrote_since(self, version: int) -> bool:
+        """Whether a commit after a version, as of the last ``load``, was created by this object.
+
+        Raises:
+            LakeError: Its log cannot be read.
+        """
+        delta = self._loaded()
+        with self._explained():
+            commits = delta.history(delta.version() - version) if delta.version() > version else []
+            return any(one.get(_WRITER) == self._writer for one in commits)
+
+    def fsync_commits(self) -> None:
+        """Return when all that was committed is on the disk; a store answers only then.
+
+        Raises:
+            LakeError: The disk did not take it.
+        """
+        if self._folder is not None:
+            until = self.version
+            with self._explained():
+                fsync.fsync_commits(self._folder, self._synced_version, until)
+            self._synced_version = until
+
+    def check_store(self) -> None:
+        """See whether its store lets just one of several writers commit a version.
+
+        Raises:
+            LakeError: It does not, or it cannot be tried.
+        """
+        if self._folder is not None:
+            return
+        with self._explained():
+            lost = store_probe.lost_commits(self._open, self.table)
+        if lost:
+            raise LakeError(
+                f"{self._where}: the store takes two commits of one version and keeps one, so"
+                " agents would lose rows; use one that has conditional puts (If-None-Match)"
+            )
+
+    def _loaded(self) -> DeltaTable:
+        return self.load() if self._delta is None else self._delta
+
+    def _open_or_create(self) -> DeltaTable:
+        try:
+            return self._open()
+        except TableNotFoundError:
+            if self._expected is not None:
+                raise LakeError(
+                    f"{self._where}: it is not there, and this agent has delivered to it: is its"
+                    f" disk mounted? {_ACCEPT[0].upper()}{_ACCEPT[1:]}"
+                ) from None
+            try:
+                self._create()
+            except Exception:  # another agent may have been faster
+                with suppress(TableNotFoundError):
+                    return self._open()
+                raise
+        self.created = True
+        return self._open()
+
+    def _open(self) -> DeltaTable:
+        return DeltaTable(self._url, storage_options=self._storage_options())
+
+    def _storage_options(self) -> dict[str, str]:
+        options = dict(self._options())
+        self._secrets = secrets(options, os.environ)
+        return options
+
+    def _create(self) -> None:
+        DeltaTable.create(
+            self._url,
+            schema=arrow.schema(self.table),
+            mode="error",
+            partition_by=list(self.table.partition_by),
+            name=f"{self.table.layer}.{self.table.name}",
+            description=self.table.comment,
+            configuration=self.table.properties,
+            storage_options=self._storage_options(),
+            # With retries the slower of two makes it a second time, as version 1: with another id,
+            # and every append that is under way fails (delta-rs 1.6.6).
+            commit_properties=CommitProperties(max_commit_retries=0),
+            raise_if_key_not_exists=False,
+        )
+
+    def _check(self, delta: DeltaTable) -> None:
+        found_id = str(delta.metadata().id)
+        if (self._expected or found_id) != found_id:
+            raise LakeError(
+                f"{self._where}: it is not the table that this agent has delivered to, but another"
+                f" in its place; {_ACCEPT}"
+            )
+        found = {field.name: field.type for field in delta.schema().fields}
+        schema = Schema.from_arrow(arrow.schema(self.table))
+        declared = {field.name: field.type for field in schema.fields}
+        names = found.keys() | declared.keys()
+        differing = sorted(name for name in names if found.get(name) != declared.get(name))
+        if differing:
+            raise LakeSchemaError(
+                f"{self._where}: it has another schema (columns {', '.join(differing)}); "
+                "another version or tool created it: give the agent another lake.path"
+            )
+        features = set(delta.protocol().writer_features or ()) - _WRITABLE
+        if features:
+            raise LakeSchemaError(
+                f"{self._where}: agents cannot write its Delta features "
+                f"{', '.join(sorted(features))}, which another tool has turned on: drop them, "
+                "or give the agent another lake.path"
+            )
+        self._expected = found_id
+
+    def _application(self, agent: str) -> str:
+        return f"{agent}/{self.table.name}"
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except JmxlakeError:
+            raise
+        except BaseException as error:
+            if not is_fault(error):  # it raises OSError and plain Exception, too
+                raise
+            raise LakeError(f"{self._where}: {explain(error, self._secrets)}") from None

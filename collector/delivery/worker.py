@@ -1,0 +1,111 @@
+"""The delivery's thread: brings batches to the lake, and waits longer after each failure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_when_event_set,
+    wait_random_exponential,
+)
+
+from collector.errors import LakeError
+from collector.telemetry import memory
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from collector.clock import Clock
+    from collector.telemetry.self_metrics import AgentStats
+
+# Full jitter: any time between nothing and twice as long as before, so that agents who found the
+# lake away together come back apart from each other.
+_FIRST_WAIT_SECONDS: Final = 2.0
+_LONGEST_WAIT_SECONDS: Final = 600.0
+_DRAIN_US: Final = 30_000_000
+
+
+class Deliverer(Protocol):
+    """Takes batches from the spool."""
+
+    def deliver_next(self) -> int:
+        """Take the oldest batches; how many, 0 where none waits."""
+
+
+class DeliveryWorker:
+    """Delivers the spool's waiting batches.
+
+    Args:
+        delivery: How batches get into the lake.
+        interval_us: How often ``deliver`` is called.
+        clock: Gives the instants.
+        stats: Where it is counted.
+        report_failure: Answers of every failure that is followed by another attempt.
+    """
+
+    def __init__(
+        self,
+        delivery: Deliverer,
+        interval_us: int,
+        clock: Clock,
+        stats: AgentStats,
+        report_failure: Callable[[str], None],
+    ) -> None:
+        self._delivery, self._clock, self._stats = delivery, clock, stats
+        self._report_failure = report_failure
+        self.interval_us = interval_us
+
+    def deliver(self, stop: threading.Event) -> None:
+        """Deliver all waiting batches, retrying while the lake is away; ``stop`` ends it at once.
+
+        Raises:
+            JmxlakeError: What is left stays in the spool.
+        """
+        patience = Retrying(
+            retry=retry_if_exception_type(LakeError),
+            wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+            sleep=sleep_using_event(stop),
+            stop=stop_when_event_set(stop),
+            before_sleep=self._say,
+            reraise=True,
+        )
+        delivered = 0
+        # Each group anew: one that landed shows that the lake is back.
+        while not stop.is_set() and (batches := patience(self._deliver_next)):
+            delivered += batches
+        if delivered:
+            memory.trim()
+
+    def drain(self) -> None:
+        """Deliver the waiting batches at an orderly stop, for half a minute at most.
+
+        Raises:
+            JmxlakeError: What is left stays in the spool.
+        """
+        until_us = self._clock.steady_us() + _DRAIN_US
+        while self._clock.steady_us() < until_us and self._deliver_next():
+            pass
+
+    def _deliver_next(self) -> int:
+        try:
+            batches = self._delivery.deliver_next()
+        except Exception as error:
+            self._stats.commit_failed()
+            if isinstance(error, LakeError):
+                self._stats.lake_reached = False
+            raise
+        self._stats.committed(batches)
+        self._stats.lake_reached = True
+        return batches
+
+    def _say(self, attempt: RetryCallState) -> None:
+        failure = attempt.outcome.exception() if attempt.outcome else None
+        if failure is not None:
+            # It would keep what was to be written in memory, ten minutes long.
+            failure.__traceback__ = failure.__context__ = None
+            self._report_failure(str(failure))

@@ -1,0 +1,89 @@
+"""The agent's own account: what became of every attempt to read one family."""
+
+from __future__ import annotations
+
+import msgspec
+
+from collector.model import Outcome, Scrape
+
+
+class AttemptSpan(msgspec.Struct):
+    """A run of attempts that ended alike; times in microseconds."""
+
+    family: str
+    outcome: Outcome
+    start: int
+    end: int
+    interval_us: int
+    max_gap_us: int
+    kafka_version: str | None = None
+    error: str | None = None
+    scrapes: int = 0
+    beans: int = 0
+    dropped_series: int = 0
+    seconds_total: float = 0.0
+    seconds_max: float = 0.0
+
+
+class AttemptTrack(msgspec.Struct):
+    """The account that is open for one family, and those that are closed."""
+
+    open: AttemptSpan | None = None
+    closed: list[AttemptSpan] = msgspec.field(default_factory=list)
+
+    def attempt(self, scrape: Scrape, max_gap_us: int) -> None:
+        """Enter one attempt: as it was answered where it went well, as it was asked where not."""
+        at_us = scrape.answered_us if scrape.outcome == "ok" else scrape.asked_us
+        version = scrape.identity.kafka_version if scrape.identity else None
+        new = AttemptSpan(
+            scrape.family, scrape.outcome, at_us, at_us, scrape.interval_us, max_gap_us, version,
+            scrape.error,
+        )  # fmt: skip
+        if self.open is None or not _alike(self.open, new):
+            self.stop(at_us)
+            self.open = new
+        seconds = (scrape.answered_us - scrape.asked_us) / 1e6
+        self.open.scrapes += 1
+        self.open.beans += scrape.answer.beans if scrape.answer else 0
+        self.open.dropped_series += scrape.answer.dropped_series if scrape.answer else 0
+        self.open.seconds_total += seconds
+        self.open.seconds_max = max(self.open.seconds_max, seconds)
+
+    def skip(self, scrape: Scrape, window_us: int, max_gap_us: int) -> None:
+        """Enter a tick at which nothing was asked; it is no attempt and ends no run."""
+        until_us = scrape.tick_us + scrape.interval_us
+        cut_us = scrape.tick_us - scrape.tick_us % window_us + window_us
+        skipped = AttemptSpan(
+            scrape.family, "skipped", scrape.tick_us, min(until_us, cut_us), scrape.interval_us,
+            max_gap_us, error=scrape.error, scrapes=1,
+        )  # fmt: skip
+        self.closed.append(skipped)
+
+    def cut(self, window_us: int) -> None:
+        """End the open account at a window's start and carry it over without attempts."""
+        run = self.open
+        if run is not None and run.start < window_us:
+            self.stop(window_us)
+            self.open = msgspec.structs.replace(
+                run, start=window_us, end=window_us, scrapes=0, beans=0, dropped_series=0,
+                seconds_total=0.0, seconds_max=0.0,
+            )  # fmt: skip
+
+    def stop(self, end_us: int) -> None:
+        """End the open account."""
+        if self.open is not None and end_us > self.open.start:
+            self.open.end = end_us
+            self.closed.append(self.open)
+        self.open = None
+
+    def take_before(self, instant_us: int) -> list[AttemptSpan]:
+        """Remove and return the closed accounts that start before an instant."""
+        taken = [account for account in self.closed if account.start < instant_us]
+        self.closed = [account for account in self.closed if account.start >= instant_us]
+        return taken
+
+
+def _alike(run: AttemptSpan, new: AttemptSpan) -> bool:
+    return (run.outcome, run.error, run.interval_us, run.max_gap_us, run.kafka_version) == (
+        new.outcome, new.error, new.interval_us, new.max_gap_us, new.kafka_version,
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""Runs of one counter metric: by how much every series rose, window by window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from collector.encoding.fold import Ledger, Piece
+from collector.model import Reading, Series
+from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Tally(msgspec.Struct):
+    """The increase of one series so far in this window."""
+
+    total: float
+    start: int
+    since: int
+    flags: tuple[str, ...] = ()
+
+
+class CounterTrack(msgspec.Struct):
+    """The state of one counter metric on one source.
+
+    A count that falls, a source that was started anew and a bean that vanished and came back all
+    begin again at zero; so does a bean that is new on a source that was being watched. A count that
+    is read for the first time on a source that was not being watched only sets the baseline.
+    """
+
+    baselines: dict[Series, float] = msgspec.field(default_factory=dict)
+    started_us: int | None = None
+    zeros: frozenset[Series] = frozenset()
+    values: dict[Series, float | None] = msgspec.field(default_factory=dict)
+    open: dict[Series, Tally] = msgspec.field(default_factory=dict)
+    scrapes: int = 0
+    confirmed_us: int | None = None
+    answered_us: int = 0
+    watched: bool = False
+
+    def observe(
+        self,
+        reading: Reading,
+        started_us: int,
+        asked_us: int,
+        answered_us: int,
+        ledger: Ledger,
+    ) -> None:
+        """Take in one successful reading of cumulative counts."""
+        quiet = (
+            self.confirmed_us is not None
+            and started_us == self.started_us
+            and (reading.zeros is self.zeros or reading.zeros == self.zeros)
+            and reading.values == self.values
+        )
+        if not quiet:
+            counts = _counts(reading)
+            self._drop_vanished(counts, answered_us, ledger)
+            for series, count in counts.items():
+                increase = self._increase(series, count, started_us)
+                self._add(series, increase, answered_us, reading.flags)
+            self.baselines = counts
+            self.zeros, self.values = reading.zeros, dict(reading.values)
+        self.started_us, self.watched = started_us, True
+        self.scrapes += 1
+        self.confirmed_us = asked_us
+
+    def add(
+        self,
+        increases: Mapping[Series, float | None],
+        asked_us: int,
+        answered_us: int,
+        ledger: Ledger,
+    ) -> None:
+        """Take in increases that were computed elsewhere; None: not known since the last scrape."""
+        self._drop_vanished(increases, answered_us, ledger)
+        for series, increase in increases.items():
+            if increase is None:
+                self._interrupt(series, answered_us, ledger)
+            else:
+                self._add(series, increase, answered_us)
+        self.scrapes += 1
+        self.confirmed_us, self.answered_us = asked_us, answered_us
+
+    def cut(self, window_us: int, ledger: Ledger) -> None:
+        """End every tally at a window's start and begin again at zero."""
+        for series, tally in self.open.items():
+            if tally.start < window_us:
+                self._close(series, tally, window_us, ledger)
+                flags = tuple(flag for flag in tally.flags if flag != FLAG_GAP)
+                self.open[series] = Tally(0.0, window_us, self.scrapes, flags)
+
+    def stop(self, end_us: int, ledger: Ledger) -> None:
+        """Coverage ends: end every tally, keep the baselines."""
+        for series, tally in self.open.items():
+            self._close(series, tally, end_us, ledger)
+        self.open.clear()
+        self.confirmed_us = None
+
+    def _increase(self, series: Series, count: float, started_us: int) -> float:
+        before = self.baselines.get(series)
+        if before is None:
+            return count if self.watched else 0.0
+        if self.started_us != started_us or count < before:
+            return count
+        return count - before
+
+    def _add(
+        self, series: Series, increase: float, answered_us: int, flags: tuple[str, ...] = ()
+    ) -> None:
+        tally = self.open.get(series)
+        if tally is None:
+            if increase and self.confirmed_us is None:
+                flags = (*flags, FLAG_GAP)
+            self.open[series] = Tally(increase, answered_us, self.scrapes, flags)
+        else:
+            tally.total += increase
+
+    def _interrupt(self, series: Series, answered_us: int, ledger: Ledger) -> None:
+        """Add a piece without a value: the increase since the last scrape is not known."""
+        tally = self.open.pop(series, None)
+        if tally is not None:
+            since_us = max(tally.start, self.answered_us)
+            self._close(series, tally, since_us, ledger)
+            ledger.add(Piece(series, None, since_us, answered_us, 0, 0, 1, (FLAG_INCREASE,)))
+        self.open[series] = Tally(0.0, answered_us, self.scrapes)
+
+    def _drop_vanished(
+        self, present: Mapping[Series, float | None], answered_us: int, ledger: Ledger
+    ) -> None:
+        for series in [series for series in self.open if series not in present]:
+            self._close(series, self.open.pop(series), answered_us, ledger)
+
+    def _close(self, series: Series, tally: Tally, end_us: int, ledger: Ledger) -> None:
+        if tally.total:  # an increase seen at the very instant of the end must not be lost
+            end_us = max(end_us, tally.start + 1)
+        if end_us > tally.start:
+            flags = (FLAG_INCREASE, *tally.flags)
+            seen = self.scrapes - tally.since
+            ledger.add(Piece(series, tally.total, tally.start, end_us, 0, 0, seen, flags))
+
+
+def _counts(reading: Reading) -> dict[Series, float]:
+    counts = {series: value for series, value in reading.values.items() if value is not None}
+    counts.update(dict.fromkeys(reading.zeros, 0.0))
+    return counts

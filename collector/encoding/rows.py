@@ -1,0 +1,108 @@
+"""Sealed batches: rows of the bronze tables, as the spool keeps them until they are in the lake."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.encoding.attempts import AttemptSpan
+    from collector.encoding.encoder import SealedRows
+    from collector.encoding.fold import MemberSet, Run
+    from collector.model import Event, Series
+
+Row = tuple[Any, ...]
+
+MAX_ROWS: Final = 20_000
+"""Rows of one batch: it is unpacked, sorted and written as one, at 1.3 KB a row."""
+_SET: Final = tables.RUNS.positions["members"]
+_DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
+
+
+class Batch(msgspec.Struct):
+    """Rows by table name, in the order of the table's columns, without agent and batch number.
+
+    Rows of ``members`` are the sets to which the runs refer, whether the lake has them or not.
+
+    Attributes:
+        rows: The rows.
+        start_us: The first instant of which they are, in microseconds since the epoch.
+        end_us: The last.
+    """
+
+    rows: dict[str, list[Row]]
+    start_us: int = 0
+    end_us: int = 0
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Cluster, source and catalogue of a batch's rows."""
+
+    cluster: str
+    source: str
+    catalogue: str
+
+
+def batches_of(sealed: SealedRows, origin: Origin, max_rows: int = MAX_ROWS) -> Iterator[Batch]:
+    """The rows for what was sealed, in batches of so many; none where nothing was.
+
+    Accounts come last: the lake must not say that a time is known before it has all its runs.
+    """
+    spans: list[Run | AttemptSpan] = [*sealed.runs, *sealed.accounts]
+    instants = [event.at for event in sealed.events]
+    start_us = min(chain(instants, (one.start for one in spans)), default=0)
+    end_us = max(chain(instants, (one.end for one in spans)), default=0)
+    rows = chain(
+        ((tables.RUNS.name, _run(run, origin), run.members) for run in sealed.runs),
+        ((tables.EVENTS.name, event_row(event, origin), None) for event in sealed.events),
+        ((tables.SCRAPES.name, _scrape(one, origin), None) for one in sealed.accounts),
+    )
+    while part := list(islice(rows, max_rows)):
+        found: dict[str, list[Row]] = {table.name: [] for table in tables.BRONZE}
+        sets: dict[str, MemberSet] = {}
+        for table, row, members in part:
+            found[table].append(row)
+            if members is not None:
+                sets[row[_SET]] = members
+        found[tables.MEMBERS.name] = [_members(key, one, origin) for key, one in sets.items()]
+        yield Batch(found, start_us, end_us)
+
+
+def event_row(event: Event, origin: Origin) -> Row:
+    """A row of bronze/events."""
+    return (
+        event.at // _DAY_US, origin.cluster, origin.source, event.at, event.kind,
+        *_subject(event.subject), event.old, event.new,
+    )  # fmt: skip
+
+
+def _run(run: Run, origin: Origin) -> Row:
+    return (
+        run.start // _DAY_US, origin.cluster, origin.source, run.series.metric,
+        *_subject(run.series), run.series.labels or None,
+        run.start, run.end, run.lead, run.tail, run.value, run.scrapes, run.stands_for,
+        run.members.hash if run.members else None, run.flags or None,
+    )  # fmt: skip
+
+
+def _members(key: str, members: MemberSet, origin: Origin) -> Row:
+    return (key, origin.cluster, members.kind, members.topic, members.partitions, members.clients)
+
+
+def _scrape(account: AttemptSpan, origin: Origin) -> Row:
+    return (
+        account.start // _DAY_US, origin.cluster, origin.source, account.family, account.start,
+        account.end, account.outcome, account.scrapes, account.beans, account.dropped_series,
+        account.seconds_total, account.seconds_max, account.interval_us, account.max_gap_us,
+        origin.catalogue, account.kafka_version, account.error,
+    )  # fmt: skip
+
+
+def _subject(series: Series) -> Row:
+    return (series.topic, series.partition, series.user, series.client_id, series.group)

@@ -1,0 +1,349 @@
+"""Kafka's Java Admin client, its answers as plain frozen records."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+
+import jpype
+
+from collector.model import Partition
+from collector.sources.java.jvm import java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+_Found = TypeVar("_Found")
+
+_TOPIC_CONFIGS: Final = (
+    "min.insync.replicas",
+    "retention.ms",
+    "retention.bytes",
+    "remote.storage.enable",
+    "cleanup.policy",
+)
+_ADMIN: Final = "org.apache.kafka.clients.admin"
+_ERRORS: Final = "org.apache.kafka.common.errors"
+_TRUE: Final = True  # Java has no keywords: a bare True would say nothing
+# Partitions of a cluster from which on it matters that an answer has 90 bytes for each of them.
+_LARGE_CLUSTER: Final = 10_000
+_LOOK_AT_ALL_SECONDS: Final = 60.0
+_CONFIGS_AT_ONCE: Final = 200  # each topic brings some 40 entries, and our heap is small
+_NO_SUCH_TOPIC: Final = f"{_ERRORS}.UnknownTopicOrPartitionException"
+_NO_SUCH_GROUP: Final = f"{_ERRORS}.GroupIdNotFoundException"
+_NO_ANSWER: Final = f"{_ERRORS}.TimeoutException"
+_TOO_OLD: Final = f"{_ERRORS}.UnsupportedVersionException"
+
+
+class Cluster(NamedTuple):
+    """The brokers: live ones, those that are registered but fenced, and racks by broker.
+
+    ``with_fenced``: whether client and cluster are new enough to tell which are fenced.
+    """
+
+    id: str
+    live: tuple[int, ...]
+    fenced: tuple[int, ...]
+    racks: Mapping[int, str] = MappingProxyType({})
+    with_fenced: bool = False
+
+
+class PartitionState(NamedTuple):
+    """A partition, its leader (None: it has none) and its number of replicas."""
+
+    partition: int
+    leader: int | None
+    replicas: int
+
+
+class QuotaEntity(NamedTuple):
+    """The user and client of a quota; ``default`` names the parts that are the default entity."""
+
+    user: str | None
+    client_id: str | None
+    default: str
+
+
+Topics = dict[str, tuple[PartitionState, ...]]
+
+
+class GroupAnswers(NamedTuple, Generic[_Found]):
+    """Results by group, and the errors of the groups that did not answer while others did."""
+
+    found: dict[str, _Found]
+    failed: dict[str, str]
+
+
+class _Description(NamedTuple):
+    """A topic's last description by the cluster, and its parsed content.
+
+    ``brokers``: the ids of those that hold replicas of it.
+    """
+
+    description: Any
+    uuid: Any
+    id: str | None
+    states: tuple[PartitionState, ...]
+    brokers: frozenset[int]
+
+
+def _parse_description(description: Any, uuid: Any) -> _Description:
+    infos = list(description.partitions())
+    brokers = frozenset(int(node.id()) for info in infos for node in info.replicas())
+    id_ = None if uuid is None else str(uuid)
+    return _Description(description, uuid, id_, tuple(map(_partition_state, infos)), brokers)
+
+
+class KafkaAdmin:
+    """Calls of an Admin client; every method asks the cluster and may raise Java's exceptions.
+
+    Several threads may ask at once.
+
+    Args:
+        admin: The Java Admin client.
+        timeout_seconds: How long one call may take.
+        clock: Seconds that never jump.
+    """
+
+    def __init__(
+        self, admin: Any, timeout_seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._admin = admin
+        self._patience_ms = round(timeout_seconds * 500)
+        self._clock = clock
+        self._described: dict[str, _Description] = {}
+        self._look_at_all_at = 0.0
+
+    def close(self) -> None:
+        """Close it; calls under way may still be answered, within a call's time limit."""
+        try:
+            self._admin.close(java("java.time.Duration").ofMillis(2 * self._patience_ms))
+        finally:
+            java("java.lang.Thread").detach()
+
+    def cluster(self) -> Cluster:
+        """The cluster's id and brokers."""
+        options = java(f"{_ADMIN}.DescribeClusterOptions")()
+        if hasattr(options, "includeFencedBrokers"):
+            result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
+            nodes = _get(result.nodes(), _TOO_OLD)
+            if nodes is not None:
+                return _cluster_of(_get(result.clusterId()), nodes, with_fenced=True)
+        result = self._admin.describeCluster()
+        return _cluster_of(_get(result.clusterId()), _get(result.nodes()))
+
+    def topics(self, held_by: int | None = None) -> tuple[Topics, dict[str, str]]:
+        """All topics with their partitions, internal ones too, and the ids of those that have one.
+
+        Args:
+            held_by: A broker that matters alone. In a large cluster only the topics of which it
+                holds replicas are asked for, and all of them once a minute.
+        """
+        now, known = self._clock(), self._described
+        large = sum(len(one.states) for one in known.values()) > _LARGE_CLUSTER
+        if held_by is None or not large or now >= self._look_at_all_at:
+            options = java(f"{_ADMIN}.ListTopicsOptions")().listInternal(_TRUE)
+            found = self._describe(_get(self._admin.listTopics(options).names()))
+            self._look_at_all_at = now + _LOOK_AT_ALL_SECONDS
+        else:
+            others = {topic: one for topic, one in known.items() if held_by not in one.brokers}
+            found = others | self._describe([topic for topic in known if topic not in others])
+        self._described = found
+        ids = {topic: one.id for topic, one in found.items() if one.id is not None}
+        return {topic: one.states for topic, one in found.items()}, ids
+
+    def _describe(self, names: Any) -> dict[str, _Description]:
+        found = {}
+        for entry in self._admin.describeTopics(names).topicNameValues().entrySet():
+            description = _get(entry.getValue(), _NO_SUCH_TOPIC)
+            if description is not None:
+                topic = str(entry.getKey())
+                uuid, known = _topic_id(description), self._described.get(topic)
+                # Descriptions of a topic and of one made again may be equal: ids are not compared.
+                if known is None or known.uuid != uuid or not known.description.equals(description):
+                    known = _parse_description(description, uuid)
+                found[topic] = known  # what did not change is not taken apart again
+        return found
+
+    def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings ``TOPIC_CONFIGS`` that are in force for these topics."""
+        resource = java("org.apache.kafka.common.config.ConfigResource")
+        kind = java("org.apache.kafka.common.config.ConfigResource$Type").TOPIC
+        names = sorted(topics)
+        configs = {}
+        for start in range(0, len(names), _CONFIGS_AT_ONCE):
+            asked = [resource(kind, name) for name in names[start : start + _CONFIGS_AT_ONCE]]
+            futures = self._admin.describeConfigs(asked).values()
+            for entry in futures.entrySet():
+                config = _get(entry.getValue(), _NO_SUCH_TOPIC)
+                if config is not None:
+                    configs[str(entry.getKey().name())] = _settings(config)
+        return configs
+
+    def offsets(self, partitions: Iterable[Partition], kind: str) -> dict[Partition, int]:
+        """Offsets of one kind, in one batch; unavailable ones are left out.
+
+        They are unavailable where client or cluster are too old, and for partitions that do not
+        answer while others do: a new leader under its min ISR cannot give its log's end (KIP-966).
+
+        Args:
+            partitions: Of which partitions.
+            kind: A method of OffsetSpec: ``earliest``, ``latest``, ``latestTiered`` ...
+        """
+        spec = getattr(java(f"{_ADMIN}.OffsetSpec"), kind, None)
+        return {} if spec is None else self._offsets({one: spec() for one in partitions})
+
+    def offsets_since(self, instants_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """The first offset of each partition whose record is no older than an instant.
+
+        Returns:
+            As ``offsets``; -1 where there is no such record.
+        """
+        spec = java(f"{_ADMIN}.OffsetSpec").forTimestamp
+        return self._offsets({one: spec(jpype.JLong(at)) for one, at in instants_ms.items()})
+
+    def _offsets(self, specs: Mapping[Partition, Any]) -> dict[Partition, int]:
+        wanted = {partition: _topic_partition(partition) for partition in specs}
+        request = {wanted[partition]: spec for partition, spec in specs.items()}
+        result = self._admin.listOffsets(request, self._patient("ListOffsetsOptions"))
+        absent = (_NO_SUCH_TOPIC, _TOO_OLD)
+        found = {}
+        for partition, topic_partition in wanted.items():
+            info = _get(result.partitionResult(topic_partition), *absent, _NO_ANSWER)
+            if info is not None:
+                found[partition] = int(info.offset())
+        for topic_partition in wanted.values() if not found else ():
+            _get(result.partitionResult(topic_partition), *absent)  # if none answers, say so
+        return found
+
+    def groups(self) -> list[str]:
+        """All groups that consume topics and commit: consumer and classic, not share or streams."""
+        listed = _get(self._admin.listConsumerGroups().all())
+        return sorted(str(group.groupId()) for group in listed)
+
+    def commits(self, groups: Collection[str]) -> GroupAnswers[dict[Partition, int]]:
+        """Everything that these groups have committed."""
+        spec = java(f"{_ADMIN}.ListConsumerGroupOffsetsSpec")()
+        options = self._patient("ListConsumerGroupOffsetsOptions")
+        result = self._admin.listConsumerGroupOffsets(dict.fromkeys(groups, spec), options)
+        return of_groups(
+            {name: result.partitionsToOffsetAndMetadata(name) for name in groups}, _committed
+        )
+
+    def assigned_topics(self, groups: Sequence[str]) -> GroupAnswers[set[str]]:
+        """The topics of which the members of these groups have partitions now."""
+        options = self._patient("DescribeConsumerGroupsOptions")
+        futures = self._admin.describeConsumerGroups(groups, options).describedGroups()
+        return of_groups({name: futures.get(name) for name in groups}, _topics_of)
+
+    def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        """The quotas of users and clients as configured, by the key of the quota."""
+        everything = java("org.apache.kafka.common.quota.ClientQuotaFilter").all()
+        found = {}
+        for entry in _get(self._admin.describeClientQuotas(everything).entities()).entrySet():
+            entity = _quota_entity(entry.getKey().entries())
+            if entity is not None:
+                found[entity] = {
+                    str(limit.getKey()): float(limit.getValue())
+                    for limit in entry.getValue().entrySet()
+                }
+        return found
+
+    def _patient(self, options: str) -> Any:
+        """Options of a call that may take half the time: the rest is for those that answer."""
+        return java(f"{_ADMIN}.{options}")().timeoutMs(jpype.JInt(self._patience_ms))
+
+
+def _get(future: Any, *absent: str) -> Any:
+    """The result of a future; None if it failed with one of these exceptions."""
+    try:
+        return future.get()
+    except java("java.util.concurrent.ExecutionException") as error:
+        cause = error.getCause()
+        if str(cause.getClass().getName()) in absent:
+            return None
+        raise
+
+
+def of_groups(futures: Mapping[str, Any], read: Callable[[Any], _Found]) -> GroupAnswers[_Found]:
+    """The results by group, from Java's futures; for a deleted group ``read`` gets None.
+
+    Raises:
+        java.util.concurrent.ExecutionException: All groups failed; that of the first.
+    """
+    found, failed, first = {}, {}, None
+    for group, future in futures.items():
+        try:
+            found[group] = read(_get(future, _NO_SUCH_GROUP))
+        except java("java.util.concurrent.ExecutionException") as error:
+            first = first or error
+            failed[group] = str(error.getCause().getClass().getSimpleName())
+    if first is not None and not found:
+        raise first
+    return GroupAnswers(found, failed)
+
+
+def _committed(offsets: Any) -> dict[Partition, int]:
+    return {
+        Partition(str(entry.getKey().topic()), int(entry.getKey().partition())): int(
+            entry.getValue().offset()
+        )
+        for entry in (offsets.entrySet() if offsets is not None else ())
+        if entry.getValue() is not None
+    }
+
+
+def _topics_of(group: Any) -> set[str]:
+    return {
+        str(partition.topic())
+        for member in (group.members() if group is not None else ())
+        for partition in member.assignment().topicPartitions()
+    }
+
+
+def _topic_partition(partition: Partition) -> Any:
+    return java("org.apache.kafka.common.TopicPartition")(partition.topic, partition.partition)
+
+
+def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cluster:
+    """The cluster from its id and its nodes."""
+    live: list[int] = []
+    fenced: list[int] = []
+    racks: dict[int, str] = {}
+    for node in nodes:
+        is_fenced = bool(node.isFenced()) if hasattr(node, "isFenced") else False
+        (fenced if is_fenced else live).append(int(node.id()))
+        if node.rack() is not None:
+            racks[int(node.id())] = str(node.rack())
+    return Cluster(str(cluster_id), tuple(sorted(live)), tuple(sorted(fenced)), racks, with_fenced)
+
+
+def _partition_state(info: Any) -> PartitionState:
+    """A partition from its TopicPartitionInfo."""
+    leader = info.leader()
+    leader_id = None if leader is None or leader.isEmpty() else int(leader.id())
+    return PartitionState(int(info.partition()), leader_id, int(info.replicas().size()))
+
+
+def _topic_id(description: Any) -> Any:
+    """The id of a topic from its TopicDescription; None where client or cluster know of none."""
+    found = description.topicId() if hasattr(description, "topicId") else None
+    return None if found is None or found.getMostSignificantBits() == 0 else found
+
+
+def _settings(config: Any) -> dict[str, str]:
+    """The settings ``_TOPIC_CONFIGS`` from a Config."""
+    entries = ((name, config.get(name)) for name in _TOPIC_CONFIGS)
+    return {name: sys.intern(str(entry.value())) for name, entry in entries if entry is not None}
+
+
+def _quota_entity(parts: Mapping[Any, Any]) -> QuotaEntity | None:
+    """The entity of a quota; None: an IP address, whose quotas limit connections, not clients."""
+    names = {str(kind): None if name is None else str(name) for kind, name in parts.items()}
+    if not names.keys() <= {"user", "client-id"}:
+        return None
+    default = ",".join(kind for kind in ("user", "client-id") if names.get(kind, "") is None)
+    return QuotaEntity(names.get("user"), names.get("client-id"), default)

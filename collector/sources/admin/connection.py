@@ -1,0 +1,157 @@
+"""The one Java Admin client of an agent, shared by its sources."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.errors import SourceRefusedError, SourceTimeoutError
+from collector.sources.admin.client import KafkaAdmin
+from collector.sources.backoff import Backoff
+from collector.sources.errors import is_answer, source_error
+from collector.sources.java.jvm import java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+ONE_TRY: Final = 0.4
+"""Share of a read's time for one call, so that there is time for a second."""
+_PATIENCE_SECONDS: Final = 30.0
+_MAKING_SECONDS: Final = 2.0
+_SETTINGS: Final = {
+    "client.id": "jmxlake",
+    "reconnect.backoff.max.ms": "1000",
+    # Off: its own beans, which nothing reads, and telemetry for the broker. Both take memory.
+    "metric.reporters": "",
+    "auto.include.jmx.reporter": "false",
+    "enable.metrics.push": "false",
+}
+
+
+class AdminConnection:
+    """Makes a client when it is needed, and replaces one that does not answer any more.
+
+    An Admin client answers any number of calls at once: one that hangs delays no other. So a call
+    without an answer is no reason to close the client while others are answered; nor is an error
+    that the cluster answered, such as a missing permission. The next client is made when the
+    backoff allows it.
+
+    Args:
+        make: Makes a client.
+        where: What it speaks to, for messages.
+        timeout_seconds: How long connecting, and how long one read, may take.
+        credentials: The file that holds them, if any does.
+        clock: Seconds that never jump.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], KafkaAdmin],
+        where: str,
+        timeout_seconds: float = 5,
+        credentials: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.where, self.timeout_seconds = where, timeout_seconds
+        self._make, self._clock = make, clock
+        self._backoff = Backoff(credentials, clock)
+        self._making = threading.Lock()
+        self._current: KafkaAdmin | None = None
+        self._answered = 0.0
+
+    @contextmanager
+    def client(self) -> Iterator[KafkaAdmin]:
+        """A client for one call; an error of the call decides whether the client is kept.
+
+        Raises:
+            SourceError: No client is made now: one was given up a moment ago, and why.
+        """
+        client = self._current or self._made()
+        try:
+            yield client
+            self._answered = self._clock()
+            self._backoff.succeeded()
+        except BaseException as error:
+            why = source_error(self.where, error)
+            timed_out = isinstance(why, SourceTimeoutError)
+            silent = self._clock() - self._answered > _PATIENCE_SECONDS
+            if is_answer(error) or (timed_out and not silent):
+                raise
+            if self._current is not client:  # what fails for several at once failed once
+                raise SourceTimeoutError(f"{self.where}: the client was given up") from None
+            if not timed_out:  # who did not answer made us wait already
+                self._backoff.failed(why)
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the client up, without waiting for it; the connection may be used again."""
+        client, self._current = self._current, None
+        if client is not None:
+            threading.Thread(target=client.close, name="close admin", daemon=True).start()
+
+    def _made(self) -> KafkaAdmin:
+        # Name servers and logins may hang: a thread waits only briefly for another's new client.
+        if not self._making.acquire(timeout=_MAKING_SECONDS):
+            raise SourceTimeoutError(
+                f"{self.where}: a client is still being made; does a name server or a login hang?"
+            )
+        try:
+            return self._current or self._new()
+        finally:
+            self._making.release()
+
+    def _new(self) -> KafkaAdmin:
+        self._backoff.check()
+        try:
+            client = self._make()
+        except Exception as error:
+            self._backoff.failed(source_error(self.where, error))
+            raise
+        self._current, self._answered = client, self._clock()
+        return client
+
+
+def connect(
+    bootstrap: str, properties_file: Path | None = None, timeout_seconds: float = 5
+) -> AdminConnection:
+    """A connection that several sources may share.
+
+    The JVM must have been started with the broker's jars (collector.sources.java.jvm.start).
+
+    Args:
+        bootstrap: Addresses, comma-separated.
+        properties_file: Java properties of a Kafka client: security and the like.
+        timeout_seconds: How long connecting, and how long one read, may take.
+    """
+    one_try = timeout_seconds * ONE_TRY
+
+    def make() -> KafkaAdmin:
+        return KafkaAdmin(java_admin(bootstrap, properties_file, one_try), one_try)
+
+    return AdminConnection(make, f"Admin of {bootstrap}", timeout_seconds, properties_file)
+
+
+def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: float) -> Any:
+    """A Java Admin client; see ``connect`` for the arguments.
+
+    Raises:
+        SourceRefusedError: The file cannot be read.
+    """
+    properties = java("java.util.Properties")()
+    try:
+        text = properties_file.read_text("utf-8") if properties_file else ""
+    except OSError as error:
+        raise SourceRefusedError(
+            f"Admin client: cannot read properties_file {properties_file}: {error.strerror}"
+        ) from None
+    properties.load(java("java.io.StringReader")(text))
+    properties.setProperty("bootstrap.servers", bootstrap)
+    for key in ("default.api", "request", "socket.connection.setup"):
+        properties.setProperty(f"{key}.timeout.ms", str(round(timeout_seconds * 1000)))
+    for key, value in _SETTINGS.items():
+        properties.setProperty(key, value)
+    return java("org.apache.kafka.clients.admin.Admin").create(properties)

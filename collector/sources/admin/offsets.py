@@ -1,0 +1,130 @@
+"""Where logs begin and end and groups have committed: what they lost, lag, and have left."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.model import Offsets, Partition
+from collector.sources.admin import readings
+from collector.sources.admin.lags import keeps_up, lags
+from collector.sources.admin.retention import HIGH, LOW, SAFE, headrooms
+from collector.sources.readings import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from collector.model import Commit
+    from collector.sources.admin.client import KafkaAdmin
+
+# After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
+# scrape at the same ticks, and metadata reaches both within an interval.
+_SCRAPES_AFTER_MOVE: Final = 2
+
+
+class GroupOffsets(NamedTuple):
+    """Values by metric, and what counting lost offsets rests on.
+
+    ``failed``: groups that did not answer while others did, and why.
+    """
+
+    values: dict[str, Values]
+    offsets: Offsets
+    failed: dict[str, str]
+
+
+class OffsetReader:
+    """Reads offsets of the partitions that one broker leads.
+
+    Args:
+        node: Node id of the broker.
+        now_ms: The clock, in milliseconds since the epoch.
+    """
+
+    def __init__(self, node: int, now_ms: Callable[[], int]) -> None:
+        self._node = node
+        self._now_ms = now_ms
+        self._ours: dict[Partition, int] = {}
+        self._ends: Mapping[Partition, int] = {}
+
+    def read(self, client: KafkaAdmin) -> GroupOffsets:
+        """Ask for everything; what is remembered changes only if all of it was answered."""
+        topics, ids = client.topics(self._node)
+        leaders = readings.leaders(topics)
+        led = {partition for partition, leader in leaders.items() if leader == self._node}
+        ours = self._still_ours(leaders, led)
+        configs = client.configs({partition.topic for partition in ours})
+        expiring = [p for p in ours if not readings.is_compacted(configs.get(p.topic, {}))]
+        assigned = client.assigned_topics(client.groups())
+        before = client.commits(assigned.found)
+        starts = client.offsets((p for p in ours if leaders[p] is not None), "earliest")
+        ends = client.offsets(led, "latest")
+        after = client.commits(before.found)
+        names = {partition.topic for partition in expiring}
+        interests = {group: assigned.found[group] for group in after.found}
+        offsets = Offsets(
+            readings.commits_in(expiring, before.found, interests),
+            {partition: starts[partition] for partition in expiring if partition in starts},
+            readings.commits_in(expiring, after.found, interests),
+            frozenset(partition for partition in expiring if partition not in led),
+            {name: ids[name] for name in sorted(names) if name in ids},
+        )
+        positions = _positions(readings.commits_in(led, after.found, {}), starts)
+        values = {
+            **lags(positions, ends, self._ends),
+            **self._headrooms(client, positions, ends, configs),
+        }
+        self._ours, self._ends = ours, ends
+        return GroupOffsets(values, offsets, assigned.failed | before.failed | after.failed)
+
+    def _still_ours(
+        self, leaders: Mapping[Partition, int | None], led: set[Partition]
+    ) -> dict[Partition, int]:
+        """Partitions that we led a moment ago, with the scrapes left, and those we lead now."""
+        ours = {}
+        for partition, more in self._ours.items():
+            if partition in leaders and leaders[partition] is None:
+                ours[partition] = more  # without a leader: it may be ours again
+            elif partition in leaders and more:
+                ours[partition] = more - 1
+        return ours | dict.fromkeys(led, _SCRAPES_AFTER_MOVE)
+
+    def _headrooms(
+        self,
+        client: KafkaAdmin,
+        positions: Mapping[Commit, int | None],
+        ends: Mapping[Partition, int],
+        configs: readings.Configs,
+    ) -> dict[str, Values]:
+        """The headroom of every group in every partition, by metric, as far as it can be known."""
+        safe, behind, kept_ms = {}, {}, {}
+        for commit, position in positions.items():
+            end, config = ends.get(_of(commit)), configs.get(commit.topic, {})
+            if position is None or end is None or readings.is_compacted(config):
+                continue
+            kept = readings.kept_for_ms(config)
+            if keeps_up(position, end, self._ends.get(_of(commit))) or kept == math.inf:
+                safe[commit] = SAFE
+            elif kept is not None:
+                behind[commit], kept_ms[commit.topic] = position, kept
+        left = safe | headrooms(behind, kept_ms, self._now_ms(), client.offsets_since)
+        known = {commit: one.high for commit, one in left.items() if one.high is not None}
+        return {
+            HIGH: readings.per_group(HIGH, known),
+            LOW: readings.per_group(LOW, {commit: one.low for commit, one in left.items()}),
+        }
+
+
+def _of(commit: Commit) -> Partition:
+    return Partition(commit.topic, commit.partition)
+
+
+def _positions(
+    commits: Mapping[Commit, int | None], starts: Mapping[Partition, int]
+) -> dict[Commit, int | None]:
+    """Where groups go on reading; None: their partition did not answer."""
+    return {
+        commit: max(at, starts[_of(commit)]) if _of(commit) in starts else None
+        for commit, at in commits.items()
+        if at is not None
+    }

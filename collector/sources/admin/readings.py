@@ -1,0 +1,238 @@
+"""Readings from the cluster's answers: which agent reports what. No connection is used here.
+
+The agent of a partition's leader reports the partition. The agents of the two live brokers with the
+lowest ids report everything without a leader (a partition without one, a quota, a fenced broker),
+so that one of them may fail.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from collector.model import Commit, Notice, Partition, Reading, Series
+from collector.sources.jmx.object_names import lake_name
+from collector.sources.readings import split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
+    from collector.sources.readings import Unchanged, Values
+
+LEADERLESS: Final = "kafka.partition.leaderless"
+FENCED: Final = "kafka.cluster.node.fenced"
+QUOTAS: Final = {
+    "producer_byte_rate": "kafka.quota.produce.byte_rate",
+    "consumer_byte_rate": "kafka.quota.fetch.byte_rate",
+    "request_percentage": "kafka.quota.request.percentage",
+    "controller_mutation_rate": "kafka.quota.controller_mutation.rate",
+}
+_REPORTERS: Final = 2
+_SETTINGS: Final = {
+    "min.insync.replicas": "kafka.topic.min_insync_replicas",
+    "retention.ms": "kafka.topic.retention_time",
+    "retention.bytes": "kafka.topic.retention_bytes",
+}
+
+Limits = dict["QuotaEntity", dict[str, float]]
+Configs = dict[str, dict[str, str]]
+
+
+def reports_for_all(cluster: Cluster, node: int) -> bool:
+    """Whether this broker is one of the two that report everything without a leader."""
+    return node in cluster.live[:_REPORTERS]
+
+
+def leaders(topics: Topics) -> dict[Partition, int | None]:
+    """The leader of each partition; None: it has none."""
+    return {
+        Partition(topic, state.partition): state.leader
+        for topic, states in topics.items()
+        for state in states
+    }
+
+
+def gauge(metric: str, values: Values, unchanged: Unchanged) -> Reading:
+    """A reading of these values."""
+    zeros, others = split(values)
+    return Reading(metric, "gauge", unchanged.same(metric, zeros), others)
+
+
+def leaderless(
+    topics: Topics, node: int, metric: str = LEADERLESS, *, for_all: bool
+) -> dict[Series, float]:
+    """0 for partitions that this broker leads; 1 for those without a leader, if we report them."""
+    return {
+        Series(metric, *partition): float(leader is None)
+        for partition, leader in leaders(topics).items()
+        if leader == node or (leader is None and for_all)
+    }
+
+
+def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series, float | None]:
+    """Figures of groups in partitions, as values."""
+    return {
+        Series(metric, commit.topic, commit.partition, group=commit.group): (
+            None if value is None else float(value)
+        )
+        for commit, value in found.items()
+    }
+
+
+def commits_in(
+    partitions: Iterable[Partition],
+    commits: Mapping[str, Mapping[Partition, int]],
+    assigned: Mapping[str, set[str]],
+) -> dict[Commit, int | None]:
+    """The commits of every group in these partitions, None where it has not committed.
+
+    A group that is only listed says nothing of what it wants to read: it counts for the topics it
+    has committed in anywhere, and for those its members are assigned to. One whose name the lake
+    cannot hold has a stand-in.
+    """
+    by_topic: dict[str, list[Partition]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition)
+    return {
+        Commit(name, *partition): committed.get(partition)
+        for group, committed in commits.items()
+        for name in [lake_name(group)]
+        for topic in assigned.get(group, set()) | {one.topic for one in committed}
+        for partition in by_topic.get(topic, ())
+    }
+
+
+def quota_limits(limits: Limits) -> dict[str, dict[Series, float]]:
+    """Limits by metric."""
+    values: dict[str, dict[Series, float]] = {metric: {} for metric in QUOTAS.values()}
+    for entity, quotas in limits.items():
+        for key, limit in quotas.items():
+            metric = QUOTAS.get(key)
+            if metric is not None:
+                values[metric][_quota_series(metric, entity)] = limit
+    return values
+
+
+def topology(topics: Topics, configs: Configs) -> dict[str, dict[Series, float]]:
+    """Partitions and settings of these topics, by metric."""
+    values: dict[str, dict[Series, float]] = {}
+    for topic, states in topics.items():
+        for metric, value in _describe(states, configs.get(topic, {})).items():
+            values.setdefault(metric, {})[Series(metric, topic)] = value
+    return values
+
+
+def fenced(cluster: Cluster) -> dict[Series, float]:
+    """0 for each live broker, 1 for each that is registered but fenced, by node and rack."""
+    states = [(node, 0.0) for node in cluster.live] + [(node, 1.0) for node in cluster.fenced]
+    found = {}
+    for node, value in states:
+        rack = (("rack", cluster.racks[node]),) if node in cluster.racks else ()
+        found[Series(FENCED, labels=(("node", f"broker-{node}"), *rack))] = value
+    return found
+
+
+def is_compacted(config: Mapping[str, str]) -> bool:
+    """Whether records vanish from within the log."""
+    return "compact" in config.get("cleanup.policy", "").replace(" ", "").split(",")
+
+
+def is_tiered(config: Mapping[str, str]) -> bool:
+    """Whether the topic has a remote tier."""
+    return config.get("remote.storage.enable") == "true"
+
+
+def kept_for_ms(config: Mapping[str, str]) -> float | None:
+    """For how long a topic keeps records, if time alone decides; None: that is not known.
+
+    Where size decides too, the time cannot be known; the remote tier is not asked.
+    """
+    limit = config.get("retention.ms")
+    if limit is None or config.get("retention.bytes") != "-1" or is_tiered(config):
+        return None
+    return math.inf if float(limit) < 0 else float(limit)
+
+
+def leader_changes(before: Topics, after: Topics, node: int, *, for_all: bool) -> list[Notice]:
+    """Elections: the new leader's agent reports them; agents that report for all, a lost leader."""
+    known = leaders(before)
+    return [
+        Notice("leader_change", Series("", *partition), _name(old), _name(new))
+        for partition, new in leaders(after).items()
+        if (old := known.get(partition, new)) != new and (new == node or (new is None and for_all))
+    ]
+
+
+def quota_changes(before: Limits, after: Limits) -> list[Notice]:
+    """Quotas that were set, changed or taken away."""
+    return [
+        Notice("quota_change", _quota_series("", entity), _setting(key, old), _setting(key, new))
+        for entity in sorted({*before, *after}, key=repr)
+        for old, new in [(before.get(entity, {}), after.get(entity, {}))]
+        for key in _changed(old, new)
+    ]
+
+
+def config_changes(before: Configs, after: Configs) -> list[Notice]:
+    """Settings of topics that changed; a topic that is new has changed nothing."""
+    return [
+        Notice("config_change", Series("", topic), _setting(key, before[topic]), _setting(key, new))
+        for topic, new in sorted(after.items())
+        for key in _changed(before.get(topic, new), new)
+    ]
+
+
+def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Groups that did not answer while others did, and those that do again; by group the reason."""
+    return [
+        Notice(
+            "group_unreadable",
+            Series("", group=lake_name(group)),
+            before.get(group),
+            after.get(group),
+        )
+        for group in _changed(before, after)
+    ]
+
+
+def recreated(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:
+    """Topics that were deleted and made again: the name is the same, the id is another."""
+    return [
+        Notice("topic_recreated", Series("", topic), old, after[topic])
+        for topic, old in sorted(before.items())
+        if after.get(topic, old) != old
+    ]
+
+
+def _describe(states: tuple[PartitionState, ...], config: Mapping[str, str]) -> dict[str, float]:
+    values = {"kafka.topic.partitions": float(len(states))}
+    first = next((state for state in states if state.partition == 0), None)
+    if first is not None:
+        values["kafka.topic.replication_factor"] = float(first.replicas)
+    for key, metric in _SETTINGS.items():
+        if key in config:
+            values[metric] = float(config[key])
+    if "remote.storage.enable" in config:
+        values["kafka.topic.remote_storage_enabled"] = float(is_tiered(config))
+    if "cleanup.policy" in config:
+        values["kafka.topic.compacted"] = float(is_compacted(config))
+    return values
+
+
+def _quota_series(metric: str, entity: QuotaEntity) -> Series:
+    labels = (("default", entity.default),) if entity.default else ()
+    user, client_id = (name and lake_name(name) for name in (entity.user, entity.client_id))
+    return Series(metric, user=user, client_id=client_id, labels=labels)
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    return [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+
+
+def _setting(key: str, settings: Mapping[str, object]) -> str | None:
+    return f"{key}={settings[key]}" if key in settings else None
+
+
+def _name(leader: int | None) -> str:
+    return "none" if leader is None else f"broker-{leader}"

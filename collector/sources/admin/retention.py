@@ -1,0 +1,132 @@
+"""For how long retention leaves what a group has not read yet (KIP-490: a warning before the loss).
+
+Retention by time deletes a segment when its newest record is older than ``retention.ms``, oldest
+segments first, and stops at the first that it must keep. So with ``o`` the first offset whose
+record is no older than ``retention - h``, a group that has committed at or behind ``o`` loses
+nothing within ``h``, whatever the order of the timestamps: the segment of ``o`` stays, and all that
+follow it. A group that stands before ``o`` has a record to read which ``h`` from now is older than
+retention, and goes as soon as its segment is closed and the broker looks: at the soonest then.
+
+The cluster gives ``o`` for a few steps of ``h`` (listOffsets by timestamp). The metrics are the
+step below and the one above, which change seldom, so runs are long.
+
+It is not known where retention goes by size, because the cluster does not say where in the log a
+byte limit will fall, nor for tiered topics, where each request may read from the remote store.
+Records that are deleted (DeleteRecords) and settings that change are not foreseen.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.model import Commit, Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
+    """First offset since an instant in milliseconds, by partition; -1: nothing is that new."""
+
+LOW: Final = "kafka.group.retention_headroom.low"
+HIGH: Final = "kafka.group.retention_headroom.high"
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_STEPS_S: Final = (
+    0, 5 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE, _HOUR, 2 * _HOUR, 4 * _HOUR, 8 * _HOUR, 12 * _HOUR,
+    24 * _HOUR, 48 * _HOUR,
+)  # fmt: skip
+_LEAST_USED: Final = 0.5  # of the retention: who has used less of it is not in danger
+
+
+class Headroom(NamedTuple):
+    """At least and at most, in seconds; ``low`` None: more than anybody need worry about."""
+
+    low: float | None
+    high: float | None
+
+
+SAFE: Final = Headroom(None, None)
+
+
+def headrooms(
+    behind: Mapping[Commit, int],
+    retention_ms: Mapping[str, float],
+    now_ms: int,
+    first_since: FirstSince,
+) -> dict[Commit, Headroom]:
+    """The headroom of groups that have something left to read.
+
+    Args:
+        behind: Where each of them will go on reading.
+        retention_ms: By topic, of all these topics.
+        now_ms: The instant.
+        first_since: Asks the cluster; called a few times, at first for all partitions, then only
+            for those with a group in danger.
+
+    Returns:
+        The headroom of each, without those whose partition did not answer.
+    """
+    least: dict[Partition, int] = {}
+    for commit, at in behind.items():
+        partition = Partition(commit.topic, commit.partition)
+        least[partition] = min(at, least.get(partition, at))
+    ladders = {
+        partition: _Ladder(_steps(retention_ms[partition.topic]), at)
+        for partition, at in least.items()
+    }
+    while asking := {p: step for p, one in ladders.items() if (step := one.next_step) is not None}:
+        oldest = {
+            partition: now_ms + round(step * 1000 - retention_ms[partition.topic])
+            for partition, step in asking.items()
+        }
+        found = first_since(oldest)
+        for partition, step in asking.items():
+            if partition in found:
+                ladders[partition].learn(step, found[partition])
+            else:
+                del ladders[partition]
+    return {
+        commit: ladders[partition].headroom(at)
+        for commit, at in behind.items()
+        if (partition := Partition(commit.topic, commit.partition)) in ladders
+    }
+
+
+def _steps(retention_ms: float) -> tuple[float, ...]:
+    most = min(_STEPS_S[-1], retention_ms / 1000 * _LEAST_USED)
+    return (*(step for step in _STEPS_S if step < most), most)
+
+
+class _Ladder:
+    """Known offsets of one partition: the first that is kept, by how long from now."""
+
+    def __init__(self, steps: Iterable[float], least: int) -> None:
+        self._steps = tuple(steps)
+        self._least = least
+        self._kept: dict[float, float] = {}
+        self._low, self._high = -1, len(self._steps)
+
+    @property
+    def next_step(self) -> float | None:
+        """The next step to ask for the group furthest behind; None: it is between two steps."""
+        if self._high - self._low <= 1:
+            return None
+        if not self._kept:
+            return self._steps[-1]  # most groups are in no danger: this step shows it at once
+        return self._steps[(self._low + self._high) // 2]
+
+    def learn(self, step: float, offset: int) -> None:
+        """Take in the first offset that is kept for so long; -1: there is none yet."""
+        self._kept[step] = offset if offset >= 0 else math.inf
+        if self._kept[step] <= self._least:
+            self._low = self._steps.index(step)
+        else:
+            self._high = self._steps.index(step)
+
+    def headroom(self, at: int) -> Headroom:
+        """The headroom of a group that goes on reading at an offset."""
+        low = max((step for step, first in self._kept.items() if first <= at), default=0.0)
+        high = min((step for step, first in self._kept.items() if first > at), default=None)
+        return SAFE if high is None else Headroom(float(low), float(high))

@@ -1,0 +1,210 @@
+"""Kafka's Admin API as a source, read by the agent of one broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from collector.errors import ConfigError, IdentityError, SourceTimeoutError
+from collector.model import Answer, Identity, Notice, Offsets
+from collector.sources.admin import readings
+from collector.sources.admin.client import Topics
+from collector.sources.admin.connection import ONE_TRY
+from collector.sources.admin.lags import UNTIERED, untiered
+from collector.sources.admin.offsets import OffsetReader
+from collector.sources.errors import source_error
+from collector.sources.java.worker import Worker
+from collector.sources.readings import Unchanged, Values
+from collector.sources.series_cap import within_cap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.catalogue import Family
+    from collector.sources.admin.client import Cluster, KafkaAdmin
+    from collector.sources.admin.connection import AdminConnection
+
+_Result = TypeVar("_Result")
+
+
+class _Seen(NamedTuple):
+    """The last reading, to find changes; ``limits`` None: they were not read yet."""
+
+    topics: Topics
+    limits: readings.Limits | None
+    configs: readings.Configs
+    topic_ids: dict[str, str]
+    failed_groups: dict[str, str]
+
+
+class _FamilyValues(NamedTuple):
+    """The result of one read: values by metric, changes, and the state for the next comparison."""
+
+    values: Mapping[str, Values]
+    seen: _Seen
+    notices: list[Notice]
+    offsets: Offsets | None = None
+
+
+class AdminSource:
+    """Leaders, offsets, quotas and topology, as far as they are one broker's to report.
+
+    Args:
+        node: Node id of the broker whose agent this is.
+        connection: The client, which other sources of the same cluster may share.
+        cluster: Cluster id that must answer; None: any.
+    """
+
+    def __init__(self, node: int, connection: AdminConnection, cluster: str | None = None) -> None:
+        self._node = node
+        self._connection = connection
+        self._expected_cluster = cluster
+        self._worker = Worker()
+        self._identity: Identity | None = None
+        self._unchanged = Unchanged()
+        self._seen = _Seen({}, None, {}, {}, {})
+        self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000)
+
+    def identify(self) -> Identity:
+        """Connect if needed and say who answers; costs nothing while connected.
+
+        Admin has no start time or version of a broker: they are 0 and None.
+
+        Raises:
+            SourceError: It cannot be reached, refused us, or is of another cluster.
+        """
+        if self._identity is None:
+            cluster = self._guarded(self._ask_cluster)
+            self._identity = Identity(cluster, str(self._node), None, 0)
+        return self._identity
+
+    def is_broker(self) -> bool | None:
+        """Whether the cluster knows this node; None: it does not report fenced brokers.
+
+        Raises:
+            SourceError: The answer did not come, or not in time.
+        """
+        cluster = self._guarded(lambda client: client.cluster())
+        if self._node in (*cluster.live, *cluster.fenced):
+            return True
+        return False if cluster.with_fenced else None
+
+    def read(self, family: Family) -> Answer:
+        """Read one family; nothing of the answer is older than the question.
+
+        Raises:
+            SourceError: The answer did not come, or not in time; the connection is given up.
+            ConfigError: The family is none of Admin's.
+        """
+        read = {
+            "leaders": lambda client: self._leaders(client, family.metrics[0].name),
+            "offsets": self._offsets,
+            "tiered_offsets": self._tiered_offsets,
+            "quota_limits": self._quota_limits,
+            "topology": self._topology,
+        }.get(family.name)
+        if read is None:
+            raise ConfigError(f"family {family.name} cannot be read via admin")
+        self.identify()
+        found: _FamilyValues = self._guarded(read)
+        self._seen = found.seen
+        made = tuple(
+            readings.gauge(metric, values, self._unchanged)
+            for metric, values in found.values.items()
+        )
+        beans = sum(len(values) for values in found.values.values())
+        answer = Answer(made, beans, offsets=found.offsets, notices=tuple(found.notices))
+        return within_cap(answer, family.cap)
+
+    def close(self) -> None:
+        """Give up the connection; the source may be used again."""
+        self._worker.close()
+        self._identity = None
+        self._connection.close()
+
+    def _guarded(self, ask: Callable[[KafkaAdmin], _Result]) -> _Result:
+        where, seconds = self._connection.where, self._connection.timeout_seconds
+        until = time.monotonic() + seconds
+        try:
+            return self._worker.within(seconds, where, lambda: self._ask(ask, until))
+        except Exception as error:  # noqa: BLE001 - source_error maps Java's
+            self._identity = None
+            raise source_error(where, error) from None
+
+    def _ask(self, ask: Callable[[KafkaAdmin], _Result], until: float) -> _Result:
+        # Any broker may be picked to answer, also one that hangs and is not fenced yet. Kafka's
+        # Admin client notices that only when the whole call is over time (it ignores
+        # request.timeout.ms while nothing else happens), and then picks another.
+        one_try = self._connection.timeout_seconds * ONE_TRY
+        while True:
+            try:
+                with self._connection.client() as client:
+                    return ask(client)
+            except Exception as error:
+                why = source_error(self._connection.where, error)
+                if not isinstance(why, SourceTimeoutError) or time.monotonic() + one_try > until:
+                    raise
+
+    def _ask_cluster(self, client: KafkaAdmin) -> str:
+        cluster = client.cluster().id
+        if self._expected_cluster not in (None, cluster):
+            raise IdentityError(
+                f"{self._connection.where}: cluster {cluster} answers, not"
+                f" {self._expected_cluster}: correct the address or the cluster id in the"
+                " configuration"
+            )
+        return cluster
+
+    def _whose(self, client: KafkaAdmin) -> tuple[Cluster, bool, int | None]:
+        """The cluster, whether this broker reports for all, and the broker whose topics matter."""
+        cluster = client.cluster()
+        for_all = readings.reports_for_all(cluster, self._node)
+        return cluster, for_all, None if for_all else self._node
+
+    def _leaders(self, client: KafkaAdmin, metric: str) -> _FamilyValues:
+        _, for_all, held_by = self._whose(client)
+        topics, _ = client.topics(held_by)
+        values = readings.leaderless(topics, self._node, metric, for_all=for_all)
+        changes = readings.leader_changes(self._seen.topics, topics, self._node, for_all=for_all)
+        return _FamilyValues({metric: values}, self._seen._replace(topics=topics), changes)
+
+    def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
+        found = self._offset_reader.read(client)
+        changes = readings.group_failures(self._seen.failed_groups, found.failed)
+        seen = self._seen._replace(failed_groups=found.failed)
+        return _FamilyValues(found.values, seen, changes, found.offsets)
+
+    def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
+        topics, _ = client.topics(self._node)
+        led = [one for one, leader in readings.leaders(topics).items() if leader == self._node]
+        configs = client.configs({partition.topic for partition in led})
+        tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
+        kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
+        values = untiered(*(client.offsets(tiered, kind) for kind in kinds))
+        return _FamilyValues({UNTIERED: values}, self._seen, [])
+
+    def _quota_limits(self, client: KafkaAdmin) -> _FamilyValues:
+        _, for_all, _ = self._whose(client)
+        limits, before = client.quotas(), self._seen.limits
+        changes = readings.quota_changes(before, limits) if for_all and before is not None else []
+        values = readings.quota_limits(limits if for_all else {})
+        return _FamilyValues(values, self._seen._replace(limits=limits), changes)
+
+    def _topology(self, client: KafkaAdmin) -> _FamilyValues:
+        cluster, for_all, held_by = self._whose(client)
+        described, ids = client.topics(held_by)
+        topics = {
+            topic: states
+            for topic, states in described.items()
+            for state in states
+            if state.partition == 0
+            and (state.leader == self._node or (state.leader is None and for_all))
+        }
+        configs = client.configs(topics)
+        changes = readings.config_changes(self._seen.configs, configs)
+        if for_all:
+            changes += readings.recreated(self._seen.topic_ids, ids)
+        values = readings.topology(topics, configs)
+        values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
+        return _FamilyValues(values, self._seen._replace(configs=configs, topic_ids=ids), changes)

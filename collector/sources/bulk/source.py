@@ -1,0 +1,164 @@
+"""Reads a family from a source that gives all values at once: over HTTP, or from a process.
+
+The readings are the same as over RMI (see jmx/reader), though the other side filters nothing:
+only led partitions where the metric says so, zeros apart from values, NaN as observed and idle, and
+the same set of series again while nothing changed.
+
+A JVM may be restarted between two questions without either of them failing. So its start time is
+question along with every family, and an answer of another JVM than the last one is not used.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from collector.catalogue import Metric
+from collector.errors import SourceError
+from collector.model import Partition, Series
+from collector.sources.identity import IN_SYNC_COUNT, Question
+from collector.sources.jmx.object_names import series_of
+from collector.sources.jmx.session import JvmSource, Session
+from collector.sources.readings import Readings, answer_of, number_of, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from collector.catalogue import Family
+    from collector.model import Answer, Identity
+    from collector.sources.identity import Answers
+
+
+class Failed(str):
+    """Stands for a value that the other side could not read: why, in one line."""
+
+    __slots__ = ()
+
+
+_IN_SYNC: Final = Metric(
+    name="kafka.partition.in_sync_replicas",
+    unit="{replica}",
+    description="Only a leader knows who is in sync: on followers it is 0.",
+    object=IN_SYNC_COUNT,
+    labels={"topic": "topic", "partition": "partition"},
+    led=True,
+)
+
+_WILDCARD: Final = re.compile(r"(?<!\\)(?:\\\\)*[*?]")
+"""One that is not escaped."""
+_HALF: Final = "\ud800"
+
+
+def is_pattern(name: str) -> bool:
+    """Whether an object name stands for many beans; no registered bean has such a name."""
+    return _WILDCARD.search(name) is not None
+
+
+def questions_of(family: Family) -> tuple[Question, ...]:
+    """All that must be question for a family, each just once."""
+    metrics = list(family.metrics)
+    if any(metric.led for metric in metrics):
+        metrics.append(_IN_SYNC)
+    return tuple(dict.fromkeys(question for metric in metrics for question in _questions(metric)))
+
+
+class BulkReader:
+    """Makes answers of what was answers; another JVM on the other side needs a new reader.
+
+    Args:
+        where: What is read, for messages.
+        version: Kafka version of the other side, if known.
+    """
+
+    def __init__(self, where: str, version: str | None = None) -> None:
+        self._where = where
+        self._readings = Readings(version)
+        self._series: dict[tuple[str, str], dict[str, Series | None]] = {}
+
+    def answer(self, family: Family, answers: Answers) -> Answer:
+        """The answer for a family of which everything in ``questions_of`` was answers.
+
+        Raises:
+            SourceError: A value is not a number, or failed on the other side.
+        """
+        led = frozenset(
+            Partition(series.topic or "", series.partition or 0)
+            for series, count in self._values(_IN_SYNC, answers).items()
+            if count is not None and count > 0
+        )
+        readings = []
+        for metric in family.metrics:
+            found = self._values(metric, answers, led if metric.led else None)
+            readings.append(self._readings.reading(metric, *split(found)))
+        return answer_of(tuple(readings), family.cap)
+
+    def _values(
+        self, metric: Metric, answers: Answers, led: frozenset[Partition] | None = None
+    ) -> dict[Series, float | None]:
+        found: dict[Series, float | None] = {}
+        for question in _questions(metric):
+            values = answers.get(question, {})
+            for name, series in self._named(metric, question.pattern, values).items():
+                # A bean may stand under two names, of which the first counts.
+                if series is None or series in found:
+                    continue
+                if led is None or (series.topic, series.partition) in led:
+                    found[series] = self._number(values[name], name, metric)
+        return found
+
+    def _named(
+        self, metric: Metric, pattern: str, values: Iterable[str]
+    ) -> Mapping[str, Series | None]:
+        before = self._series.get((metric.name, pattern), {})
+        names = {
+            name: before[name] if name in before else series_of(metric, pattern, _intact(name))
+            for name in values
+        }
+        self._series[metric.name, pattern] = names
+        return names
+
+    def _number(self, value: object, name: str, metric: Metric) -> float | None:
+        if isinstance(value, Failed):
+            raise SourceError(
+                f"{self._where}: {name:.200} {metric.attribute_name} failed in the broker: {value}"
+            )
+        number = None if value is None else number_of(value, self._where, name, metric)
+        return 1.0 if metric.filter == "binary" and number is not None and number > 0 else number
+
+
+def _intact(name: str) -> str:
+    """The name; what was lost of it stays what it was: something that the lake cannot hold."""
+    # Half a surrogate pair arrives as a question mark, which a registered bean's name never has.
+    return _WILDCARD.sub(lambda found: found[0][:-1] + _HALF, name)
+
+
+def _questions(metric: Metric) -> list[Question]:
+    return [Question(pattern, metric.attribute_name) for pattern in metric.patterns]
+
+
+class BulkSource(JvmSource):
+    """A JVM without a connection that stays, of which everything is question in one go."""
+
+    @abstractmethod
+    def _fetch(self, question: Sequence[Question]) -> Answers:
+        """Ask for all of this in one go.
+
+        Raises:
+            SourceError: There is no answer, or it cannot be understood.
+        """
+
+    def _open(self) -> Session:
+        identity = self._expected.identity(self._where, self._fetch(self._expected.questions))
+        reader = BulkReader(self._where, identity.kafka_version)
+        return Session(identity, partial(self._read, identity, reader))
+
+    def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
+        answers = self._fetch((*self._expected.questions, *questions_of(family)))
+        if self._expected.identity(self._where, answers) != identity:
+            raise SourceError(
+                f"{self._where}: another JVM answers than before: was it restarted? What it answers"
+                " is not used, and the next reading begins anew"
+            )
+        return reader.answer(family, answers)

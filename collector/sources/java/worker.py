@@ -1,0 +1,88 @@
+"""A thread that makes calls for another, which may give up waiting."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from collector.errors import SourceTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Result = TypeVar("_Result")
+_Answer = tuple[object, BaseException | None]
+_Inbox = queue.SimpleQueue["Callable[[], object] | None"]
+
+
+_MOST_LEFT_BEHIND: Final = 8
+
+
+class Worker:
+    """Makes calls one after another.
+
+    Timeouts of RMI and HTTP hold for one read of a socket, and RMI tries again by itself; only a
+    thread that can be left behind bounds the whole. It ends when its call does. As long as calls
+    end in time the thread stays: making one and attaching it to the JVM costs more than a call.
+    While too many of those left behind still hang (on an answer that drips), no more is asked.
+    """
+
+    def __init__(self) -> None:
+        self._inbox: _Inbox | None = None
+        self._thread: threading.Thread | None = None
+        self._left_behind: list[threading.Thread] = []
+        self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
+
+    def within(self, seconds: float, where: str, call: Callable[[], _Result]) -> _Result:
+        """Make a call and wait for it no longer than this.
+
+        Raises:
+            SourceTimeoutError: The call has not ended in time.
+        """
+        inbox = self._inbox or self._begin(where)
+        inbox.put(call)
+        try:
+            result, error = self._answers.get(timeout=seconds)
+        except queue.Empty:
+            self.close()
+            raise SourceTimeoutError(
+                f"{where}: no answer within {seconds:g} s; is it overloaded, stopped or cut off?"
+            ) from None
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """Let the thread end after its last call; the worker may be used again."""
+        inbox, self._inbox = self._inbox, None
+        if inbox is not None and self._thread is not None:
+            inbox.put(None)
+            self._left_behind.append(self._thread)
+
+    def _begin(self, where: str) -> _Inbox:
+        self._left_behind = [thread for thread in self._left_behind if thread.is_alive()]
+        if len(self._left_behind) >= _MOST_LEFT_BEHIND:
+            raise SourceTimeoutError(
+                f"{where}: {_MOST_LEFT_BEHIND} earlier calls still wait for its answer; does it"
+                " send without end?"
+            )
+        self._inbox, self._answers = queue.SimpleQueue(), queue.SimpleQueue()
+        arguments = (self._inbox, self._answers)
+        name = f"read {where}"
+        self._thread = threading.Thread(target=_work, args=arguments, name=name, daemon=True)
+        self._thread.start()
+        return self._inbox
+
+
+def _work(inbox: _Inbox, answers: queue.SimpleQueue[_Answer]) -> None:
+    while (call := inbox.get()) is not None:
+        try:
+            answers.put((call(), None))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+            answers.put((None, error))
+        del call  # or the last answer's objects would live until the next call
+    jpype = sys.modules.get("jpype")  # who asks over HTTP has no JVM
+    if jpype is not None and jpype.isJVMStarted():
+        jpype.JClass("java.lang.Thread").detach()

@@ -1,0 +1,123 @@
+"""Which beans there are, kept until the MBean server says that some came or went."""
+
+from __future__ import annotations
+
+import time
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.model import Partition, Series
+from collector.sources.identity import IN_SYNC_COUNT
+from collector.sources.jmx.mbean_server import ABOVE_ZERO
+from collector.sources.jmx.object_names import series_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from collector.catalogue import Metric
+    from collector.sources.jmx.mbean_server import Kind, MBeanServer
+
+Beans = dict[Series, Any]
+"""Object names by the series they stand for."""
+
+_LED_KINDS: Final = frozenset(
+    {("kafka.cluster", "Partition"), ("kafka.server", "FetcherLagMetrics")}
+)
+_LED_SECONDS: Final = 300.0
+
+
+class Census:
+    """The beans of one MBean server by metric, and the partitions that its broker leads.
+
+    Which partitions a broker leads changes without any bean of theirs coming or going. It is asked
+    again when the broker's own count of them changes, when it begins or ceases to follow another
+    (then a bean of its fetchers comes or goes), and at the latest after five minutes.
+
+    Args:
+        server: Who is asked.
+        clock: Seconds that never jump.
+    """
+
+    def __init__(self, server: MBeanServer, clock: Callable[[], float] = time.monotonic) -> None:
+        self._server = server
+        self._clock = clock
+        self._known: dict[str, tuple[Metric, Beans]] = {}
+        self._of_led: dict[str, tuple[Beans, frozenset[Partition], Beans]] = {}
+        self._led: frozenset[Partition] | None = None
+        self._leaders: object = None
+        self._led_until = 0.0
+
+    def refresh(self) -> None:
+        """Forget what has changed since the last call."""
+        kinds = self._server.changed()
+        if kinds is None:
+            self._known.clear()
+            self.forget_led()
+        elif kinds:
+            self._known = {
+                name: (metric, beans)
+                for name, (metric, beans) in self._known.items()
+                if not any(_is_of(pattern, kinds) for pattern in metric.patterns)
+            }
+            if kinds & _LED_KINDS:
+                self.forget_led()
+
+    def forget_led(self) -> None:
+        """Ask anew at the next opportunity which partitions are led."""
+        self._led = None
+
+    def beans(self, metric: Metric) -> Beans:
+        """The beans of a metric, of all replicas; the same object while nothing changed."""
+        known = self._known.get(metric.name)
+        if known is None or known[0] is not metric:
+            found = [self._server.names(pattern) for pattern in metric.patterns]
+            known = self._known[metric.name] = (metric, series_by_name(metric, found))
+        return known[1]
+
+    def led_beans(self, metric: Metric, leaders: object) -> Beans:
+        """Those of led partitions; ``leaders`` is how many the broker says it leads now."""
+        beans = self.beans(metric)
+        if not beans:
+            return beans
+        led = self._led_now(leaders)
+        known = self._of_led.get(metric.name)
+        if known is None or known[0] is not beans or known[1] is not led:
+            kept = {one: name for one, name in beans.items() if (one.topic, one.partition) in led}
+            known = self._of_led[metric.name] = (beans, led, kept)
+        return known[2]
+
+    def _led_now(self, leaders: object) -> frozenset[Partition]:
+        # The count was asked first: what changed since shows in the next one.
+        due = leaders is None or leaders != self._leaders or self._clock() >= self._led_until
+        if self._led is None or due:
+            found = frozenset(_partitions(self._server.names(IN_SYNC_COUNT, "Value", ABOVE_ZERO)))
+            self._led = self._led if found == self._led else found
+            self._leaders, self._led_until = leaders, self._clock() + _LED_SECONDS
+        return self._led
+
+
+def series_by_name(metric: Metric, found: Iterable[Iterable[Any]]) -> Beans:
+    """Names by series, for every pattern of the metric; of two for one series the first counts."""
+    beans: Beans = {}
+    for pattern, names in zip(metric.patterns, found, strict=True):
+        for name in names:
+            series = series_of(metric, pattern, name)
+            if series is not None:
+                beans.setdefault(series, name)
+    return beans
+
+
+def _partitions(names: Iterable[Any]) -> Iterable[Partition]:
+    for name in names:
+        yield Partition(
+            str(name.getKeyProperty("topic")), int(str(name.getKeyProperty("partition")))
+        )
+
+
+def _is_of(pattern: str, kinds: frozenset[Kind]) -> bool:
+    domain, _, properties = pattern.partition(":")
+    keys: Mapping[str, str] = dict(
+        pair.partition("=")[::2] for pair in properties.split(",") if "=" in pair
+    )
+    of_type = keys.get("type", "*")
+    return any(fnmatchcase(kind[0], domain) and fnmatchcase(kind[1], of_type) for kind in kinds)

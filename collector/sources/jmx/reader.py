@@ -1,0 +1,184 @@
+"""Reads a family from an MBean server, which itself selects the beans above zero.
+
+The census knows the beans, so a scrape asks for values only. Where the broker keeps a count of its
+own and it is zero, no bean is read; else one query names the beans above zero, and only those are
+read. A set of series that did not change is returned as the same object. So a scrape costs little
+while nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.model import Series
+from collector.sources.jmx.attributes import ABSENT, Attributes
+from collector.sources.jmx.census import Beans, Census
+from collector.sources.jmx.filter import AboveLeast
+from collector.sources.readings import Readings, Values, answer_of, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from collector.catalogue import Family, Metric
+    from collector.model import Answer, Reading
+    from collector.sources.jmx.mbean_server import MBeanServer
+
+_LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"
+_VERIFY_SECONDS: Final = 300.0
+_FEW: Final = 8  # a query evaluates every bean; to read as many as this one by one costs less
+
+
+class _Quiet(NamedTuple):
+    """Beans that are not above their least value.
+
+    Attributes:
+        zeros: Those that are zero.
+        same: Those that keep a value for now: the least one, where it is not zero, or NaN.
+        others: To be read each time: negative ones.
+    """
+
+    census: Beans
+    above: Beans
+    zeros: frozenset[Series]
+    same: Values
+    others: Beans
+
+
+class MBeanReader:
+    """Reads families over one connection; a new connection needs a new reader.
+
+    Args:
+        server: The MBean server.
+        where: What is read, for messages.
+        version: Kafka version of the other side, if known.
+        clock: Seconds that never jump.
+    """
+
+    def __init__(
+        self,
+        server: MBeanServer,
+        where: str,
+        version: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._census = Census(server, clock)
+        self._attributes = Attributes(server, where)
+        self._above = AboveLeast(server)
+        self._readings = Readings(version)
+        self._quiet: dict[str, _Quiet] = {}
+        self._verify_at: dict[str, float] = {}
+
+    def read(self, family: Family) -> Answer:
+        """Read one family.
+
+        Raises:
+            SourceError: An attribute is not a number, or failed inside the broker.
+        """
+        self._census.refresh()
+        self._attributes.forget()
+        self._above.begin(family)
+        found: dict[str, Reading] = {}
+        verify = self._clock() >= self._verify_at.get(family.name, 0.0)
+        for metrics in _by_bean(family.metrics):
+            if any(metric.filter is None for metric in metrics):
+                found.update(self._each(metrics))
+            else:
+                for metric in metrics:
+                    found[metric.name] = self._filtered(metric, family, verify=verify)
+        if verify:
+            self._verify_at[family.name] = self._clock() + _VERIFY_SECONDS
+        return answer_of(tuple(found[metric.name] for metric in family.metrics), family.cap)
+
+    def _beans(self, metric: Metric) -> Beans:
+        if metric.led and self._census.beans(metric):
+            leaders = self._attributes.value(_LEADERS, "Value")
+            return self._census.led_beans(metric, None if leaders is ABSENT else leaders)
+        return self._census.beans(metric)
+
+    def _each(self, metrics: Sequence[Metric]) -> dict[str, Reading]:
+        values = self._attributes.read_all(metrics, self._beans(metrics[0]))
+        readings = {}
+        for metric in metrics:
+            zeros, rest = split(values[metric.name])
+            readings[metric.name] = self._readings.reading(metric, zeros, rest)
+        return readings
+
+    def _filtered(self, metric: Metric, family: Family, *, verify: bool) -> Reading:
+        census = self._beans(metric)
+        above = self._above_zero(metric, family, census, verify=verify)
+        if not above.keys() <= census.keys():
+            self._census.forget_led()  # it leads what we did not know of
+            census = {**self._beans(metric), **above}
+        quiet = self._quiet_beans(metric, census, above, verify=verify)
+        if not above and not quiet.others:
+            return self._readings.reading(metric, quiet.zeros, quiet.same)
+        values = dict(quiet.same)
+        if metric.filter == "binary":
+            values.update(dict.fromkeys(above, 1.0))
+        else:
+            values.update(self._attributes.read(metric, above))
+        values.update(self._attributes.read(metric, quiet.others))
+        fallen, rest = split(values)
+        zeros = quiet.zeros | fallen if fallen else quiet.zeros
+        return self._readings.reading(metric, zeros, rest)
+
+    def _above_zero(self, metric: Metric, family: Family, census: Beans, *, verify: bool) -> Beans:
+        if not census:
+            return {}
+        if metric.counted_by is not None and not verify:
+            counting = family.metric(metric.counted_by)
+            count = self._attributes.value(counting.patterns[0], counting.attribute_name)
+            if count == 0:
+                return {}
+            if count == len(census):
+                return census
+            if self._unchanged_above(metric, census, count):
+                return self._quiet[metric.name].above
+        return self._above.beans(metric, census)
+
+    def _unchanged_above(self, metric: Metric, census: Beans, count: object) -> bool:
+        """Whether the few that were above zero are as many as the broker counts, and still are so.
+
+        Then no other is. A topic with one replica is always at its min ISR; most brokers lead some.
+        """
+        known = self._quiet.get(metric.name)
+        if known is None or known.census is not census or count != len(known.above):
+            return False
+        if len(known.above) > _FEW:
+            return False
+        above = self._attributes.read(metric, known.above)
+        return len(above) == count and all(above.values())
+
+    def _quiet_beans(self, metric: Metric, census: Beans, above: Beans, *, verify: bool) -> _Quiet:
+        # A bean that is neither above its least value nor at it says NaN, or something that must
+        # not pass for that value. It is read whenever the census or what is above has changed; a
+        # binary one only now and then, for the names of all zeros are the most expensive answer.
+        known = None if verify else self._quiet.get(metric.name)
+        if known is not None and known.census is census and known.above.keys() == above.keys():
+            return known
+        rest = census.keys() - above.keys()
+        checked = verify or metric.filter != "binary"
+        if not checked or not rest:
+            quiet = _Quiet(census, above, frozenset(rest), {}, {})
+        else:
+            least = frozenset(rest & self._above.at_least(metric).keys())
+            read = self._attributes.read(metric, {one: census[one] for one in rest - least})
+            same: dict[Series, float | None] = {one: None for one in read if read[one] is None}
+            others = {series: census[series] for series in read.keys() - same.keys()}
+            if metric.least:
+                same.update(dict.fromkeys(least, float(metric.least)))
+                least = frozenset()
+            quiet = _Quiet(census, above, least, same, others)
+        self._quiet[metric.name] = quiet
+        return quiet
+
+
+def _by_bean(metrics: Sequence[Metric]) -> list[list[Metric]]:
+    """Metrics that are attributes of the same beans, together."""
+    groups: dict[object, list[Metric]] = {}
+    for metric in metrics:
+        key = (metric.patterns, tuple(metric.labels.items()), metric.led, metric.url_encoded)
+        groups.setdefault(key, []).append(metric)
+    return list(groups.values())

@@ -1,0 +1,205 @@
+"""The statistics of librdkafka clients, from a file to which their application appends them.
+
+librdkafka hands its statistics as JSON to the application's ``stats_cb`` every
+``statistics.interval.ms``; the application writes each as one line. The interval should be half the
+family's cadence or less: statistics older than a cadence are of no use and count as unknown.
+
+How long brokers held answers back is in milliseconds, whatever librdkafka's documentation says of
+windows in general. Windows count the answers that were held back (older versions count all). A
+throttled client counts as throttled for as long as the broker said, though no answer comes.
+
+A ``client.id`` with a quote or a backslash breaks the JSON, which librdkafka writes unescaped: such
+lines are garbage, which is counted.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import msgspec
+
+from collector.errors import IdentityError, SourceError, SourceTimeoutError
+from collector.model import Answer, Identity, Series
+from collector.sources.jmx.object_names import lake_name
+from collector.sources.librdkafka.tail import AppendedLines
+from collector.sources.readings import Readings, split
+from collector.sources.series_cap import within_cap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from collector.catalogue import Family, Metric
+    from collector.model import Reading
+    from collector.sources.identity import Expected
+
+_CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
+"""Possible calls of a metric, in the order of _Throttle."""
+_ROUNDED_SECONDS: Final = 1.0  # librdkafka gives whole seconds
+_LONGEST_SECONDS: Final = 60.0
+"""No answer is taken to bind a client for longer; brokers themselves stop at their quota window,
+by default 11 s."""
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+
+
+class _Window(msgspec.Struct):
+    max: _Count = 0
+    sum: _Count = 0
+    cnt: _Count = 0
+
+
+class _Broker(msgspec.Struct):
+    nodeid: int = -1
+    throttle: _Window = msgspec.field(default_factory=_Window)
+
+
+class _Statistics(msgspec.Struct):
+    """One line, as far as it matters; ``time`` in seconds."""
+
+    name: str
+    client_id: str
+    type: str
+    time: int
+    brokers: dict[str, _Broker]
+
+
+class _Throttle(NamedTuple):
+    """Throttling by one broker: milliseconds, and until when the client must wait."""
+
+    avg: float
+    max: float
+    until: float
+
+
+_Throttles = dict[Series, _Throttle | None]
+"""By client and broker, of no metric yet: several clients of one process may share their id."""
+
+
+class StatisticsSource:
+    """The clients of one application.
+
+    Args:
+        expected: Their identity: the statistics have neither cluster nor node.
+        file: The file that the application appends to.
+        clock: The wall clock, in seconds since the epoch.
+    """
+
+    def __init__(
+        self, expected: Expected, file: Path, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._expected = expected
+        self._where = f"statistics {file}"
+        self._lines = AppendedLines(file, self._where)
+        self._clock = clock
+        self._newest: dict[str, _Statistics] = {}
+        self._throttled: _Throttles = {}
+        self._readings = Readings(None)
+
+    def identify(self) -> Identity:
+        """The configured identity.
+
+        Raises:
+            SourceError: The file cannot be read, or the configuration does not name the cluster.
+        """
+        self._lines.open()
+        expected = self._expected
+        if expected.cluster is None or expected.node is None:
+            raise IdentityError(
+                f"{self._where}: they do not contain the cluster id; set source.cluster"
+            )
+        return Identity(expected.cluster, expected.node, None, 0)
+
+    def read(self, family: Family) -> Answer:
+        """Read what was appended since the last time.
+
+        Raises:
+            SourceError: The file cannot be read, or its newest statistics are too old.
+        """
+        fresh_s = family.cadence_us / 1e6 + _ROUNDED_SECONDS
+        before = self._lines.dropped
+        windows: dict[Series, list[_Window]] = {}
+        garbage = 0
+        for line in self._lines.new():
+            found = _decoded(line)
+            if found is None:
+                garbage += bool(line.strip())
+            elif abs(self._clock() - found.time) <= fresh_s:
+                self._take(found, windows)
+        garbage += self._lines.dropped - before
+        self._forget_silent(fresh_s, garbage)
+        throttles = self._throttles(windows)
+        readings = tuple(self._reading(one, throttles) for one in family.metrics)
+        return within_cap(Answer(readings, len(throttles), garbage), family.cap)
+
+    def close(self) -> None:
+        """Close the file; what it holds by then is read again, as far as it is fresh."""
+        self._lines.close()
+        self._newest.clear()
+        self._throttled.clear()
+
+    def _take(self, found: _Statistics, windows: dict[Series, list[_Window]]) -> None:
+        self._newest[found.name] = found
+        for name, broker in found.brokers.items():
+            if broker.nodeid >= 0 or broker.throttle.cnt:
+                windows.setdefault(_key(found, name, broker), []).append(broker.throttle)
+
+    def _forget_silent(self, fresh_s: float, garbage: int) -> None:
+        now = self._clock()
+        fresh = {n: s for n, s in self._newest.items() if abs(now - s.time) <= fresh_s}
+        if not fresh:
+            why = " Some lines are garbage; is a quote in a client.id?" if garbage else ""
+            raise SourceTimeoutError(
+                f"{self._where}: none for {fresh_s:g} s: does the client run, and is its"
+                f" statistics.interval.ms at most half the cadence?{why}"
+            )
+        self._newest = fresh
+
+    def _throttles(self, windows: Mapping[Series, list[_Window]]) -> _Throttles:
+        """By client and broker; None where no answer came and none binds the client any longer."""
+        now = self._clock()
+        throttles: _Throttles = {}
+        for found in self._newest.values():
+            for name, broker in found.brokers.items():
+                key = _key(found, name, broker)
+                if broker.nodeid >= 0 or key in windows:
+                    before = self._throttled.get(key)
+                    bound = before if before and now < before.until else None
+                    throttles[key] = _merged(windows.get(key, ()), now) or bound
+        self._throttled = throttles
+        return throttles
+
+    def _reading(self, metric: Metric, throttles: _Throttles) -> Reading:
+        if metric.call not in _CALLS:
+            raise SourceError(f"{metric.name}: statistics have no {metric.call}, but {_CALLS}")
+        at = _CALLS.index(metric.call)
+        values = {
+            key._replace(metric=metric.name): throttle and throttle[at]
+            for key, throttle in throttles.items()
+        }
+        return self._readings.reading(metric, *split(values))
+
+
+def _decoded(line: bytes) -> _Statistics | None:
+    try:
+        return msgspec.json.decode(line, type=_Statistics)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _key(found: _Statistics, name: str, broker: _Broker) -> Series:
+    # Only brokers that were found by their id have one; what is sent to a coordinator is apart.
+    node = str(broker.nodeid) if broker.nodeid >= 0 else lake_name(name)
+    labels = (("broker", node), ("type", lake_name(found.type)))
+    return Series("", client_id=lake_name(found.client_id), labels=labels)
+
+
+def _merged(windows: Sequence[_Window], now: float) -> _Throttle | None:
+    count = sum(window.cnt for window in windows)
+    if not count:
+        return None
+    longest = max(window.max for window in windows)
+    mean = sum(window.sum for window in windows) / count
+    return _Throttle(mean, float(longest), now + min(longest / 1000, _LONGEST_SECONDS))

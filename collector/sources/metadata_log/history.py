@@ -1,0 +1,134 @@
+"""From batches of the log to the moments at which something changed.
+
+The log has no gaps: between two records nothing was decided. So the history is known up
+to its last committed record, and to the instant, by the controller's clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from collector.model import Moment, Notice, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from collector.model import Reading
+    from collector.sources.metadata_log.image import MetadataState
+    from collector.sources.metadata_log.records import LogBatch
+
+MARGIN_US: Final = 5_000_000
+"""A leader that the majority of the voters stopped fetching from resigns after 1.5 fetch timeouts
+(3 s by default; KAFKA-15489). A record followed by more than that in its leader's epoch was
+committed."""
+
+# A controller writes twice a second; more is a clock that jumped.
+_LONGEST_STEP_US: Final = 1_000_000
+_CLOCK_US: Final = 1_000_000
+_MOST_MOMENTS: Final = 500
+_MOST_SERIES: Final = 100_000
+"""Limits of one answer, so that a storm of changes costs time and not memory."""
+
+
+def committed(batches: Iterable[LogBatch], margin_us: int = MARGIN_US) -> Iterator[LogBatch]:
+    """The batches that no election can take back: those the margin behind the end of their epoch.
+
+    The time between batches is counted as far as it is plausible, for clocks are set now and then.
+    """
+    held: deque[tuple[int, LogBatch]] = deque()
+    passed_us = began_us = at_us = 0
+    epoch: int | None = None
+    for batch in batches:
+        passed_us += min(max(batch.at_us - at_us, 0), _LONGEST_STEP_US)
+        at_us = batch.at_us
+        if batch.place.epoch != epoch:
+            epoch, began_us = batch.place.epoch, passed_us
+        held.append((passed_us, batch))
+        while held and passed_us - max(began_us, held[0][0]) >= margin_us:
+            yield held.popleft()[1]
+
+
+class History:
+    """Applies committed batches and collects moments.
+
+    Args:
+        state: As it was at ``known_us``.
+        known_us: The instant of the last record in it.
+        reported_us: Up to when the history was reported already; None: it begins now.
+
+    Attributes:
+        known_us: Up to when the history is known; never goes back, whatever clocks did.
+        reported_us: Up to when it is reported, the moments not yet taken included.
+    """
+
+    def __init__(self, state: MetadataState, known_us: int, reported_us: int | None) -> None:
+        self._state = state
+        self._moments: list[Moment] = []
+        self._notices: list[Notice] = []
+        self._last: tuple[Reading, ...] = ()
+        self._series = 0
+        self._clock_back = False
+        state.changed = True  # the first state is reported in any case
+        self.known_us, self.reported_us = known_us, reported_us
+        if reported_us is not None and reported_us < known_us:
+            self._moments.append(Moment(reported_us, None))
+
+    @property
+    def full(self) -> bool:
+        """Whether the moments should be taken before more are made."""
+        return len(self._moments) >= _MOST_MOMENTS or self._series >= _MOST_SERIES
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """The readings of the current state."""
+        return self._state.readings()
+
+    def skip_to(self, reported_us: int) -> None:
+        """Report nothing before an instant: it was sealed meanwhile."""
+        if self.reported_us is not None and reported_us > self.reported_us:
+            self.reported_us, self._state.changed = reported_us, True
+
+    def add(self, batch: LogBatch) -> None:
+        """Take in the next batch.
+
+        Raises:
+            LookupError: It speaks of a topic or partition that there is not.
+        """
+        if batch.at_us > self.known_us:
+            self._report(until_us=batch.at_us)
+        self._mind_clock(batch.at_us)
+        self._state.apply(batch.records)
+        self.known_us = max(self.known_us, batch.at_us)
+
+    def take(self) -> tuple[tuple[Moment, ...], tuple[Notice, ...]]:
+        """The moments since the last time, the last of them at the end of what is known."""
+        reported_us = self.reported_us or 0
+        if self.known_us > reported_us or (
+            0 < self.known_us == reported_us and self._state.changed
+        ):
+            self._append(self.known_us)
+        moments, notices = tuple(self._moments), tuple(self._notices)
+        self._moments, self._notices, self._series = [], [], 0
+        return moments, notices
+
+    def _report(self, until_us: int) -> None:
+        """Add the state that holds up to an instant, if it is new and was not reported before."""
+        if self.reported_us is not None and until_us > self.reported_us and self._state.changed:
+            self._append(max(self.known_us, self.reported_us))
+
+    def _append(self, at_us: int) -> None:
+        readings = self._state.readings()
+        for reading in readings:
+            if not any(reading is before for before in self._last):
+                self._series += len(reading.zeros) + len(reading.values)
+        self._moments.append(Moment(at_us, readings))
+        self._last, self.reported_us = readings, at_us
+        self._state.changed = False
+
+    def _mind_clock(self, at_us: int) -> None:
+        back = at_us < self.known_us - _CLOCK_US
+        if back and not self._clock_back:
+            old, new = str(self.known_us), str(at_us)
+            self._notices.append(Notice("controller_clock_back", Series(""), old, new))
+        self._clock_back = back

@@ -1,0 +1,172 @@
+"""The folder of a node's ``__cluster_metadata`` log: its segments and snapshots, read-only.
+
+One batch at a time is in memory, never a whole segment. Kafka's FileRecords opens a file for
+reading only if it is called with mutable=false.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import jpype
+
+from collector.errors import SourceError, SourceRefusedError
+from collector.sources.errors import NO_PERMISSION, source_error
+from collector.sources.java.jvm import java
+from collector.sources.metadata_log.decoder import Decoder, record_class
+from collector.sources.metadata_log.records import LogBatch, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.sources.metadata_log.records import Record
+
+_SEGMENT: Final = re.compile(r"(\d{20})\.log")
+_SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class Snapshot(NamedTuple):
+    """A snapshot: the state as of ``at_us``, before the record at ``next_offset``."""
+
+    path: Path
+    next_offset: int
+    at_us: int
+
+
+class MetadataFolder:
+    """Reads the log in one folder; the JVM must run.
+
+    Args:
+        folder: ``metadata.log.dir`` of the node.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.where = str(folder)
+        self._folder = folder
+        self._log = folder / "__cluster_metadata-0"
+        self._decoder = Decoder()
+        self._file_records = record_class("FileRecords")
+
+    def identity(self) -> tuple[str, str]:
+        """Cluster id and node id, as Kafka keeps them beside the log.
+
+        Raises:
+            SourceError: They cannot be read.
+        """
+        path = self._folder / "meta.properties"
+        with _guarded(path):
+            lines = path.read_text("utf-8").splitlines()
+        properties = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
+        try:
+            return properties["cluster.id"], properties["node.id"]
+        except KeyError as error:
+            raise SourceError(f"{path}: no {error.args[0]} in it: is it a KRaft node's?") from None
+
+    def start_offset(self) -> int | None:
+        """The first offset there is; None: no log.
+
+        Raises:
+            SourceError: The folder cannot be read.
+        """
+        return min(self._segments(), default=None)
+
+    def snapshots(self) -> list[Snapshot]:
+        """All complete snapshots, the oldest first.
+
+        Raises:
+            SourceError: The folder or a snapshot cannot be read.
+        """
+        found = []
+        for name in self._names():
+            match = _SNAPSHOT.fullmatch(name)
+            if match:
+                path = self._log / name
+                with _guarded(path), self._open(path) as file:
+                    first = next(iter(file.batches()))
+                    at_us = self._decoder.snapshot_ms(first) * 1_000
+                found.append(Snapshot(path, int(match[1]), at_us))
+        return sorted(found, key=lambda snapshot: snapshot.next_offset)
+
+    def snapshot(self, snapshot: Snapshot) -> Iterator[Record]:
+        """The records of a snapshot, one by one.
+
+        Raises:
+            SourceError: It cannot be read.
+        """
+        with _guarded(snapshot.path), self._open(snapshot.path) as file:
+            for batch in file.batches():
+                batch.ensureValid()
+                if not batch.isControlBatch():
+                    yield from self._decoder.records(batch)
+
+    def batches_from(self, offset: int, place: Place | None = None) -> Iterator[LogBatch]:
+        """Every batch that ends after an offset, or all there are if the log begins later.
+
+        Args:
+            offset: The first offset that matters.
+            place: Where the batch of that offset stood when it was read; spares a search.
+
+        Raises:
+            SourceError: The log cannot be read.
+        """
+        segments = sorted(self._segments())
+        for base in segments[max(0, bisect_right(segments, offset) - 1) :]:
+            path = self._log / f"{base:020d}.log"
+            with _guarded(path), self._open(path) as file:
+                start: int | None = 0
+                if place is not None and base == place.segment:
+                    start = place.position
+                elif base < offset:
+                    start = _position(file, offset)
+                if start is not None and start < file.sizeInBytes():
+                    for batch in file.batchesFrom(start):
+                        yield self._batch(base, batch)
+
+    def _batch(self, base: int, batch: Any) -> LogBatch:
+        batch.ensureValid()
+        place = Place(
+            base,
+            int(batch.position()),
+            int(batch.baseOffset()),
+            int(batch.partitionLeaderEpoch()),
+            int(batch.checksum()),
+        )
+        records = () if batch.isControlBatch() else tuple(self._decoder.records(batch))
+        return LogBatch(place, int(batch.nextOffset()), int(batch.maxTimestamp()) * 1_000, records)
+
+    def _segments(self) -> list[int]:
+        return [int(match[1]) for name in self._names() if (match := _SEGMENT.fullmatch(name))]
+
+    def _names(self) -> list[str]:
+        with _guarded(self._log):
+            return [entry.name for entry in self._log.iterdir()]
+
+    @contextmanager
+    def _open(self, path: Path) -> Iterator[Any]:
+        file = self._file_records.open(java("java.io.File")(str(path)), False)  # noqa: FBT003 - not mutable: reading alone
+        try:
+            yield file
+        finally:
+            file.closeHandlers()  # close() would flush and trim the file, as its owner may
+
+
+def _position(file: Any, offset: int) -> int | None:
+    search = getattr(file, "searchForOffsetFromPosition", None) or file.searchForOffsetWithSize
+    found = search(offset, 0)
+    return None if found is None else int(found.position)
+
+
+@contextmanager
+def _guarded(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError:
+        raise SourceRefusedError(f"{path}: {NO_PERMISSION}") from None
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}; is metadata_log.folder right?") from None
+    except jpype.JException as error:
+        raise source_error(str(path), error) from None

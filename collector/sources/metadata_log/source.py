@@ -1,0 +1,187 @@
+"""The exact history of min ISR, from a broker's own copy of the controllers' log.
+
+Nothing is kept on disk: after a start the state is rebuilt from the newest snapshot of the log that
+is older than the last recorded moment, and the history since then is reported.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from collector.errors import SourceError, SourceTimeoutError
+from collector.model import Answer, Identity, Notice, Series
+from collector.sources.metadata_log.history import History, committed
+from collector.sources.metadata_log.image import MetadataState
+from collector.sources.readings import series_count
+from collector.sources.series_cap import within_cap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from collector.catalogue import Family
+    from collector.sources.identity import Expected
+    from collector.sources.metadata_log.records import LogBatch, Place
+    from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
+
+_SILENCE_SECONDS: Final = 30.0
+
+
+class _LogChangedError(Exception):
+    """The last batch that we read is gone; the arguments are the notices of it."""
+
+
+class MetadataLogSource:
+    """Reads the history from a broker's copy of the log.
+
+    Args:
+        expected: Whose folder it must be.
+        log: The log.
+        min_isr: min.insync.replicas in the broker's own configuration file.
+        recorded_until: Up to when the family was recorded, in microseconds; 0: nothing yet.
+        clock: Seconds that never jump.
+    """
+
+    def __init__(
+        self,
+        expected: Expected,
+        log: MetadataFolder,
+        *,
+        min_isr: int = 1,
+        recorded_until: Callable[[], int] = lambda: 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._expected = expected
+        self._where = log.where
+        self._log = log
+        self._min_isr = min_isr
+        self._recorded_until = recorded_until
+        self._clock = clock
+        self._history: History | None = None
+        self._next_offset = 0
+        self._cursor: Place | None = None
+        self._moved_at = clock()
+
+    def identify(self) -> Identity:
+        """The owner of the log, from Kafka's file beside it; reads one small file.
+
+        Raises:
+            SourceError: It cannot be read, or is another node's.
+        """
+        cluster, node = self._log.identity()
+        identity = Identity(cluster, node, None, 0)
+        self._expected.check(self._where, identity)
+        return identity
+
+    def read(self, family: Family) -> Answer:
+        """The history since what was recorded last.
+
+        Raises:
+            SourceError: The log cannot be read, or has said nothing for half a minute.
+        """
+        recorded_us = self._recorded_until()
+        if self._history is None or recorded_us < (self._history.reported_us or 0):
+            self._history = self._begin(recorded_us, family)
+        self._history.skip_to(recorded_us)
+        notices: list[Notice] = []
+        try:
+            more = self._go_on(self._history)
+        except _LogChangedError as changed:
+            notices.extend(changed.args)
+            self._history = self._begin(recorded_us, family)
+            more = self._go_on(self._history)
+        return self._answer(self._history, family, notices, more=more)
+
+    def close(self) -> None:
+        """Forget where we were; the source may be used again."""
+        self._history = self._cursor = None
+
+    def _begin(self, recorded_us: int, family: Family) -> History:
+        """Rebuild the state as it was at an instant, or as soon after it as there is one."""
+        self._history = self._cursor = None
+        self._moved_at = self._clock()
+        metrics = {metric.call: metric.name for metric in family.metrics if metric.call}
+        state = MetadataState(int(self._log.identity()[1]), self._min_isr, metrics)
+        base = self._base(recorded_us)
+        if base is not None:
+            state.apply(self._log.snapshot(base))
+        self._next_offset = base.next_offset if base else 0
+        return History(state, base.at_us if base else 0, recorded_us or None)
+
+    def _base(self, recorded_us: int) -> Snapshot | None:
+        """The snapshot to begin with; None: the log itself has everything."""
+        start = self._log.start_offset()
+        if start is None:
+            raise SourceError(
+                f"{self._where}: no metadata log there; is metadata_log.folder right?"
+            )
+        usable = [one for one in self._log.snapshots() if one.next_offset >= start]
+        older = [one for one in usable if not recorded_us or one.at_us <= recorded_us]
+        if older:
+            return older[-1]
+        if start == 0:
+            return None
+        if not usable:
+            raise SourceError(
+                f"{self._where}: the log begins at {start} and no snapshot goes before"
+            )
+        return usable[0]
+
+    def _go_on(self, history: History) -> bool:
+        """Take in what is new; whether there is more than fits into one answer."""
+        try:
+            for batch in committed(self._batches()):
+                if batch.place == self._cursor:
+                    continue
+                if history.full:
+                    return True
+                history.add(batch)
+                self._cursor, self._moved_at = batch.place, self._clock()
+        except LookupError as error:
+            self.close()
+            raise SourceError(
+                f"{self._where}: the log speaks of {error}, which it has not made; read again"
+            ) from None
+        return False
+
+    def _batches(self) -> Iterator[LogBatch]:
+        cursor = self._cursor
+        offset = self._next_offset if cursor is None else cursor.offset
+        batches = self._log.batches_from(offset, cursor)
+        first = next(batches, None)
+        if cursor is not None and (first is None or first.place != cursor):
+            raise _LogChangedError(*_truncation(cursor, first))
+        if first is None:
+            return batches
+        if first.place.offset > offset:
+            raise SourceError(f"{self._where}: the log does not reach back to offset {offset}")
+        return chain([first], batches)
+
+    def _answer(
+        self, history: History, family: Family, notices: list[Notice], *, more: bool
+    ) -> Answer:
+        moments, of_history = history.take()
+        silent = self._clock() - self._moved_at
+        if not moments and silent > _SILENCE_SECONDS:
+            raise SourceTimeoutError(
+                f"{self._where}: the log has said nothing for {_SILENCE_SECONDS:g} s or more: is"
+                " the broker up, and does it reach the controllers?"
+            )
+        answer = Answer(
+            history.readings,
+            series_count(history.readings),
+            notices=(*notices, *of_history),
+            moments=moments,
+            more=more,
+        )
+        return within_cap(answer, family.cap)
+
+
+def _truncation(cursor: Place, found: LogBatch | None) -> list[Notice]:
+    """The notice of it, if what was read was taken back; old segments may just be deleted."""
+    if found is not None and found.place.offset > cursor.offset:
+        return []
+    new = f"{found.place.offset}@{found.place.epoch}" if found else "end"
+    old = f"{cursor.offset}@{cursor.epoch}"
+    return [Notice("metadata_log_truncated", Series(""), old, new)]

@@ -1,0 +1,128 @@
+"""Scrapes as the journal keeps them, and back.
+
+Values that did not change since the scrape before are left out: the encoder has them. Replaying the
+journal into the encoder's last snapshot gives the encoder as it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from collector.encoding.gauge import GaugeTrack
+from collector.errors import unexpected
+from collector.model import Reading, Scrape, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.encoding.counter import CounterTrack
+    from collector.encoding.encoder import Encoder
+
+
+class Delta(msgspec.Struct, array_like=True):
+    """How a reading differs from the one before of its metric."""
+
+    zeros: frozenset[Series] = frozenset()
+    no_zeros: frozenset[Series] = frozenset()
+    values: dict[Series, float | None] = msgspec.field(default_factory=dict)
+    no_values: list[Series] = msgspec.field(default_factory=list)
+
+
+class Entry(msgspec.Struct, array_like=True):
+    """A scrape without its readings, and how these differ from those before.
+
+    Attributes:
+        unused: Always empty.
+        deltas: One for each reading; None: nothing changed.
+    """
+
+    scrape: Scrape
+    unused: tuple[()] = ()
+    deltas: list[Delta | None] = msgspec.field(default_factory=list)
+
+
+def encode(scrape: Scrape, encoder: Encoder) -> bytes:
+    """One journal entry; to be called before the encoder records the scrape."""
+    if scrape.answer is None:
+        return msgspec.msgpack.encode(Entry(scrape))
+    readings = scrape.answer.readings
+    deltas = [_delta(reading, _track(encoder, scrape.family, reading)) for reading in readings]
+    bare = tuple(dataclasses.replace(one, zeros=frozenset(), values={}) for one in readings)
+    answer = dataclasses.replace(scrape.answer, readings=bare, moments=())
+    return msgspec.msgpack.encode(Entry(dataclasses.replace(scrape, answer=answer), (), deltas))
+
+
+def decode(entry: bytes, encoder: Encoder) -> Scrape:
+    """The scrape of an entry; the encoder must be as it was when the entry was made."""
+    decoded = msgspec.msgpack.decode(entry, type=Entry)
+    if decoded.scrape.answer is None:
+        return decoded.scrape
+    readings = []
+    for reading, delta in zip(decoded.scrape.answer.readings, decoded.deltas, strict=True):
+        track = _track(encoder, decoded.scrape.family, reading)
+        zeros, values = _applied(delta, track)
+        readings.append(dataclasses.replace(reading, zeros=zeros, values=values))
+    answer = dataclasses.replace(decoded.scrape.answer, readings=tuple(readings))
+    return dataclasses.replace(decoded.scrape, answer=answer)
+
+
+def replay(state: bytes, entries: Sequence[bytes], fresh: Encoder) -> tuple[Encoder, str | None]:
+    """The encoder after a journal, as far as that can be read.
+
+    Args:
+        state: The encoder before it.
+        entries: The journal, oldest first.
+        fresh: An encoder that knows nothing, for where the state cannot be read.
+
+    Returns:
+        The encoder, and why it has not all of the journal; None: it has.
+    """
+    try:
+        encoder = msgspec.msgpack.decode(state, type=type(fresh))
+    except msgspec.MsgspecError as error:
+        return fresh, f"the state before {len(entries)} entries: {unexpected(error)}"
+    for number, entry in enumerate(entries):
+        try:
+            encoder.record(decode(entry, encoder))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it would be so at every start
+            sound, _ = replay(state, entries[:number], fresh)
+            return sound, f"entry {number + 1} of {len(entries)}: {unexpected(error)}"
+    return encoder, None
+
+
+def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:
+    same = reading.zeros is track.zeros or reading.zeros == track.zeros
+    if same and reading.values == track.values:
+        return None
+    before, values = track.values, reading.values
+    return Delta(
+        frozenset() if same else reading.zeros - track.zeros,
+        frozenset() if same else track.zeros - reading.zeros,
+        {
+            series: value
+            for series, value in values.items()
+            if series not in before or before[series] != value
+        },
+        [series for series in before if series not in values],
+    )
+
+
+def _applied(
+    delta: Delta | None, track: GaugeTrack | CounterTrack
+) -> tuple[frozenset[Series], dict[Series, float | None]]:
+    if delta is None:
+        return track.zeros, dict(track.values)
+    gone = set(delta.no_values)
+    values = {series: value for series, value in track.values.items() if series not in gone}
+    return (track.zeros - delta.no_zeros) | delta.zeros, {**values, **delta.values}
+
+
+def _track(encoder: Encoder, family: str, reading: Reading) -> GaugeTrack | CounterTrack:
+    known = encoder.families.get(family)
+    if known is None:
+        return GaugeTrack()
+    tracks = known.gauges if reading.kind == "gauge" else known.counters
+    return tracks.get(reading.metric) or GaugeTrack()

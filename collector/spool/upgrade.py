@@ -1,0 +1,95 @@
+"""Converts a spool of format 2 into format 3.
+
+Format 2 kept member sets in a table of their own, and in a batch the remains of dropped ones. Its
+journal and its snapshot are those of format 3.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from collector.encoding.rows import Batch, Row
+from collector.spool.packing import put_batch
+from collector.spool.sqlite import (
+    BUSY_SECONDS,
+    VERSION,
+    checksum,
+    make_tables,
+    meta,
+    put_meta,
+    read_only,
+)
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FORMER: Final = "2"
+_LEFT_BEHIND: Final = (".count", ".reserve")
+
+
+class _Batch2(msgspec.Struct):
+    rows: dict[str, list[Row]]
+    inherited: list[_Batch2] = msgspec.field(default_factory=list, name="bequest")
+
+
+def upgrade(path: Path) -> None:
+    """Convert the waiting batches under their numbers; any other file is left as it is.
+
+    So is a damaged file, or one with batches of an old copy: the check that follows refuses a file
+    of another version.
+    """
+    if not path.exists() or not _is_former(path):
+        return
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            _convert(db)
+            db.execute("COMMIT")
+        except (sqlite3.Error, zlib.error, msgspec.MsgspecError, ValueError):
+            return
+    for end in _LEFT_BEHIND:
+        with suppress(OSError):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _is_former(path: Path) -> bool:
+    try:
+        with closing(read_only(path)) as db:
+            return meta(db, "version") == _FORMER
+    except sqlite3.Error:
+        return False  # the check that follows reports it
+
+
+def _convert(db: sqlite3.Connection) -> None:
+    agent, batches = meta(db, "agent"), []
+    sets = [
+        msgspec.msgpack.decode(row, type=Row) for (row,) in db.execute("SELECT row FROM members")
+    ]
+    query = "SELECT number, agent, rows, crc FROM batches ORDER BY number DESC"
+    for number, owner, packed, crc in db.execute(query):
+        if owner != agent or crc != checksum(packed, number, owner):
+            raise ValueError(number)
+        batches.append((number, msgspec.msgpack.decode(zlib.decompress(packed), type=_Batch2)))
+    for name in ("batches", "sets", "members", "findings"):
+        db.execute(f"DROP TABLE {name}")
+    make_tables(db)
+    for number, batch in batches:
+        rows: dict[str, list[Row]] = {tables.MEMBERS.name: sets}  # the last one brings them all
+        sets = []
+        for part in (*batch.inherited, batch):
+            for name, own in part.rows.items():
+                rows.setdefault(name, []).extend(own)
+        spans = [
+            (row[table.positions["start"]], row[table.positions["end"]])
+            for table in (tables.RUNS, tables.SCRAPES)
+            for row in rows.get(table.name, ())
+        ]
+        starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
+        put_batch(db, number, number, Batch(rows, min(starts), max(ends)))
+    put_meta(db, version=VERSION)

@@ -1,0 +1,190 @@
+"""The agent's health over HTTP: /metrics, /healthz and /readyz.
+
+A plain server: a request has 8 KiB at most and comes within a second, so that those who are slow
+cannot hold all places for long; it is answered once and closed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import threading
+import time
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
+from socketserver import TCPServer, ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from prometheus_client.exposition import choose_encoder
+
+from collector.errors import HealthError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.telemetry.self_metrics import AgentStats
+
+_ASKERS: Final = 64
+_REQUEST_BYTES: Final = 8192
+_REQUEST_SECONDS: Final = 1.0
+_REPLY_SECONDS: Final = 5.0
+_LOOPBACK_NAMES: Final = ("localhost", "localhost.", "ip6-localhost")
+
+
+_Reply = tuple[HTTPStatus, str, bytes]
+"""Status, type of content, and content."""
+
+
+class HealthServer:
+    """Serves the agent's health until it is closed.
+
+    Args:
+        host: The address to listen at.
+        port: The port; 0 takes any that is free.
+        stats: What the agent counts, and the registry of what /metrics shows.
+
+    Raises:
+        HealthError: The address cannot be had.
+    """
+
+    def __init__(self, host: str, port: int, stats: AgentStats) -> None:
+        self._stats = stats
+        try:
+            self._server = _Server(host, port, self._reply)
+        except OSError as error:
+            raise HealthError(
+                f"health: cannot listen at {host}:{port}: {error.strerror}:"
+                " change health.host or health.port (0: none)"
+            ) from None
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.2,), name="health", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """The port that it listens at."""
+        return int(self._server.server_address[1])
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _reply(self, path: str, accept: str) -> _Reply:
+        kind, trouble = "text/plain; charset=utf-8", False
+        if path == "/metrics":
+            encode, kind = choose_encoder(accept)
+            body = encode(self._stats.registry)
+        elif path == "/healthz":
+            stalled = self._stats.stalled_thread()
+            trouble, body = bool(stalled), f"{stalled or 'ok'}\n".encode()
+        elif path == "/readyz":
+            missing, kind = self._missing(), "application/json"
+            text = json.dumps({"ready": not missing, "missing": missing})
+            trouble, body = bool(missing), f"{text}\n".encode()
+        else:
+            return HTTPStatus.NOT_FOUND, kind, b"There is /metrics, /healthz and /readyz.\n"
+        return HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, kind, body
+
+    def _missing(self) -> dict[str, str]:
+        missing = {f"source {name}": why for name, why in self._stats.silent_sources().items()}
+        if not self._stats.spool_writable:
+            missing["spool"] = "the last write failed"
+        if (why := self._stats.lake_problem()) is not None:
+            missing["lake"] = why
+        return missing
+
+
+class _Server(ThreadingMixIn, TCPServer):
+    """Takes connections; more than there are places are closed unheard."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 16
+
+    def __init__(self, host: str, port: int, reply: Callable[[str, str], _Reply]) -> None:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        self.address_family, address = found[0][0], found[0][4]
+        self.reply = reply
+        self.loopback = ip_address(str(address[0])).is_loopback
+        self.places = threading.Semaphore(_ASKERS)
+        super().__init__(address, _Handler)  # type: ignore[arg-type]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """An asker that goes away meanwhile is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: _Server
+    server_version = "jmxlake-agent"
+    sys_version = ""
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = io.BufferedReader(io.BytesIO(_head(self.connection)))
+        self.connection.settimeout(_REPLY_SECONDS)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as it is called there
+        """Askers come every few seconds: not a line each."""
+
+    def do_GET(self) -> None:
+        """Answer, with a body."""
+        if self.server.loopback and not _is_loopback_name(self.headers.get("Host")):
+            # A page in a browser may point its own host name at us (DNS rebinding).
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "ask by a name of loopback")
+            return
+        accept = self.headers.get("Accept", "")
+        status, kind, body = self.server.reply(urlsplit(self.path).path, accept)
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_HEAD(self) -> None:
+        """Answer without it."""
+        self.do_GET()
+
+
+def _head(connection: socket.socket) -> bytes:
+    """The request line and headers; nothing where they are too long, or more comes with them."""
+    until, head = time.monotonic() + _REQUEST_SECONDS, b""
+    while b"\r\n\r\n" not in head and b"\n\n" not in head and len(head) < _REQUEST_BYTES:
+        connection.settimeout(max(0.001, until - time.monotonic()))
+        part = connection.recv(_REQUEST_BYTES - len(head))
+        if not part:
+            return b""
+        head += part
+    return head if head.endswith((b"\r\n\r\n", b"\n\n")) else b""
+
+
+def _is_loopback_name(host: str | None) -> bool:
+    if host is None:
+        return True  # no browser leaves it out
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name in _LOOPBACK_NAMES

@@ -1,0 +1,123 @@
+"""The agent's log: one line an event on standard error, for people or as JSON.
+
+Every line has ``event``, ``level`` and ``time``; what libraries and Python itself have to say too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import warnings
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from collector.errors import places, unexpected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LOGGER: Final = logging.getLogger("jmxlake")
+
+
+def configure(*, as_json: bool, level: str = "info") -> None:
+    """Set up the log; libraries that use ``logging`` speak only of errors.
+
+    To be called before deltalake is imported, whose Rust writes lines of its own.
+
+    Args:
+        as_json: A JSON object a line.
+        level: The least that is written: ``error``, ``warning``, ``info``, or ``debug``, which
+            brings tracebacks.
+    """
+    os.environ.setdefault("RUST_LOG", "off")
+    logging.raiseExceptions = False  # standard error may be full or gone, which ends no agent
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter(as_json=as_json))
+    logging.basicConfig(level=logging.ERROR, handlers=[handler], force=True)
+    _LOGGER.setLevel(level.upper())
+    warnings.simplefilter("ignore")  # for developers; a log is for operators
+    threading.excepthook = _died
+
+
+def debug(event: str, **fields: object) -> None:
+    """Log a detail that helps to find a fault."""
+    _say(logging.DEBUG, event, fields)
+
+
+def info(event: str, **fields: object) -> None:
+    """Log normal operation."""
+    _say(logging.INFO, event, fields)
+
+
+def warning(event: str, **fields: object) -> None:
+    """Log a failure that is retried."""
+    _say(logging.WARNING, event, fields)
+
+
+def error(event: str, **fields: object) -> None:
+    """Log a failure that a person must look at."""
+    _say(logging.ERROR, event, fields)
+
+
+def trace(failure: Exception) -> None:
+    """Log the calls that led to an unexpected error, at level debug."""
+    debug("traceback", error=type(failure).__name__, places=places(failure))
+
+
+class DedupLog:
+    """Logs a failure once, and once more when it works again."""
+
+    def __init__(self) -> None:
+        self._reported: dict[str, str | None] = {}
+
+    def report(self, what: str, error: str | None) -> None:
+        """Log the result of ``what``, an error or None, if it differs from the last one."""
+        if self._reported.get(what) == error:
+            return
+        self._reported[what] = error
+        if error is None:
+            info("works again", what=what)
+        else:
+            warning("failed", what=what, error=" ".join(error.split()))
+
+
+def printable(text: str) -> str:
+    """The text with every character that could move a terminal's cursor written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
+    )
+
+
+def _say(level: int, event: str, fields: Mapping[str, object]) -> None:
+    line = " ".join(event.split())
+    shown = [f"{key}={value}" for key, value in fields.items()]
+    _LOGGER.log(level, " ".join([line, *shown]), extra={"fields": {"event": line, **fields}})
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+        level, text = record.levelname.lower(), " ".join(record.getMessage().split())
+        # A traceback is named by its error, so that a line stays a line and shows no values.
+        failure = record.exc_info[1] if record.exc_info else None
+        why = {"error": unexpected(failure)} if failure else {}
+        if self._as_json:
+            fields = getattr(record, "fields", {"event": text})
+            line = {**fields, **why, "level": level, "time": at.replace("+00:00", "Z")}
+            return json.dumps(line, default=str)
+        more = "".join(f" {key}={value}" for key, value in why.items())
+        return printable(f"{at.replace('+00:00', 'Z')} [{level}] {text}{more}")
+
+
+def _died(failure: threading.ExceptHookArgs) -> None:
+    thread = failure.thread.name if failure.thread else "?"
+    error("a thread ended", thread=thread, error=unexpected(failure.exc_value or SystemExit()))

@@ -1,0 +1,100 @@
+"""Keeps the process small: memory that libraries hold back for later goes back to the kernel.
+
+Between two deliveries, five minutes, an agent needs little of what a delivery needs. Where there is
+no glibc, its part is left out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_M_TRIM_THRESHOLD: Final = -1  # malloc.h
+_M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
+_LARGE_BYTES: Final = 1 << 16
+_MADV_DONTNEED: Final = 4  # mman.h
+# A mapped file that cannot be written to and of which no page was changed (by the loader, a probe).
+_UNCHANGED: Final = re.compile(
+    r"^(\w+)-(\w+) r-.p \S+ \S+ [1-9].*\n(?:[A-Z].*\n)*?Anonymous: +0 kB$", re.MULTILINE
+)
+_JEMALLOC: Final = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
+
+
+class JavaMemory(NamedTuple):
+    """Bytes of the heap in use, and seconds spent on collecting garbage."""
+
+    heap_bytes: int
+    gc_seconds: float
+
+
+def configure_malloc() -> None:
+    """At the start, before there are threads: one malloc arena for all of them, trimmed at once.
+
+    glibc gives each thread a heap of its own, and we have thirty threads that do little. What is
+    large (a batch, a table) goes back as soon as it is freed, also what delta-rs allocates.
+    """
+    os.environ.setdefault("_RJEM_MALLOC_CONF", _JEMALLOC)
+    with suppress(AttributeError, OSError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+        libc.mallopt(_M_TRIM_THRESHOLD, _LARGE_BYTES)
+
+
+def freeze_garbage() -> None:
+    """When all is imported: exclude objects that live as long as the process from collection.
+
+    JPype lets Python collect its garbage whenever Java did: several times a minute.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def trim() -> None:
+    """After the start or a delivery: return freed memory of Python and Java, and library pages.
+
+    By itself Java would wait until its heap is full. A delivery needs 50 MB of delta-rs's code, and
+    nothing else does: the pages stay in the kernel's cache and are mapped again by the next one.
+    """
+    java_class = jvm()
+    if java_class is not None:
+        java_class("java.lang.System").gc()
+    with suppress(AttributeError, OSError):
+        libc = ctypes.CDLL(None)
+        libc.malloc_trim(0)
+        for found in _UNCHANGED.finditer(Path("/proc/self/smaps").read_text("utf-8")):
+            start, end = (int(address, 16) for address in found.groups())
+            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)
+
+
+def resident_bytes() -> int:
+    """Resident memory of the process."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def java() -> JavaMemory | None:
+    """Memory of the JVM in this process; None without a JVM."""
+    java_class = jvm()
+    if java_class is None:
+        return None
+    beans = java_class("java.lang.management.ManagementFactory")
+    heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+    collected = sum(one.getCollectionTime() for one in beans.getGarbageCollectorMXBeans())
+    return JavaMemory(int(heap), collected / 1e3)
+
+
+def jvm() -> Callable[[str], Any] | None:
+    """Gives Java's classes by name, where there is a JVM."""
+    jpype = sys.modules.get("jpype")
+    return jpype.JClass if jpype is not None and jpype.isJVMStarted() else None

@@ -1,0 +1,214 @@
+"""The agent's own numbers, which its threads count and by which its health is judged.
+
+Ages are of a steady clock that stands still while the host sleeps, so that waking up is no failure.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
+
+from collector.model import Outcome
+from lakehouse.tables import MAX_GAP_INTERVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from collector.model import Scrape
+
+NAMESPACE: Final = "jmxlake_agent"
+STALE_SECONDS: Final = 30.0
+"""A thread that ticks every ten seconds at least and has not for this long is taken for dead."""
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_THREADS: Final = ("main", "keeper")
+_MOST_SILENT_DELIVERIES: Final = 3
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+@dataclass(slots=True)
+class _Family:
+    """The state of a family that health depends on; instants by the steady clock."""
+
+    source: str
+    interval_seconds: float = 0.0
+    tried: bool = False
+    answered: float | None = None
+
+
+class AgentStats:
+    """Counts; every method may be called from any thread.
+
+    Args:
+        monotonic: A steady clock, in seconds.
+
+    Attributes:
+        registry: The metrics that count; no library's are among them.
+        commit_interval_seconds: How often a delivery should end.
+        delivered: Batches that reached the lake.
+        factors: By family, how many times as long as configured its interval is; 0: not read.
+        window_rows: Rows of bronze/runs of the window that was sealed last, by family.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._families: dict[str, _Family] = {}
+        self._ticks: dict[str, float] = {}
+        self._delivery_ended = 0.0
+        self.commit_interval_seconds = math.inf
+        self.delivered = 0
+        self.factors: Mapping[str, int] = {}
+        self.window_rows: Mapping[str, int] = {}
+        self.lake_reached = False
+        self.spool_writable = True
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, namespace=NAMESPACE, registry=self.registry)
+        gauge = partial(Gauge, namespace=NAMESPACE, registry=self.registry)
+        of = ("family",)
+        self._seconds = Histogram(
+            "scrape_duration_seconds", "Duration of attempts to read.", of,
+            namespace=NAMESPACE, registry=self.registry, buckets=_BUCKETS,
+        )  # fmt: skip
+        self._scrapes = counter("scrapes", "Attempts to read, by how they ended.", (*of, "outcome"))
+        self._missed = counter("missed_ticks", "Ticks while the attempt before was under way.", of)
+        self._dropped = counter("dropped_series", "Series beyond the family's cap.", of)
+        self._interval = gauge("interval_seconds", "Cadence of the family.", of)
+        self._beans = gauge("beans", "Beans in the last answer.", of)
+        self._commits = counter("commits", "Batches that reached the lake.")
+        self._commit_failures = counter("commit_failures", "Deliveries that failed; tried again.")
+        self.clock_steps = counter("clock_steps", "Times the wall clock was set.")
+        self.reloads = counter("reloads", "Times the configuration was read anew.")
+        self.reload_failures = counter("reload_failures", "Of these, how many were refused.")
+        self.unexpected_errors = counter("unexpected_errors", "Faults of the agent itself.")
+        self.crashes = counter("crashes", "Crash reports of its JVM beside the spool.")
+        self.seal_seconds = gauge("seal_seconds", "How long the last sealing took.")
+        self.delivery_seconds = gauge("delivery_seconds", "How long the last delivery took.")
+
+    def begin(self) -> None:
+        """The threads begin to tick; what comes before may take its time."""
+        self._ticks = dict.fromkeys(_THREADS, self._monotonic())
+
+    def expect(self, families: Mapping[str, tuple[str, int]]) -> None:
+        """Set the families that are read from now on.
+
+        Args:
+            families: Source and cadence in microseconds, by family.
+        """
+        with self._lock:
+            before, self._families = self._families, {}
+            for name, (source, interval_us) in families.items():
+                known = before.get(name, _Family(source))
+                if known.source != source:
+                    known.source, known.answered = source, None
+                known.interval_seconds = interval_us / 1e6
+                self._families[name] = known
+                self._interval.labels(name).set(known.interval_seconds)
+                for metric in (self._seconds, self._missed, self._dropped):
+                    metric.labels(name)
+            for name in before.keys() - families.keys():
+                for outcome in get_args(Outcome):
+                    self._scrapes.remove(name, outcome)
+                for gone in (
+                    self._seconds, self._missed, self._dropped, self._interval, self._beans
+                ):  # fmt: skip
+                    gone.remove(name)
+
+    def scraped(self, scrape: Scrape) -> None:
+        """An attempt has ended."""
+        with self._lock:
+            family = self._families.get(scrape.family)
+            if family is None:
+                return  # it was taken out of the configuration meanwhile
+            family.tried = True
+            self._scrapes.labels(scrape.family, scrape.outcome).inc()
+            seconds = (scrape.answered_us - scrape.asked_us) / 1e6
+            self._seconds.labels(scrape.family).observe(seconds)
+            if scrape.answer is not None:
+                self._beans.labels(scrape.family).set(scrape.answer.beans)
+                self._dropped.labels(scrape.family).inc(scrape.answer.dropped_series)
+                family.answered = self._monotonic()
+
+    def missed(self, family: str) -> None:
+        """A tick came while the attempt before was still under way."""
+        with self._lock:
+            if family in self._families:
+                self._missed.labels(family).inc()
+
+    def committed(self, batches: int) -> None:
+        """A delivery has ended, and so many batches reached the lake."""
+        self._commits.inc(batches)
+        self.delivered += batches
+        self._delivery_ended = self._monotonic()
+
+    def commit_failed(self) -> None:
+        """An attempt to deliver went wrong."""
+        self._commit_failures.inc()
+        self._delivery_ended = self._monotonic()
+
+    def tick(self, thread: str) -> None:
+        """The main loop or the keeper is alive."""
+        self._ticks[thread] = self._monotonic()
+
+    def stalled_thread(self) -> str | None:
+        """Why the agent does not work, in one line; None where it does."""
+        now = self._monotonic()
+        for thread, ticked in list(self._ticks.items()):
+            if now - ticked > STALE_SECONDS:
+                return f"the {thread} thread has not ticked for {now - ticked:.0f} s"
+        return None
+
+    def tried_all(self) -> bool:
+        """Whether every family was tried at least once."""
+        with self._lock:
+            return all(family.tried for family in self._families.values())
+
+    def lake_problem(self) -> str | None:
+        """Why the lake is not known to take what is delivered; None where it is."""
+        if not self.lake_reached:
+            return "the last delivery failed" if self._delivery_ended else "not reached yet"
+        silent = self._monotonic() - self._delivery_ended
+        if silent > _MOST_SILENT_DELIVERIES * self.commit_interval_seconds:
+            return f"no delivery has ended for {silent:.0f} s"
+        return None
+
+    def silent_sources(self) -> dict[str, str]:
+        """The sources that have not answered lately, and since when.
+
+        Lately: the last scrape of one of its families still covers this instant.
+        """
+        now, silent = self._monotonic(), self.answer_ages()
+        with self._lock:
+            families = list(self._families.values())
+        seen = {
+            one.source
+            for one in families
+            if one.answered is not None
+            and now - one.answered <= one.interval_seconds * MAX_GAP_INTERVALS
+        }
+        return {
+            source: f"no answer for {silent[source]:.0f} s" if source in silent else "no answer yet"
+            for source in sorted({family.source for family in families} - seen)
+        }
+
+    def answer_ages(self) -> dict[str, float]:
+        """How long ago the last answer of each source came, in seconds; without those of none."""
+        now, found = self._monotonic(), dict[str, float]()
+        with self._lock:
+            for family in self._families.values():
+                if family.answered is not None:
+                    age = now - family.answered
+                    found[family.source] = min(age, found.get(family.source, age))
+        return found

@@ -1,0 +1,53 @@
+"""The stacks of all threads of the agent, Python's and Java's."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from typing import TYPE_CHECKING
+
+from collector.errors import unexpected
+from collector.telemetry import logs, memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def file_beside(spool: Path) -> Path:
+    """Where an agent writes its threads: beside its spool."""
+    return spool.with_name(f"{spool.name}.threads")
+
+
+def write(path: Path) -> None:
+    """Write all threads to a file that only its owner can read; a failure is a line of the log."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.unlink(missing_ok=True)
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8", errors="backslashreplace") as out:
+            out.write("\n".join([*_python(), *_java()]))
+        new.replace(path)
+    except Exception as error:  # noqa: BLE001 - Java's are many, and a look must do no harm
+        logs.warning("the threads could not be written", path=str(path), error=unexpected(error))
+    else:
+        logs.info("threads written", path=str(path))
+
+
+def _python() -> list[str]:
+    frames = sys._current_frames()  # noqa: SLF001 - documented, if for debuggers
+    return [
+        f"Python thread {one.name}\n{''.join(traceback.format_stack(frames[one.ident]))}"
+        for one in threading.enumerate()
+        if one.ident in frames
+    ]
+
+
+def _java() -> list[str]:
+    java = memory.jvm()
+    stacks = java("java.lang.Thread").getAllStackTraces() if java is not None else {}
+    return [
+        "\n    at ".join([f"Java thread {thread}", *map(str, frames)]) + "\n"
+        for thread, frames in stacks.items()
+    ]

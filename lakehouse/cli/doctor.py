@@ -1,0 +1,153 @@
+"""``jmxlake doctor``: what is wrong with a lake, and what to do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
+from lakehouse.core import formats
+from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from lakehouse.ops.doctor.diagnosis import Diagnosis
+
+_FOUND: Final = 4
+_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_LONGEST: Final = 600
+
+
+@click.command(short_help="Check a lake: what is wrong, and what to do.")
+@LAKE
+@AS_JSON
+@click.option(
+    "--days", type=click.IntRange(1, 400), default=7, show_default=True,
+    help="Days of the agents' records to check.",
+)  # fmt: skip
+@click.option(
+    "--late", type=click.IntRange(1), metavar="MINUTES", default=LATE // dt.timedelta(minutes=1),
+    show_default=True,
+    help="An agent without records for that long is silent. Use more than 12 minutes, or 22 with "
+    "commit_interval: 15m.",
+)  # fmt: skip
+@OPTIONS_FILE
+@GOLD_OR_NONE
+def doctor(
+    lake: str, days: int, late: int, options_file: Path | None, gold: str | None, *, as_json: bool
+) -> None:
+    """Check LAKE: what is wrong, where, and what to do; nothing is changed.
+
+    Needs no Spark. Exits with 0 if all is well, with 1 if the lake cannot be checked, with 4 if
+    there is an error or a warning.
+    """
+    from importlib.metadata import version
+
+    from lakehouse.ops.doctor.diagnosis import Scope, examine
+    from lakehouse.ops.location import locate
+
+    location = locate(lake, options_file, None if gold == "none" else gold)
+    now, lateness = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
+    diagnosis = examine(
+        Scope(location, now, days, lateness, version("jmxlake"), with_gold=gold != "none")
+    )
+    if as_json:
+        click.echo(json.dumps(to_json(diagnosis), indent=1))
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        print_tables(diagnosis, Console(highlight=False))
+    else:
+        click.echo(to_text(diagnosis))
+    if not diagnosis.good:
+        sys.exit(_FOUND)
+
+
+def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as docs/doctor.md describes it."""
+    scope = diagnosis.scope
+    return {
+        "lake": scope.location.root, "at": scope.now.isoformat(), "days": scope.days,
+        "good": diagnosis.good,
+        "findings": [finding._asdict() for finding in diagnosis.worst_first],
+        "tables": [
+            {
+                "table": one.table.path, "version": one.version, "live_files": one.files,
+                "bytes": one.size, "uncheckpointed": one.uncheckpointed,
+                "commits_a_day": one.commits_a_day, "reader_version": one.protocol[0],
+                "writer_version": one.protocol[1],
+            }
+            for one in diagnosis.tables
+        ],
+        "agents": [
+            {
+                "agent": one.agent, "sources": list(one.sources), "version": one.version,
+                "told_until": one.reported_until and one.reported_until.isoformat(),
+            }
+            for one in diagnosis.agents
+        ],
+    }  # fmt: skip
+
+
+def to_text(diagnosis: Diagnosis) -> str:
+    """A diagnosis with a line for each finding."""
+    lines = [
+        f"{one.severity} {_safe(one.where)}: {_safe(one.what)}. {_sentence(one.todo)} [{one.check}]"
+        for one in diagnosis.worst_first
+    ]
+    return "\n".join((_headline(diagnosis), *lines))
+
+
+def print_tables(diagnosis: Diagnosis, console: Console) -> None:
+    """Print a diagnosis to a terminal: the tables of the lake, and the findings."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    health = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    health.add_column("Table")
+    for heading in ("Version", "Live files", "Size", "Uncheckpointed", "Commits a day", "Delta"):
+        health.add_column(heading, justify="right")
+    for one in diagnosis.tables:
+        known = ("" if n is None else f"{n:,}" for n in (one.uncheckpointed, one.commits_a_day))
+        figures = (f"{one.version:,}", f"{one.files:,}", formats.size(one.size), *known)
+        health.add_row(one.table.path, *figures, "{}/{}".format(*one.protocol))
+    findings = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 1, 0))
+    for finding in diagnosis.worst_first:
+        where, todo = (_safe(finding.where), "bold"), (_sentence(finding.todo), "dim")
+        text = Text.assemble(where, f" [{finding.check}]\n", f"{_sentence(finding.what)}\n", todo)
+        findings.add_row(Text(finding.severity, _STYLES[finding.severity]), text)
+    console.print(Text(_headline(diagnosis), "bold"), health)
+    if diagnosis.findings:
+        console.print(findings)
+
+
+def _headline(diagnosis: Diagnosis) -> str:
+    scope = diagnosis.scope
+    numbers = {
+        severity: sum(one.severity == severity for one in diagnosis.findings) for severity in ORDER
+    }
+    found = ", ".join(counted(numbers[one], one) for one in ORDER[:2] if numbers[one]) or "all well"
+    last = max((one.reported_until for one in diagnosis.agents if one.reported_until), default=None)
+    newest = "no records"
+    if last is not None:
+        ago = f"{span(scope.now - last)} ago" if last < scope.now else "just now"
+        newest = f"records until {when(last)} ({ago})"
+    seen = f"{counted(len(diagnosis.agents), 'agent')} in {counted(scope.days, 'day')}"
+    return f"{formats.visible(scope.location.root)}: {found}. {seen}, {newest}"
+
+
+def _safe(text: str) -> str:
+    return formats.line(text, _LONGEST)
+
+
+def _sentence(text: str) -> str:
+    line = _safe(text)
+    return f"{line[:1].upper()}{line[1:]}."

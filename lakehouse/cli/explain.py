@@ -1,0 +1,42 @@
+"""``jmxlake explain``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from lakehouse.cli import options
+from lakehouse.cli.options import LakeOptions, log
+
+
+@click.command(short_help="Explain a week of one topic, client, group or broker.")
+@options.lake_options()
+@click.argument("subject")
+@click.option(
+    "--week", metavar="YYYY-Www",
+    help="An ISO week, such as 2026-W47; by default the newest with data.",
+)  # fmt: skip
+@options.CLUSTER
+@options.AS_JSON
+def explain(
+    lake: LakeOptions, subject: str, week: str | None, cluster: str | None, *, as_json: bool
+) -> None:
+    """Explain a week of one topic, partition, client, group or broker.
+
+    SUBJECT is a name such as orders, orders/3, alice/billing, client:billing, group:nightly or
+    broker-1; the prefixes topic:, client:, user:, group: and broker: give its kind.
+    """
+    from lakehouse.core.time import periods
+    from lakehouse.explain.build import explain as build_story
+    from lakehouse.explain.terminal import view
+    from lakehouse.report.facts.build import latest_week
+
+    objectives = lake.objectives()
+    period = None if week is None else periods.week(week)
+    engine = lake.engine()
+    period = period or latest_week(engine)
+    log("the subject's rows")
+    story = build_story(engine, objectives, subject, period, cluster=cluster)
+    # As ASCII: some other characters control a terminal.
+    click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

@@ -1,0 +1,134 @@
+"""``jmxlake export``: a table of gold as Parquet, CSV or OpenMetrics."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lakehouse import tables
+from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from lakehouse.ops.export.files import Selection
+    from lakehouse.ops.location import Location
+
+_HOUR: Final = 3600
+_TABLES: Final = {table.name: table for table in tables.GOLD}
+
+
+@click.command(short_help="Write a table of gold as Parquet, CSV or OpenMetrics.")
+@LAKE
+@click.argument("table", type=click.Choice(sorted(_TABLES)))
+@click.option(
+    "--format", "form", required=True, type=click.Choice(["parquet", "csv", "openmetrics"]),
+    help="Format of the file; openmetrics is a backfill for Prometheus.",
+)  # fmt: skip
+@click.option("--from", "start", metavar="INSTANT", help="First window, ISO 8601, UTC.")
+@click.option("--to", "end", metavar="INSTANT", help="End; windows that start later are left out.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME",
+    help="Only rows of this metric; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--out", type=FILE, help="Write this file, completely or not at all; by default stdout."
+)
+@OPTIONS_FILE
+@click.option("--gold", metavar="PATH", help="Folder or URL of gold, if not LAKE/gold.")
+def export(  # noqa: PLR0913, PLR0917 - a click command
+    lake: str, table: str, form: str, start: str | None, end: str | None,
+    metrics: Sequence[str], out: Path | None, options_file: Path | None, gold: str | None,
+) -> None:  # fmt: skip
+    """Write TABLE of LAKE's gold to a file for other tools; needs no Spark.
+
+    A table has a row an hour; the one named with _windows has the agents' windows.
+
+    Exits with 1 if it failed, or if there are no such rows; then nothing is written.
+    """
+    if form == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    from lakehouse.core.time import periods
+    from lakehouse.ops.export.files import Selection
+    from lakehouse.ops.location import locate
+
+    wanted = _TABLES[table]
+    _check(wanted, form, metrics, dated=start is not None or end is not None)
+    bounds = both(start, end)
+    selection = Selection(wanted, bounds and periods.span(*bounds), tuple(metrics))
+    count, noun = _write(form, locate(lake, options_file, gold), selection, out)
+    if out is not None:
+        log(f"{count:,} {noun} in {out}")
+
+
+def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: bool) -> None:
+    """Check that the options fit the table.
+
+    Raises:
+        click.UsageError: They do not.
+    """
+    from lakehouse.ops.export import openmetrics
+
+    if form == "openmetrics" and table.name not in openmetrics.FORMS:
+        names = ", ".join(sorted(openmetrics.FORMS))
+        raise click.UsageError(
+            f"{table.name} has no OpenMetrics format; {names} have. Use parquet or csv"
+        )
+    for option, given, column in (
+        ("--from and --to", dated, "window"),
+        ("--metric", bool(metrics), "metric"),
+    ):
+        if given and column not in table.column_names:
+            raise click.UsageError(f"{table.name} has no column {column}: leave out {option}")
+    for name in metrics:
+        if not re.fullmatch(tables.METRIC_NAME, name):
+            raise click.UsageError(f"--metric {name!r} is not the name of a metric")
+
+
+def _write(
+    form: str, location: Location, selection: Selection, out: Path | None
+) -> tuple[int, str]:
+    from lakehouse.ops.export import files, openmetrics
+    from lakehouse.ops.location import query
+
+    url, delta = location.url(selection.table), location.open(selection.table)
+    present = [field.name for field in delta.schema().fields]
+    nothing = f"{url}: there are no such rows; nothing was written"
+    if form == "parquet" and out is not None:
+        with files.replaced(out) as part:
+            count = files.write_parquet(delta, selection.sql(present), part)
+            if not count:
+                raise LakehouseError(nothing)
+        return count, "rows"
+
+    def read(columns: tuple[str, ...], figure: str) -> Iterator[dict[str, Any]]:
+        if figure not in present:  # a column of a later version, before its first rollup
+            return iter(())
+        return query(delta, selection.sql(columns, present=figure))
+
+    if form == "csv":
+        lines = files.csv_lines(present, query(delta, selection.sql(present)))
+    else:
+        lines = openmetrics.lines(selection.table, _seconds(location, selection.table), read)
+    return files.write(lines, out, nothing), "lines"
+
+
+def _seconds(location: Location, table: tables.Table) -> int:
+    """Seconds of a table's windows: an hour, or those of the newest rollup.
+
+    Raises:
+        LakehouseError: Nothing was rolled up.
+    """
+    from lakehouse.ops.location import TABLE, query
+
+    if table not in tables.WINDOWS.values():
+        return _HOUR
+    sql = f"SELECT window_seconds FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    for row in query(location.open(tables.PROGRESS), sql):
+        return int(row["window_seconds"])
+    url = location.url(tables.PROGRESS)
+    raise LakehouseError(f"{url}: nothing is rolled up there; run jmxlake rollup first")

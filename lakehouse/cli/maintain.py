@@ -1,0 +1,189 @@
+"""``jmxlake maintain`` and ``jmxlake unit``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import signal
+import sys
+import threading
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
+from lakehouse.core import formats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakehouse.ops.maintain.service import PlannedTable
+
+_FAILED: Final = 1
+_REFUSED: Final = 3
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_SIZES: Final = ("size", "target_size")
+
+
+def _length(text: str) -> int:
+    """Seconds of a length of time."""
+    match = re.fullmatch(r"([1-9][0-9]*)([smhd])", text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a length of time: write 30s, 1m, 2h or 400d")
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+def _until(text: str) -> dt.date | None:
+    return None if text == "never" else date(text)
+
+
+def _version(text: str) -> tuple[str, int]:
+    """A table's name and a version of it."""
+    from lakehouse import tables
+
+    name, _, version = text.partition("@")
+    if name not in {table.name for table in tables.BRONZE} or not version.isdecimal():
+        raise click.BadParameter(f"{text!r}: write a table of bronze and a version, as runs@1234")
+    return name, int(version)
+
+
+@click.command(short_help="Compact, checkpoint and clean up bronze.")
+@LAKE
+@click.option("--once", is_flag=True, help="Run one round, then exit (the default).")
+@click.option("--every", type=_length, metavar="LENGTH", help="Run a round every LENGTH.")
+@click.option("--dry-run", is_flag=True, help="Print what a round would do; change nothing.")
+@AS_JSON
+@OPTIONS_FILE
+@click.option(
+    "--keep", type=_length, metavar="LENGTH", default="400d", show_default=True,
+    help="Remove older dates of bronze, once they are rolled up.",
+)  # fmt: skip
+@GOLD_OR_NONE
+@click.option(
+    "--read-until", type=_until, default="never", metavar="DATE|never", show_default=True,
+    help="With --gold none: all commits before DATE (UTC) are rolled up.",
+)  # fmt: skip
+@click.option(
+    "--accept", type=_version, multiple=True, metavar="TABLE@VERSION",
+    help="Accept commits of another engine to TABLE up to VERSION (after inspecting them).",
+)  # fmt: skip
+def maintain(  # noqa: PLR0913 - a click command
+    lake: str, every: int | None, options_file: Path | None, keep: int, gold: str | None,
+    read_until: dt.date | None, accept: Sequence[tuple[str, int]],
+    *, once: bool, dry_run: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Keep the bronze tables of LAKE small: compact, checkpoint, clean up.
+
+    Safe while agents write. Exits with 1 if something failed, and with 3 if a table is refused:
+    another engine wrote to it, or it is not a table of this version.
+    """
+    if every is not None and (once or dry_run):
+        raise click.UsageError("--every does not end: give it without --once and --dry-run")
+    if read_until is not None and gold != "none":
+        raise click.UsageError("--read-until goes with --gold none")
+    if keep < _SECONDS["d"]:
+        raise click.UsageError("--keep: write at least 1d")
+    from lakehouse.ops.location import locate
+    from lakehouse.ops.maintain import state
+    from lakehouse.ops.maintain.actions import Executor
+    from lakehouse.ops.maintain.service import REFUSED, Maintenance, Rules, serve
+
+    location = locate(lake, options_file, None if gold == "none" else gold)
+    maintenance = Maintenance(
+        location,
+        Executor(location, uuid.uuid4().hex),
+        lambda: (
+            state.positions_by_date(location, read_until)
+            if gold == "none"
+            else state.positions_by_progress(location)
+        ),
+        Rules(keep // _SECONDS["d"], dict(accept)),
+        lambda: dt.datetime.now(dt.UTC),
+        _event_log(as_json=as_json),
+    )
+    if dry_run:
+        try:
+            _print_plans(maintenance.plans(), as_json=as_json)
+        except REFUSED as error:
+            log(str(error))
+            sys.exit(_REFUSED)
+        return
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if every is not None:
+        serve(maintenance, every, stop)
+    elif errors := maintenance.round(stop):
+        sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else _FAILED)
+
+
+@click.command(short_help="Print the systemd unit of the maintenance.")
+def unit() -> None:
+    """Print the systemd unit that runs the maintenance as a service."""
+    import sysconfig
+
+    checkout = Path(__file__).parents[2] / "deploy"
+    installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
+    folder = checkout if checkout.is_dir() else installed
+    click.echo((folder / "systemd" / "jmxlake-maintain.service").read_text("utf-8"), nl=False)
+
+
+def _event_log(*, as_json: bool) -> Callable[[str, dict[str, Any]], None]:
+    """Writes an event as one line to standard error."""
+
+    def write(event: str, fields: dict[str, Any]) -> None:
+        if not as_json:
+            log(f"{event} {_text(fields)}")
+            return
+        at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        level = "error" if event == "failed" else "info"
+        line = json.dumps({"time": at, "level": level, "event": event, **fields})
+        click.echo(line, err=True)
+
+    return write
+
+
+def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"tables": [_to_json(one) for one in planned]}, indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
+    for column in ("Table", "Version", "Uncheckpointed", "Live files", "Due"):
+        table.add_column(column, overflow="fold")
+    for state, actions, not_done in planned:
+        lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, actions)]
+        lines += [f"not done: {reason}" for reason in not_done]
+        figures = (state.version, state.uncheckpointed, len(state.files))
+        due = "\n".join(lines or ["nothing"])
+        table.add_row(state.table.name, *(f"{figure:,}" for figure in figures), due)
+    # A pipe has no width: a program that reads it needs whole lines.
+    Console(width=None if sys.stdout.isatty() else 400, markup=False).print(table)
+
+
+def _to_json(planned: PlannedTable) -> dict[str, Any]:
+    state = planned.state
+    return {
+        "table": state.table.name, "version": state.version,
+        "uncheckpointed": state.uncheckpointed, "live_files": len(state.files),
+        "bytes": sum(file.size for file in state.files),
+        "read_version": getattr(state.read, "version", None),
+        "actions": planned.actions, "left": list(planned.not_done),
+    }  # fmt: skip
+
+
+def _split(action: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    fields = dict(action)
+    return fields.pop("action"), fields
+
+
+def _text(fields: dict[str, Any]) -> str:
+    return " ".join(
+        f"{name}={formats.size(value) if name in _SIZES else value}"
+        for name, value in fields.items()
+    ).replace("\u00a0", " ")

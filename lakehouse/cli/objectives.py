@@ -1,0 +1,99 @@
+"""``jmxlake objectives``: list objectives, and check OpenSLO files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.options import AS_JSON
+from lakehouse.cli.sla import LABELS
+from lakehouse.core.formats import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.objective import Objective
+    from lakehouse.slo.openslo.files import FileObject
+
+
+@click.group()
+def objectives() -> None:
+    """Objectives in OpenSLO v1: check files, list their objectives."""
+
+
+@objectives.command(short_help="Check OpenSLO v1 files: what jmxlake supports, and what not.")
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]...")
+@AS_JSON
+def check(places: Sequence[Path], *, as_json: bool) -> None:
+    """Check OpenSLO v1 files: what jmxlake supports, and where in them what it does not.
+
+    By default the objectives that jmxlake ships. Exits with 0 if all is supported, with 1 if
+    something is not OpenSLO v1 or cannot be read, with 3 if all is valid but some is not supported.
+    A note says what has no effect.
+    """
+    from lakehouse import slo
+    from lakehouse.core.yaml_nodes import EXIT_CODES, worst
+    from lakehouse.slo.openslo.files import read
+
+    found = read(list(places) or [slo.SHIPPED])
+    if as_json:
+        output = {"objects": [_object_json(one) for one in found.objects]}
+        click.echo(json.dumps(output, indent=1, ensure_ascii=False))
+    else:
+        for one in found.objects:
+            _print(one)
+        counts = Counter(one.outcome for one in found.objects)
+        click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
+    kind = worst(found.findings)
+    sys.exit(EXIT_CODES[kind] if kind else 0)
+
+
+@objectives.command("list")
+@click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
+@LABELS
+@AS_JSON
+def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bool) -> None:
+    """List the objectives of FOLDER, by default those that jmxlake ships."""
+    from lakehouse import slo
+
+    wanted = slo.chosen(slo.load(folder or slo.SHIPPED), dict(labels))
+    if as_json:
+        output = [_objective_json(objective) for objective in wanted]
+        click.echo(json.dumps(output, indent=1, ensure_ascii=False))
+        return
+    for one in wanted:
+        limit = f" <= {one.above:g}" if one.events is None else ""
+        target = f"{one.target:.10g} of {one.method} over {one.window.name}"
+        click.echo(visible(f"{one.name}: {one.level} {one.metric}{limit}, {target}"))
+
+
+def _print(one: FileObject) -> None:
+    name = f" {one.name}" if one.name else ""
+    click.echo(visible(f"{one.node.file}:{one.node.line}: {one.kind}{name}: {one.outcome}"))
+    for finding in one.findings:
+        click.echo(visible(f"  {finding}"))
+
+
+def _object_json(one: FileObject) -> dict[str, Any]:
+    return {
+        "file": one.node.file, "line": one.node.line,
+        "kind": one.kind or None, "name": one.name or None,
+        "outcome": one.outcome,
+        "objectives": [objective.name for objective in one.objectives],
+        "findings": [asdict(finding) for finding in one.findings],
+    }  # fmt: skip
+
+
+def _objective_json(objective: Objective) -> dict[str, Any]:
+    window = objective.window
+    fields = {
+        **asdict(objective), "method": objective.method, "window": window.name,
+        "time_zone": window.zone, "is_rolling": window.is_rolling,
+    }  # fmt: skip
+    return {key: value for key, value in fields.items() if value is not None}

@@ -1,0 +1,227 @@
+"""Options and helpers that several commands of ``jmxlake`` share."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lakehouse.errors import LakehouseError, LeaseHeldError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.engine import Engine
+    from lakehouse.slo import Objective
+
+    Command = Callable[..., Any]
+
+FILE: Final = click.Path(dir_okay=False, path_type=Path)
+FOLDER: Final = click.Path(file_okay=False, path_type=Path)
+
+LAKE: Final = click.argument("lake", metavar="LAKE")
+GOLD_OR_NONE: Final = click.option(
+    "--gold", metavar="PATH",
+    help="Folder or URL of gold, if not LAKE/gold; 'none' if it cannot be read from here.",
+)  # fmt: skip
+OPTIONS_FILE: Final = click.option(
+    "--options-file", type=FILE, help="YAML with storage options of delta-rs, as the agents have."
+)
+CLUSTER: Final = click.option("--cluster", help="Id of the cluster, if the lake has several.")
+TEAM: Final = click.option("--team", help="Limit the report to this team.")
+AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+ENGINE: Final = click.option(
+    "--engine", type=click.Choice(["spark", "local"]),
+    help="Compute by Spark, or by delta-rs and DuckDB in this process (LAKE is a path then). By "
+    "default Spark, if it is installed.",
+)  # fmt: skip
+
+_HELD: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LakeOptions:
+    """A lake by the options of a command; see ``lake_options``.
+
+    Attributes:
+        root: LAKE.
+        gold: ``--gold``.
+        objectives_folder: ``--objectives``.
+        options_file: ``--options-file``.
+    """
+
+    root: str
+    gold: str | None
+    objectives_folder: Path | None
+    options_file: Path | None
+
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives of the folder, by default those that jmxlake ships."""
+        from lakehouse import slo
+
+        return slo.load(self.objectives_folder or slo.SHIPPED)
+
+    def engine(self, *, by_spark: bool = False) -> Engine:
+        """The engine that reads gold; ``by_spark``: and rolls up by Spark."""
+        from lakehouse.core import lake as lakes
+        from lakehouse.engines.choice import engine_of
+
+        location = lakes.at(self.root, self.gold)
+        return engine_of(location, self._storage(), log, by_spark=by_spark)
+
+    def rollup_engine(self, name: str | None) -> Engine:
+        """The engine that rolls up; ``name`` as in ``--engine``."""
+        from lakehouse.core import lake as lakes
+
+        if (name or ("spark" if util.find_spec("pyspark") else "local")) == "spark":
+            return self.engine(by_spark=True)
+        location, storage = lakes.at(self.root, self.gold), self._storage()
+        from lakehouse.engines.local_engine import LocalEngine
+
+        log("without Spark" + ", which is not installed" * (name is None))
+        return LocalEngine(location, storage)
+
+    def _storage(self) -> dict[str, str]:
+        if self.options_file is None:
+            return {}
+        from lakehouse.ops.location import storage_options
+
+        return storage_options(self.options_file)
+
+
+def combined(*several: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(several):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
+    """Adds LAKE and its options; the command takes them as ``lake``, a ``LakeOptions``."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(
+            root: str, gold: str | None, objectives: Path | None, options_file: Path | None,
+            **others: Any,
+        ) -> Any:  # fmt: skip
+            return command(lake=LakeOptions(root, gold, objectives, options_file), **others)
+
+        return combined(
+            click.argument("root", metavar=metavar),
+            click.option(
+                "--gold", metavar="CATALOG.SCHEMA", help="Schema of gold, if it is not below LAKE."
+            ),
+            click.option(
+                "--objectives", type=click.Path(exists=True, file_okay=False, path_type=Path),
+                help="Folder of OpenSLO files; by default those that jmxlake ships.",
+            ),
+            OPTIONS_FILE,
+        )(run)  # fmt: skip
+
+    return decorate
+
+
+PERIOD: Final = combined(
+    click.option("--week", metavar="YYYY-Www", help="An ISO week, such as 2026-W47."),
+    click.option("--from", "start", metavar="INSTANT", help="Start, ISO 8601; by default UTC."),
+    click.option("--to", "end", metavar="INSTANT", help="End, ISO 8601; by default UTC."),
+)
+
+
+def date(text: str) -> dt.date:
+    """An option's date.
+
+    Raises:
+        click.BadParameter: It is not a date.
+    """
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not a date such as 2026-11-16") from error
+
+
+def period_of(
+    week: str | None, start: str | None, end: str | None, time_zone: str | None = None
+) -> Callable[[Engine], Period]:
+    """The period of the options of ``PERIOD``; a wrong one fails before an engine starts."""
+    from lakehouse.core.time import periods, zones
+
+    zone = zones.named(time_zone or zones.UTC_NAME)
+    if week is not None and (start or end):
+        raise click.UsageError("give --week, or --from and --to, not both")
+    if week is not None:
+        period = periods.week(week, zone)
+    elif bounds := both(start, end):
+        period = periods.span(*bounds, zone)
+    else:
+        from lakehouse.report.facts.build import last_week
+        from lakehouse.slo import attainment
+
+        return lambda engine: last_week(engine, attainment.now_us(), zone)
+    return lambda _: period
+
+
+def both(start: str | None, end: str | None) -> tuple[str, str] | None:
+    """``--from`` and ``--to``; None where neither is given.
+
+    Raises:
+        click.UsageError: Only one is given.
+    """
+    if (start is None) != (end is None):
+        raise click.UsageError("--from and --to go together")
+    return None if start is None or end is None else (start, end)
+
+
+@contextmanager
+def exit_if_locked() -> Iterator[None]:
+    """Exit with 3 if another rollup, or another command that publishes, holds the lease."""
+    try:
+        yield
+    except LeaseHeldError as error:
+        log(str(error))
+        sys.exit(_HELD)
+
+
+def log(what: str) -> None:
+    """Print a line to standard error."""
+    click.echo(f"jmxlake: {what}", err=True)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file and create its folders; ``-`` is standard output.
+
+    Raises:
+        LakehouseError: It cannot be written.
+    """
+    if str(path) == "-":
+        click.echo(content, nl=False)
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise LakehouseError(
+            f"{path}: {error.strerror}; choose a file that can be written"
+        ) from error
+
+
+def file_stem(cluster: str) -> str:
+    """A unique file name for a cluster; a hostile id cannot lead to another folder."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", cluster).strip("-")[:40]
+    digest = hashlib.sha256(cluster.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return f"{plain}-{digest}" if plain else digest

@@ -1,0 +1,271 @@
+"""``jmxlake report``, the options and outputs that ``weekly`` shares, and ``jmxlake summary``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import click
+
+from lakehouse.cli import options
+from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
+from lakehouse.cli.sla import MAINTENANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.engine import Engine
+
+Facts = dict[str, Any]
+
+_LAKE_ONLY: Final = (
+    "gold", "objectives", "week", "start", "end", "maintenance", "cluster", "business_hours",
+    "options_file",
+)  # fmt: skip
+"""Options that do not apply to saved facts."""
+_FILE_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+
+QUERY: Final = options.combined(
+    options.PERIOD,
+    MAINTENANCE,
+    options.CLUSTER,
+    click.option(
+        "--time-zone", metavar="ZONE",
+        help="Time zone of instants and of the week, such as Europe/Berlin; by default UTC.",
+    ),
+    click.option(
+        "--business-hours", metavar="HOURS",
+        help="Report these hours separately, too, such as 'Mon-Fri 08:00-18:00'.",
+    ),
+)  # fmt: skip
+OUTPUTS: Final = options.combined(
+    click.option("--html", "html_file", type=options.FILE, help="Write the page to this file."),
+    click.option(
+        "--pdf", "pdf_file", type=options.FILE,
+        help="Print the page on A4 to this file, by a Chromium of this machine.",
+    ),
+    click.option(
+        "--json", "json_file", type=_FILE_OR_STDOUT,
+        help="Write the facts to this file; - for standard output.",
+    ),
+    click.option(
+        "--csv", "csv_folder", type=options.FOLDER,
+        help="Write each table of the facts to this folder.",
+    ),
+    click.option(
+        "--owners", "owners_file", type=options.FILE,
+        help="YAML of teams and what they own; see docs/report-owners.md.",
+    ),
+    options.TEAM,
+)  # fmt: skip
+
+
+class ReportQuery:
+    """Objectives, period, cluster and calendar of a report.
+
+    Args:
+        lake: The lake.
+        given: The options of ``QUERY``; a wrong one fails before an engine starts.
+    """
+
+    def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
+        from lakehouse.core.time import zones
+        from lakehouse.slo import business_hours, maintenance
+
+        self.objectives = lake.objectives()
+        zone, hours = given["time_zone"] or zones.UTC_NAME, given["business_hours"]
+        self.period = options.period_of(given["week"], given["start"], given["end"], zone)
+        business = None if hours is None else business_hours.parse(hours)
+        planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
+        self.calendar = business_hours.Calendar(zone, business, planned)
+        self.cluster: str | None = given["cluster"]
+
+    def facts(self, engine: Engine, period: Period, *, every: bool = False) -> Iterator[Facts]:
+        """The facts of its cluster, or of every cluster of the lake."""
+        from lakehouse.core.formats import line
+        from lakehouse.report.facts.build import clusters, facts
+
+        for cluster in clusters(engine) if every else [self.cluster]:
+            log("facts" if cluster is None else f"facts of {line(cluster)}")
+            yield facts(engine, self.objectives, period, cluster=cluster, calendar=self.calendar)
+
+
+class ReportOutputs:
+    """Files that are written from the facts of a report.
+
+    Args:
+        given: The options of ``OUTPUTS``; a wrong one fails before an engine starts.
+        has_owners: Whether the facts may have owners already.
+    """
+
+    def __init__(self, given: Mapping[str, Any], *, has_owners: bool = False) -> None:
+        from lakehouse.report import owners, pdf
+
+        if given["team"] is not None and given["owners_file"] is None and not has_owners:
+            raise click.UsageError("--team needs --owners")
+        names = ("html_file", "pdf_file", "json_file", "csv_folder")
+        self.places: tuple[Path | None, ...] = tuple(given[name] for name in names)
+        self._browser = "" if given["pdf_file"] is None else pdf.browser()
+        self._owners = None if given["owners_file"] is None else owners.load(given["owners_file"])
+        self._team: str | None = given["team"]
+
+    def selected(self, facts: Facts) -> Facts:
+        """The facts with owners, or those of one team."""
+        from lakehouse.report.facts.owner_labels import add_owners, of_team
+
+        facts = facts if self._owners is None else add_owners(facts, self._owners)
+        return facts if self._team is None else of_team(facts, self._team)
+
+    def write(self, facts: Facts) -> None:
+        """Write all files and print the verdicts."""
+        from lakehouse.report import pdf
+        from lakehouse.report.csv_files import files
+        from lakehouse.report.facts.saved import text
+        from lakehouse.report.terminal import verdict_table
+
+        html_file, pdf_file, json_file, csv_folder = self.places
+        html = _render(facts) if html_file or pdf_file else ""
+        if html_file is not None:
+            write_file(html_file, html.encode())
+        if pdf_file is not None:
+            log("printing")
+            write_file(pdf_file, pdf.printed(html, self._browser))
+        if csv_folder is not None:
+            for name, content in files(facts):
+                write_file(csv_folder / name, content.encode())
+        if json_file is not None:
+            write_file(json_file, text(facts).encode())
+        if json_file is None or str(json_file) != "-":
+            click.echo(verdict_table(facts))
+
+
+def write_cluster(facts: Facts, folder: Path, *, with_page: bool = False) -> None:
+    """Write a cluster's facts, and its page, to a folder of several, and print its headline."""
+    from lakehouse.report.facts.saved import text
+    from lakehouse.report.page.verdicts import headline
+
+    file = folder / f"{file_stem(str(facts['cluster']))}.json"
+    write_file(file, text(facts).encode())
+    if with_page:
+        file = file.with_suffix(".html")
+        write_file(file, _render(facts).encode())
+    click.echo(f"{file}  {headline(facts)}".replace("\u00a0", " "))
+
+
+def _render(facts: Facts) -> str:
+    from lakehouse.report.page.page import render  # importing the charts takes a second
+
+    return render(facts)
+
+
+@click.command(short_help="Report a week: table, page, PDF, JSON or CSV.")
+@options.lake_options("LAKE|REPORT.json")
+@QUERY
+@OUTPUTS
+@click.option(
+    "--every-cluster", type=options.FOLDER, metavar="FOLDER",
+    help="Write the facts of every cluster of the lake to this folder, for jmxlake summary.",
+)  # fmt: skip
+def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> None:
+    """Report a period: verdicts as a table, a page, and facts in JSON.
+
+    By default the last week that has ended; in the first week of a lake, that week.
+
+    From the facts of an earlier report (REPORT.json) the same is written without the lake.
+    """
+    from lakehouse.report.facts.saved import is_saved
+
+    is_file = is_saved(lake.root)
+    outputs = ReportOutputs(given, has_owners=is_file)
+    if every_cluster is None:
+        facts = _saved_facts(lake.root) if is_file else next(_lake_facts(lake, given))
+        outputs.write(outputs.selected(facts))
+        return
+    if is_file or any((*outputs.places, given["cluster"])):
+        raise click.UsageError("--every-cluster goes with a lake, and without other outputs")
+    for facts in _lake_facts(lake, given, every=True):
+        write_cluster(outputs.selected(facts), every_cluster)
+
+
+def _saved_facts(file: str) -> Facts:
+    from lakehouse.core.time import zones
+    from lakehouse.report.facts import saved
+
+    context = click.get_current_context()
+    names = {option.name: option.opts[0] for option in context.command.params}
+    wrong = [names[name] for name in _LAKE_ONLY if context.params[name] is not None]
+    if wrong:
+        raise click.UsageError(
+            f"{file} has its own cluster and period: leave out {', '.join(wrong)}"
+        )
+    zone = context.params["time_zone"]
+    if zone is None:
+        return saved.load(Path(file))
+    zones.named(zone)
+    return saved.load(Path(file)) | {"time_zone": zone}
+
+
+def _lake_facts(
+    lake: LakeOptions, given: Mapping[str, Any], *, every: bool = False
+) -> Iterator[Facts]:
+    query = ReportQuery(lake, given)
+    engine = lake.engine()
+    yield from query.facts(engine, query.period(engine), every=every)
+
+
+@click.command(short_help="Report several clusters on one page.")
+@click.argument(
+    "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--html", "html_file", type=options.FILE, help="Write the summary's page to this file."
+)
+@click.option(
+    "--pages", type=options.FOLDER,
+    help="Write the page of each cluster to this folder; the summary's page links to them.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=_FILE_OR_STDOUT,
+    help="Write the summary as JSON to this file; - for standard output.",
+)  # fmt: skip
+def summary(
+    reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
+) -> None:
+    """Summarise several clusters, from the facts of one report for each of them."""
+    from lakehouse.core import formats
+    from lakehouse.report import summary as summaries
+    from lakehouse.report.facts import saved
+    from lakehouse.report.page import figures
+
+    facts = [saved.load(file) for file in reports]
+    _check_distinct(reports, facts)
+    summarised = summaries.summary(facts)
+    links: dict[str, str] = {}
+    if pages is not None:
+        for of_cluster in facts:
+            name = str(of_cluster["cluster"])
+            file = pages / f"{file_stem(name)}.html"
+            write_file(file, _render(of_cluster).encode())
+            if html_file is not None:
+                links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
+    if html_file is not None:
+        write_file(html_file, summaries.render(summarised, links).encode())
+    if json_file is not None:
+        write_file(json_file, saved.text(summarised).encode())
+    if json_file is None or str(json_file) != "-":
+        for row in summarised["clusters"]:
+            word = formats.VERDICTS.get(row["verdict"], "no data")
+            cluster = figures.name(row["cluster"]).text
+            click.echo(f"{word:9}  {cluster}  {row['headline']}".replace("\u00a0", " "))
+
+
+def _check_distinct(reports: Sequence[Path], facts: Sequence[Facts]) -> None:
+    files: dict[str, Path] = {}
+    for file, of_cluster in zip(reports, facts, strict=True):
+        first = files.setdefault(json.dumps(of_cluster["cluster"]), file)
+        if first is not file:
+            raise click.UsageError(f"{first} and {file} have the same cluster")

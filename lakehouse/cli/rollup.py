@@ -1,0 +1,186 @@
+"""``jmxlake rollup``, ``jmxlake verify`` and ``jmxlake register``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lakehouse.cli import options
+from lakehouse.cli.options import LakeOptions, exit_if_locked, log
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator
+
+    from lakehouse.engines.engine import Engine
+    from lakehouse.rollup import Done, Outcome, Wanted
+    from lakehouse.slo import Objective
+
+
+def _seconds(text: str) -> int:
+    from lakehouse.core.time import periods
+
+    return periods.window_seconds(text)
+
+
+WINDOW: Final = click.option(
+    "--window", type=_seconds, metavar="LENGTH", help="Window of the agents, such as 5m or 30s."
+)
+TIDY: Final = click.option(
+    "--tidy", type=click.Choice(["daily", "now", "never"]), default="daily", show_default=True,
+    help="Compact gold and delete its old files after the rollup.",
+)  # fmt: skip
+
+
+@click.command(short_help="Bring gold up to date with bronze.")
+@options.lake_options()
+@WINDOW
+@click.option(
+    "--since", type=options.date, metavar="DATE",
+    help="Recompute all hours from DATE (UTC) on that bronze holds completely.",
+)  # fmt: skip
+@TIDY
+@click.option(
+    "--rows", type=click.IntRange(1), metavar="NUMBER",
+    help="Rows of bronze/runs to compute at once; by default what fits the engine's memory.",
+)  # fmt: skip
+@click.option(
+    "--take-over", is_flag=True,
+    help="Take the lease even if another rollup holds it (only if that process is dead).",
+)  # fmt: skip
+@options.ENGINE
+@options.AS_JSON
+def rollup(  # noqa: PLR0913 - a click command
+    lake: LakeOptions, window: int | None, since: dt.date | None, tidy: str, rows: int | None, *,
+    take_over: bool, engine: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Bring gold up to date with what the agents have delivered to LAKE.
+
+    It can be killed at any instant, and the next rollup continues. Exits with 1 if it failed, with
+    3 if another rollup of this lake is running.
+    """
+    from lakehouse.rollup import Wanted
+
+    objectives, wanted = lake.objectives(), Wanted(since, tidy, take_over, rows)
+    outcome = roll_up(lake.rollup_engine(engine), objectives, wanted, window)
+    if as_json:
+        fields = outcome._asdict()
+        versions = fields.pop("versions")
+        click.echo(json.dumps({**fields, **versions._asdict()}))
+    else:
+        click.echo("\n".join(outcome_lines(outcome)))
+
+
+def roll_up(
+    engine: Engine, objectives: tuple[Objective, ...], wanted: Wanted, window: int | None
+) -> Outcome:
+    """Roll up and show the progress; exits with 3 if another rollup is running."""
+    from lakehouse.rollup import rollup as run_rollup
+
+    with exit_if_locked(), progress_display() as (step, watch):
+        return run_rollup(
+            engine, objectives, wanted, window_seconds=window, progress=step, watch=watch
+        )
+
+
+def outcome_lines(outcome: Outcome) -> list[str]:
+    """Outcome of a rollup, in lines."""
+    lines = [f"{outcome.hours} hours rolled up" if outcome.hours else "nothing new"]
+    if outcome.late_rows:
+        lines.append(f"{outcome.late_rows} rows came too late and are in gold/rejected")
+    if outcome.left:
+        lines.append(
+            f"{outcome.left} hours were not recomputed: bronze does not hold them completely, or "
+            "gold lacks their finest rows"
+        )
+    return lines
+
+
+@click.command(short_help="Recompute some hours and compare gold to the bit.")
+@options.lake_options()
+@click.option(
+    "--windows", type=click.IntRange(1), default=24, show_default=True,
+    help="Number of hours of clusters to recompute.",
+)  # fmt: skip
+@click.option("--seed", type=int, help="Choose the same hours again; by default others each time.")
+@options.ENGINE
+@options.AS_JSON
+def verify(
+    lake: LakeOptions, windows: int, seed: int | None, *, engine: str | None, as_json: bool
+) -> None:
+    """Recompute some hours from bronze and compare every row of gold, to the bit.
+
+    Exits with 0 if all rows are equal, with 1 if some differ or it failed, with 3 if a rollup is
+    running or was interrupted.
+    """
+    import secrets
+
+    from lakehouse.rollup.verify import verify as compare
+
+    objectives = lake.objectives()
+    chosen = secrets.randbelow(10**9) if seed is None else seed
+    with exit_if_locked():
+        result = compare(lake.rollup_engine(engine), objectives, windows, chosen, log)
+    if as_json:
+        click.echo(json.dumps(result.as_json(), indent=1, default=str))
+    else:
+        for difference in result.differences:
+            click.echo(f"{difference.table} {difference.kind}: {difference.row}")
+        click.echo(
+            f"{result.rows} rows of {result.hours} hours compared, {len(result.differences)} "
+            f"differ (seed {chosen})"
+        )
+    if result.differences:
+        sys.exit(1)
+
+
+@contextmanager
+def progress_display() -> Iterator[tuple[Callable[[str], None], Callable[[Done], None]]]:
+    """Progress of a rollup: a bar on a terminal, else lines."""
+    if not sys.stderr.isatty():
+        yield log, _log_done
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("jmxlake: {task.description}"), BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f} hours, {task.fields[rows]:,} rows"),
+        TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("looking for new rows", total=0, rows=0)
+
+        def watch(done: Done) -> None:
+            fields: dict[str, Any] = {"rows": done.rows}
+            bar.update(task, completed=done.hours, total=done.of_hours, **fields)
+
+        yield (lambda what: bar.update(task, description=what)), watch
+
+
+def _log_done(done: Done) -> None:
+    if done.of_hours:
+        log(f"{done.hours} of {done.of_hours} hours, {done.rows:,} rows")
+
+
+@click.command(short_help="Register the bronze tables in a catalog.")
+@options.LAKE
+@click.option(
+    "--bronze", metavar="CATALOG.SCHEMA", required=True,
+    help="Schema of the tables' names; it must exist.",
+)  # fmt: skip
+def register(lake: str, bronze: str) -> None:
+    """Register the agents' tables of LAKE as external tables of a catalog.
+
+    Existing names stay. Nothing is written to LAKE.
+    """
+    from lakehouse.core import lake as lakes
+    from lakehouse.engines.choice import start_spark
+
+    location = lakes.at(lake)
+    for name in lakes.register(start_spark(log), location.root, bronze):
+        click.echo(name)

@@ -1,0 +1,41 @@
+"""``jmxlake sample``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.options import FOLDER, log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command(short_help="Write a lake of an invented cluster, to try jmxlake without Kafka.")
+@click.argument("lake", metavar="LAKE", type=FOLDER)
+@click.option(
+    "--weeks", type=click.IntRange(1, 8), default=3, show_default=True,
+    help="Number of whole ISO weeks; the days since then are added.",
+)  # fmt: skip
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, other times.")
+@click.option(
+    "--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
+    help="End at the start of DATE (UTC), not in the future; by default now.",
+)  # fmt: skip
+def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None:
+    """Write weeks of a small invented Kafka cluster to the folder LAKE.
+
+    Brokers fail and restart, clients are throttled, uploads are late, a group reads too late. The
+    folder must not hold a lake. Continue with jmxlake weekly LAKE, or any other command.
+    """
+    from lakehouse.sample import bronze
+    from lakehouse.sample.script import sampled
+
+    now = dt.datetime.now(dt.UTC)
+    end = now if until is None else until.replace(tzinfo=dt.UTC)
+    if end > now:
+        raise click.UsageError(f"--until {end:%Y-%m-%d} is in the future")
+    runs = bronze.write(lake, sampled(end, weeks, seed))
+    log(f"{lake}: {runs:,} runs; continue with: jmxlake weekly {lake} --html report.html")

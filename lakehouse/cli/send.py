@@ -1,0 +1,121 @@
+"""``jmxlake send``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli.options import FILE, TEAM, log
+from lakehouse.errors import LakehouseError, SendError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakehouse.report.send.mail import File
+    from lakehouse.report.send.settings import Mail, Settings, Webhook
+
+
+@click.command(short_help="Send a report by mail or to a chat.")
+@click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
+@click.option(
+    "--settings", "settings_file", required=True, type=FILE,
+    help="YAML of recipients and servers; see docs/send.md.",
+)  # fmt: skip
+@TEAM
+@click.option("--to", multiple=True, metavar="ADDRESS", help="Other recipients; repeatable.")
+@click.option("--only", type=click.Choice(["mail", "webhook"]), help="Send only by this.")
+@click.option("--dry-run", is_flag=True, help="Print the messages; send nothing.")
+def send(
+    facts_file: Path, settings_file: Path, team: str | None, to: tuple[str, ...],
+    only: str | None, *, dry_run: bool,
+) -> None:  # fmt: skip
+    """Send a report by mail and webhook, from the facts that `jmxlake report --json` wrote.
+
+    Exits with 1 if one of the two failed; the other is still tried.
+    """
+    from lakehouse.report.facts import saved
+    from lakehouse.report.facts.owner_labels import of_team
+    from lakehouse.report.send import settings
+
+    loaded = settings.load(settings_file)
+    facts = saved.load(facts_file)
+    facts = facts if team is None else of_team(facts, team)
+    if to and loaded.mail is not None:
+        loaded = replace(loaded, mail=replace(loaded.mail, to=to))
+    if not send_report(facts, loaded, only, dry_run=dry_run):
+        raise SendError(f"{settings_file}: it has no settings for {only}")
+
+
+def send_report(
+    facts: dict[str, Any], settings: Settings, only: str | None = None, *, dry_run: bool = False
+) -> bool:
+    """Send a report by mail and webhook; returns whether the settings have one of them.
+
+    Raises:
+        SendError: One of them failed; the other was still tried.
+    """
+    steps: list[Callable[[], None]] = []
+    if (mail := settings.mail) is not None and only != "webhook":
+        steps.append(lambda: _mail(facts, mail, dry_run=dry_run))
+    if (webhook := settings.webhook) is not None and only != "mail":
+        steps.append(lambda: _post(facts, webhook, dry_run=dry_run))
+    errors = []
+    for step in steps:
+        try:
+            step()
+        except LakehouseError as error:
+            errors.append(str(error))
+    if errors:
+        raise SendError("; ".join(errors))
+    return bool(steps)
+
+
+def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
+    from lakehouse.report.send import mail as mails
+    from lakehouse.report.send.digest import digest, pictures
+
+    letter = mails.letter(
+        facts, digest(facts), pictures(facts), _files(facts, mail), mail, dt.datetime.now(dt.UTC)
+    )
+    how = f"mail to {', '.join(letter.to)} by {mail.host}:{mail.port} ({mail.security})"
+    if dry_run:
+        log(f"would send {how}")
+        click.echo(letter.content)
+        return
+    mails.deliver(letter, mail)
+    click.echo(f"sent {how}")
+
+
+def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
+    from lakehouse.report import pdf
+    from lakehouse.report.facts import saved
+    from lakehouse.report.page.page import render
+    from lakehouse.report.send.mail import File, file_name
+
+    # A missing browser fails before anything is rendered.
+    browser = pdf.browser() if "pdf" in mail.attach else ""
+    html = render(facts) if {"html", "pdf"} & set(mail.attach) else ""
+    contents: dict[str, Callable[[], tuple[str, bytes]]] = {
+        "html": lambda: ("text/html", html.encode()),
+        "pdf": lambda: ("application/pdf", pdf.printed(html, browser)),
+        "json": lambda: ("application/json", saved.text(facts).encode()),
+    }
+    return [File(file_name(facts, kind), *contents[kind]()) for kind in mail.attach]
+
+
+def _post(facts: dict[str, Any], webhook: Webhook, *, dry_run: bool) -> None:
+    from lakehouse.report.send.digest import digest
+    from lakehouse.report.send.webhook import payload, post
+
+    message, place = payload(digest(facts)), webhook.url.place
+    if dry_run:
+        log(f"would post to the address in {place}")
+        click.echo(json.dumps(message, indent=1, ensure_ascii=False))
+        return
+    post(message, webhook)
+    click.echo(f"posted to the address in {place}")

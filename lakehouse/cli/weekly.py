@@ -1,0 +1,93 @@
+"""``jmxlake weekly``: rollup, sla, report and send in one command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakehouse.cli import options
+from lakehouse.cli.options import LakeOptions, exit_if_locked, log
+from lakehouse.cli.report import OUTPUTS, QUERY, ReportOutputs, ReportQuery, write_cluster
+from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
+from lakehouse.cli.sla import count_line, publish_statements
+from lakehouse.errors import LakehouseError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakehouse.cli.report import Facts
+    from lakehouse.report.send.settings import Settings
+
+
+@click.command(short_help="Roll up, publish, report and send a week.")
+@options.lake_options()
+@QUERY
+@OUTPUTS
+@click.option(
+    "--every-cluster", type=options.FOLDER, metavar="FOLDER",
+    help="Write page and facts of every cluster of the lake to this folder.",
+)  # fmt: skip
+@click.option(
+    "--send", "settings_file", type=options.FILE, metavar="SETTINGS.yaml",
+    help="Send each report, as jmxlake send does with these settings.",
+)  # fmt: skip
+@options.ENGINE
+@WINDOW
+@TIDY
+def weekly(
+    lake: LakeOptions, *, every_cluster: Path | None, settings_file: Path | None,
+    engine: str | None, window: int | None, tidy: str, **given: Any,
+) -> None:  # fmt: skip
+    """Roll LAKE up, publish the last week that has ended in gold/sla, report and send it.
+
+    It runs jmxlake rollup, sla, report and send one after the other. If it failed, run it again:
+    what is rolled up and published is kept, and what was sent is sent again. In the first week of
+    a lake it reports that week.
+
+    Exits with 1 if it failed, with 3 if another rollup of this lake is running.
+    """
+    from lakehouse.report.send import settings
+    from lakehouse.rollup import Wanted
+
+    outputs, query = ReportOutputs(given), ReportQuery(lake, given)
+    if every_cluster is not None and any((*outputs.places, query.cluster)):
+        raise click.UsageError("--every-cluster goes without other outputs and --cluster")
+    if settings_file is not None and str(given["json_file"]) == "-":
+        raise click.UsageError("--json - goes without --send, which prints what it sent")
+    loaded = None if settings_file is None else settings.load(settings_file)
+
+    used = lake.rollup_engine(engine)
+    for line in outcome_lines(roll_up(used, query.objectives, Wanted(tidy=tidy), window)):
+        log(line)
+    period = query.period(used)
+    with exit_if_locked():
+        planned = query.calendar.maintenance
+        log(count_line(*publish_statements(used, query.objectives, period, planned)))
+    errors: list[str] = []
+    try:
+        for facts in query.facts(used, period, every=every_cluster is not None):
+            errors += _report(facts, outputs, every_cluster, loaded)
+    except LakehouseError as error:
+        errors.append(str(error))
+    if errors:
+        raise LakehouseError("; ".join(errors))
+
+
+def _report(
+    facts: Facts, outputs: ReportOutputs, every_cluster: Path | None, settings: Settings | None
+) -> list[str]:
+    """Write and send a report; returns its error, so that the next report is still made."""
+    from lakehouse.cli.send import send_report
+
+    try:
+        selected = outputs.selected(facts)
+        if every_cluster is None:
+            outputs.write(selected)
+        else:
+            write_cluster(selected, every_cluster, with_page=True)
+        if settings is not None:
+            send_report(selected, settings)
+    except LakehouseError as error:
+        return [str(error)]
+    return []

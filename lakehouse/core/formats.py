@@ -1,0 +1,260 @@
+"""Numbers, instants and names as people read them.
+
+A low bound is rounded down and a high bound up, so that the text still contains the true value.
+Names come from clients of the cluster and are treated as hostile.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from lakehouse.core.time import zones
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Rounding = Literal["down", "nearest", "up"]
+
+NOT_KNOWN: Final = "not known"
+NAME_LIMIT: Final = 48
+TITLE_LIMIT: Final = 240
+LINE_LIMIT: Final = 160
+
+VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
+"""Verdicts in words, worst first."""
+
+MARKS: Final = {"met": "✓", "missed": "✗", "uncertain": "?", "no_data": "-"}
+"""Verdicts as one character, for plain text."""
+
+_TIE: Final = "\u00a0"  # between a number and its unit no line may break
+_MS: Final = 1_000
+_SECOND: Final = 1_000_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+# Controls, formatting (bidi overrides, zero width), surrogates, unassigned, separators of lines.
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+
+
+def verdict(value: object) -> str:
+    """A verdict from the facts; an unknown one is ``no_data``."""
+    return str(value) if value in VERDICTS else "no_data"
+
+
+def rank(value: object) -> int:
+    """How bad a verdict is, from 0 (met)."""
+    return list(reversed(VERDICTS)).index(verdict(value))
+
+
+def duration(us: int | None, rounding: Rounding = "nearest") -> str:
+    """A time of ``us`` microseconds in its two largest units, such as ``41 m 12 s``."""
+    if us is None:
+        return NOT_KNOWN
+    if us < 0:
+        return f"-{duration(-us, _OPPOSITE[rounding])}"
+    rounded = _to_step(us, _step(us), rounding)
+    if rounded < _SECOND:
+        return f"{rounded // _MS}{_TIE}ms" if rounded else f"0{_TIE}s"
+    if rounded < 10 * _SECOND:
+        tenths = rounded // (_SECOND // 10)
+        return f"{tenths // 10}.{tenths % 10}".removesuffix(".0") + f"{_TIE}s"
+    for unit, name, part, part_name in _PAIRS:
+        if rounded >= unit:
+            return f"{rounded // unit}{_TIE}{name} {rounded % unit // part}{_TIE}{part_name}"
+    return f"{rounded // _SECOND}{_TIE}s"
+
+
+_OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
+_PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
+
+
+def _step(us: int) -> int:
+    limits = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
+    return next((step for limit, step in limits if us < limit), _HOUR)
+
+
+def _to_step(us: int, step: int, rounding: Rounding) -> int:
+    if rounding == "down":
+        return us // step * step
+    if rounding == "up":
+        return -(-us // step) * step
+    # A time above zero is never shown as zero.
+    return max((us + step // 2) // step * step, step if us else 0)
+
+
+def count(value: float | None) -> str:
+    """A count with thousands separated, such as ``12,400``."""
+    if value is None:
+        return NOT_KNOWN
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def size(value: float | None) -> str:
+    """A number of bytes in binary units, such as ``12.4 MiB``."""
+    if value is None:
+        return NOT_KNOWN
+    power = binary_power(value)
+    scaled = value / 1024**power
+    return f"{scaled:,.1f}{_TIE}{BINARY[power]}" if power else f"{count(value)}{_TIE}B"
+
+
+def binary_power(value: float) -> int:
+    """The power of 1024 in which ``value`` bytes read best."""
+    power = 0
+    while abs(value) / 1024**power >= 1024 and power < len(BINARY) - 1:
+        power += 1
+    return power
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value with its UCUM unit in words: bytes are scaled, braces of ``{offset}`` are dropped."""
+    if value is None:
+        return NOT_KNOWN
+    if unit.startswith("By"):
+        return size(value) + unit[2:]
+    plain = unit.replace("{", "").replace("}", "")
+    if value == 1 and plain.endswith("s"):
+        plain = plain[:-1]
+    return f"{count(value)}{_TIE}{line(plain)}".rstrip()
+
+
+def seconds(value: float | None) -> str:
+    """A time given in seconds."""
+    return duration(None if value is None else round(value * _SECOND))
+
+
+def milliseconds(value: float | None) -> str:
+    """A time given in milliseconds."""
+    return duration(None if value is None else round(value * _MS))
+
+
+def microseconds(value: float | None) -> str:
+    """A time given in microseconds."""
+    return duration(None if value is None else round(value))
+
+
+def percent(share: float | None, rounding: Rounding = "nearest") -> str:
+    """A share between 0 and 1 in percent, with as many digits as its distance from 1 needs.
+
+    Down to a millionth of a percent only an exact 1 is shown as 100 % and an exact 0 as 0 %.
+    """
+    if share is None:
+        return NOT_KNOWN
+    if share in {0, 1}:
+        return f"{share * 100:.0f}{_TIE}%"
+    text = ""
+    for digits in (2, 3, 4, 5, 6):
+        text = _percent_digits(share, digits, rounding)
+        if text not in {"0", "100"}:
+            break
+    return f"{text}{_TIE}%"
+
+
+def per_cent(coverage: float | None) -> str:
+    """A coverage given in percent, rounded down."""
+    return percent(None if coverage is None else coverage / 100, "down")
+
+
+def _percent_digits(share: float, digits: int, rounding: Rounding) -> str:
+    # Rounded first to undo the noise of binary floats, which would move 99.9 down to 99.89.
+    scaled = round(share * 100 * 10**digits, 6)
+    whole = {"down": scaled // 1, "up": -(-scaled // 1), "nearest": round(scaled)}[rounding]
+    return f"{whole / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def parse(instant: str) -> datetime:
+    """An ISO 8601 instant, in UTC.
+
+    Raises:
+        ValueError: It is no ISO 8601 instant.
+    """
+    moment = datetime.fromisoformat(instant)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+_ZONE: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
+
+
+@contextmanager
+def shown_in(zone: tzinfo) -> Iterator[None]:
+    """Format instants in a time zone within this context; the default is UTC."""
+    token = _ZONE.set(zone)
+    try:
+        yield
+    finally:
+        _ZONE.reset(token)
+
+
+def zone_of(facts: Mapping[str, Any]) -> tzinfo:
+    """The time zone of a report's facts."""
+    return zones.named(str(facts.get("time_zone") or zones.UTC_NAME))
+
+
+def zone() -> tzinfo:
+    """The time zone in which instants are formatted."""
+    return _ZONE.get()
+
+
+def local(moment: datetime) -> datetime:
+    """A moment in that time zone."""
+    return moment.astimezone(_ZONE.get())
+
+
+def day_and_time(instant: str | None) -> str:
+    """An instant to the second, such as ``Sat 21 Nov 06:41:12``."""
+    if instant is None:
+        return NOT_KNOWN
+    moment = local(parse(instant))
+    clock = f"{moment:%H:%M:%S}{_which(moment)}"
+    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", clock))
+
+
+def day_above_time(instant: str | None) -> str:
+    """The same for a narrow column, where a line may end between the day and the clock."""
+    return day_and_time(instant).replace(_TIE, " ", 3).replace(" ", _TIE, 2)
+
+
+def _which(moment: datetime) -> str:
+    """The zone's abbreviation where a local time occurs twice, as when summer time ends."""
+    twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
+    return f"{_TIE}{moment.tzname()}" if twice else ""
+
+
+def period(start: str, end: str) -> str:
+    """The time from ``start`` to ``end``; a common day is written once."""
+    first, last = local(parse(start)), local(parse(end))
+    opening = f"{first:%A} {first.day} {first:%B %Y, %H:%M}"
+    if first.date() == last.date():
+        return f"{opening} to {last:%H:%M} {zone()}"
+    return f"{opening} to {last:%A} {last.day} {last:%B %Y, %H:%M} {zone()}"
+
+
+def visible(text: object) -> str:
+    """A name with control, bidi and unassigned characters escaped."""
+    return "".join(
+        f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
+        for character in str(text)
+    )
+
+
+def line(text: object, limit: int = LINE_LIMIT) -> str:
+    """Untrusted text as one printable line."""
+    return shorten(visible(str(text)[: 2 * limit]), limit)
+
+
+def shorten(text: str, limit: int = NAME_LIMIT) -> str:
+    """The text, shortened in the middle to ``limit`` characters."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def plural(number: int, noun: str) -> str:
+    """A number with its noun, such as ``1 topic`` or ``12 topics``."""
+    return f"{number:,}{_TIE}{noun if number == 1 else noun + 's'}"

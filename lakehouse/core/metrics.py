@@ -1,0 +1,174 @@
+"""Metrics that code knows by name, and the families that read a metric."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Families = Mapping[str, frozenset[str]]
+    """The families that read a metric, by metric; catalogues may differ."""
+
+UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
+LEADERLESS: Final = "kafka.partition.leaderless"
+UNAVAILABLE: Final = "kafka.partition.unavailable"
+"""Derived: under its min ISR or without a leader; no broker reports a leaderless partition."""
+
+PARTITION_COUNT: Final = "kafka.topic.partitions"
+NODE_FENCED: Final = "kafka.cluster.node.fenced"
+QUOTAS: Final = "kafka.quota."
+
+CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
+"""Prefix of client metrics that controllers report as well as brokers."""
+
+DESCRIBING: Final = (
+    PARTITION_COUNT,
+    "kafka.topic.replication_factor",
+    "kafka.topic.min_insync_replicas",
+    "kafka.topic.retention_time",
+    "kafka.topic.retention_bytes",
+    "kafka.topic.remote_storage_enabled",
+    "kafka.topic.compacted",
+    NODE_FENCED,
+    "kafka.quota.produce.byte_rate",
+    "kafka.quota.fetch.byte_rate",
+    "kafka.quota.request.percentage",
+    "kafka.quota.controller_mutation.rate",
+)
+"""Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+
+Worst = Literal["parts", "total", "most", "sum", "between"]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A metric that is bad above zero.
+
+    Attributes:
+        metric: Name in bronze, without ``.low`` and ``.high`` where ``worst`` is ``between``.
+        title: Meaning of a value above zero.
+        unit: UCUM unit of its worst value.
+        worst: How an interval's worst value is made: ``parts``: how many were bad at one instant;
+            ``total``: the greatest sum over brokers; ``most``: the greatest one; ``sum``: of a
+            counter; ``between``: of a counter that is reported as a low and a high one.
+    """
+
+    metric: str
+    title: str
+    unit: str
+    worst: Worst = "most"
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it counts events, and does not measure a duration."""
+        return self.worst in ("sum", "between")
+
+    @property
+    def families(self) -> frozenset[str]:
+        """Families that read it; empty: unknown, so any may."""
+        return families(*self.names_in_bronze)
+
+    @property
+    def names_in_bronze(self) -> tuple[str, ...]:
+        """Its metrics in bronze: one, or a low and a high one."""
+        between = self.worst == "between"
+        return (f"{self.metric}.low", f"{self.metric}.high") if between else (self.metric,)
+
+
+_PARTITIONS: Final = (
+    Watched(UNDER_MIN_ISR, "Under its min ISR", "partitions", "parts"),
+    Watched(LEADERLESS, "Without a leader", "partitions", "parts"),
+)
+WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
+    "topic": (
+        *_PARTITIONS,
+        Watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "By", "total"),
+        Watched(
+            "kafka.topic.remote_delete_lag.bytes", "Waits for deletion", "By", "total"
+        ),
+    ),
+    "partition": (
+        *_PARTITIONS,
+        Watched(
+            "kafka.partition.upload_tier_lag", "Records wait for upload", "{offset}"
+        ),
+        Watched(
+            "kafka.partition.delete_tier_lag", "Records wait for deletion", "{offset}"
+        ),
+    ),
+    "client": tuple(
+        Watched(f"kafka.client.{kind}.throttle_time", f"Throttled ({what})", "ms")
+        for kind, what in (
+            ("produce", "writing"), ("fetch", "reading"), ("request", "request time"),
+            ("controller_mutation", "topic changes"),
+        )
+    ),
+    "group": (
+        Watched(
+            "kafka.group.non_consumed", "Lost before it was read", "{offset}", "between"
+        ),
+    ),
+    "source": (
+        Watched(
+            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
+            "partitions",
+        ),
+        Watched(
+            "kafka.broker.produce_errors.not_enough_replicas", "Refused writes, too few replicas",
+            "{request}", "sum",
+        ),
+        Watched(
+            "kafka.controller.offline_partitions", "Counts leaderless partitions",
+            "partitions",
+        ),
+    ),
+}  # fmt: skip
+"""Watched metrics by kind of subject."""
+
+WATCHED: Final = tuple(
+    dict.fromkeys(
+        name for kind in WATCHED_OF.values() for one in kind for name in one.names_in_bronze
+    )
+)
+"""Names in bronze of all watched metrics; gold/incidents holds their incidents."""
+
+
+def names_in_bronze(metrics: Sequence[str]) -> tuple[str, ...]:
+    """Metrics with those in bronze that a derived one is made of."""
+    derived = (UNDER_MIN_ISR, LEADERLESS) if UNAVAILABLE in metrics else ()
+    return tuple(dict.fromkeys((*metrics, *derived)))
+
+
+def families(*metrics: str) -> frozenset[str]:
+    """The families that read any of these metrics of the shipped catalogue; empty: unknown.
+
+    A user's own metrics are defined in the lake alone.
+    """
+    return frozenset().union(*(_shipped().get(metric, ()) for metric in metrics))
+
+
+def families_by_metric(definitions: Iterable[tuple[str, str]]) -> Families:
+    """The families that read each metric, in the shipped catalogue or in the lake's.
+
+    Args:
+        definitions: Metric and family, as the lake's catalogues define them. Agents that wrote no
+            definitions use the shipped catalogue.
+    """
+    families: defaultdict[str, set[str]] = defaultdict(set)
+    file = resources.files("lakehouse.tables").joinpath("metric_definitions.csv")
+    rows = csv.DictReader(file.read_text("utf-8").splitlines())
+    for metric, family in chain(definitions, ((row["metric"], row["family"]) for row in rows)):
+        families[metric].add(family)
+    return {metric: frozenset(names) for metric, names in families.items()}
+
+
+@lru_cache
+def _shipped() -> Families:
+    return families_by_metric(())

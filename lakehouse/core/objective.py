@@ -1,0 +1,201 @@
+"""What shall hold for which share of the time, or of events; and over which span of time."""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import zoneinfo
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, Literal
+
+from lakehouse.core.time.periods import Period
+
+Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
+Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
+
+_DAYS: Final = {"d": 1, "w": 7}
+_MONTHS: Final = {"M": 1, "Q": 3, "Y": 12}
+_MONDAY: Final = dt.datetime(2026, 1, 5)  # noqa: DTZ001 - a local time
+LONGEST_DAYS: Final = 366
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """How long a window is, and from when windows are counted.
+
+    Attributes:
+        count: How many units.
+        unit: d, w, M, Q or Y.
+        anchor: Local time at which one of the windows begins; None: it is rolling.
+        zone: The calendar's time zone.
+    """
+
+    count: int = 1
+    unit: str = "w"
+    anchor: dt.datetime | None = _MONDAY
+    zone: str = "UTC"
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether it ends whenever somebody looks."""
+        return self.anchor is None
+
+    @property
+    def name(self) -> str:
+        """``1w`` of ISO weeks, ``28d``, ``1M``; weeks that begin at another instant are days."""
+        if self.unit == "w" and not self._is_iso:
+            return f"{7 * self.count}d"
+        return f"{self.count}{self.unit}"
+
+    def of(self, period: Period) -> Period:
+        """The window that a report on a period is to tell of.
+
+        A rolling one ends with the period. Of a calendar's it is the last one that came to its end
+        within the period; where none did, the one that is under way at its end, in whole.
+        """
+        if self.anchor is None:
+            return Period(period.end - dt.timedelta(days=self._days), period.end, self.name)
+        number = self._number(period.end)
+        if self._start(number) > period.start:  # where it begins, the one before came to its end
+            number -= 1
+        return Period(self._start(number), self._start(number + 1), self.name)
+
+    @property
+    def _days(self) -> int:
+        return self.count * _DAYS[self.unit]
+
+    @property
+    def _is_iso(self) -> bool:
+        if self.anchor is None or self.zone != "UTC" or self.count != 1:
+            return False
+        return self.anchor.weekday() == 0 and self.anchor.time() == dt.time()
+
+    def _number(self, moment: dt.datetime) -> int:
+        """Which window a moment lies in, counted from the anchor's; at a border the later one."""
+        anchor = self.anchor or _MONDAY
+        local = moment.astimezone(zoneinfo.ZoneInfo(self.zone)).replace(tzinfo=None)
+        if self.unit in _DAYS:
+            guess = (local - anchor) // dt.timedelta(days=self._days)
+        else:
+            months = (local.year - anchor.year) * 12 + local.month - anchor.month
+            guess = months // (self.count * _MONTHS[self.unit])
+        while self._start(guess) > moment:
+            guess -= 1
+        while self._start(guess + 1) <= moment:
+            guess += 1
+        return guess
+
+    def _start(self, number: int) -> dt.datetime:
+        anchor = self.anchor or _MONDAY
+        if self.unit in _DAYS:
+            local = anchor + dt.timedelta(days=number * self._days)
+        else:
+            local = _plus_months(anchor, number * self.count * _MONTHS[self.unit])
+        return local.replace(tzinfo=zoneinfo.ZoneInfo(self.zone)).astimezone(dt.UTC)
+
+
+def _plus_months(moment: dt.datetime, months: int) -> dt.datetime:
+    """So many months later, on the same day or the month's last."""
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+
+
+ISO_WEEK: Final = TimeWindow()
+CALENDAR_MONTH: Final = TimeWindow(1, "M", dt.datetime(2026, 1, 1))  # noqa: DTZ001 - a local time
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Into which slices a window is cut.
+
+    Attributes:
+        length_us: Length of a slice.
+        target: Share of a slice that must be good for it to be a good one; None: slices are not
+            judged, their shares are averaged (RatioTimeslices).
+    """
+
+    length_us: int
+    target: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events that are counted.
+
+    Attributes:
+        counted: The counter of good or bad events.
+        are_good: Which of them it counts.
+        total: The counter of all events.
+    """
+
+    counted: str
+    are_good: bool
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What shall hold, of which subjects, over which window.
+
+    Attributes:
+        metric: A catalogue metric, of groups without ``.low`` or ``.high``; of events their total.
+        above: The metric is bad above this value, in the metric's unit.
+        target: Share of good time, slices or events, 0 to 1.
+        where: Attributes of gold/subjects that a subject must have.
+        slices: Of Timeslices and RatioTimeslices.
+        events: What is counted, instead of time: Occurrences, or slices by their events.
+        window: Over which there is one budget.
+        labels: ``metadata.labels``.
+        match: Patterns of names, by column, that a subject must match; ``!`` excludes.
+    """
+
+    name: str
+    title: str
+    description: str
+    level: Level
+    metric: str
+    above: float
+    target: float
+    where: Mapping[str, float] = field(default_factory=dict)
+    slices: Slices | None = None
+    events: Events | None = None
+    window: TimeWindow = ISO_WEEK
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    match: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    service: str = ""
+
+    @property
+    def kind(self) -> Level:
+        """Of which subjects it is told at first: topics', of clusters and of partitions."""
+        return "topic" if self.level in {"cluster", "partition"} else self.level
+
+    @property
+    def method(self) -> Method:
+        """Its budgeting method."""
+        if self.slices is None:
+            return "GoodSeconds" if self.events is None else "Occurrences"
+        return "RatioTimeslices" if self.slices.target is None else "Timeslices"
+
+    def matches(self, names: Mapping[str, str | None]) -> bool:
+        """Whether a subject of these names is meant, by ``match``."""
+        return all(_matches(names.get(key), told) for key, told in self.match.items())
+
+    def has(self, labels: Mapping[str, str]) -> bool:
+        """Whether it bears all these labels; an empty value stands for any."""
+        return all(
+            key in self.labels and (not value or value in self.labels[key])
+            for key, value in labels.items()
+        )
+
+
+def _matches(name: str | None, patterns: Sequence[str]) -> bool:
+    """Whether a name is meant: by one pattern, if any is without ``!``, and by none with it."""
+    own = name or ""
+    wanted = [one for one in patterns if not one.startswith("!")]
+    unwanted = (one[1:] for one in patterns if one.startswith("!"))
+    if wanted and not any(fnmatchcase(own, one) for one in wanted):
+        return False
+    return not any(fnmatchcase(own, one) for one in unwanted)

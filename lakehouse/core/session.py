@@ -1,0 +1,245 @@
+"""The Spark session: the active one, the one that the environment names, else a small local one.
+
+If the environment names a Spark, its platform also sets master, Delta, jars and credentials, and
+only the time zone is set here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.errors import EngineError, extra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+JARS_SETTING: Final = "JMXLAKE_DELTA_JARS"
+"""Environment variable that names a folder with the Delta jars, for hosts without a network; or
+several folders, with what S3 needs in the others (``a:b``)."""
+
+# In the source tree, never in the working directory: a user who may write there could run code
+# in the driver.
+_JARS_CACHE: Final = Path(__file__).parents[2] / ".cache"
+_LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
+
+_CONF: Final = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Spark keeps the data of its web page, with the text of every plan, even without a page.
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    # A rollup has many small stages: on one machine their number costs more than their data.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "16m",
+    # Spark's default is older than the type: twice as long, and without statistics.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # A lake has some twenty logs; by default Delta keeps 10,000, with their plans, for an hour. The
+    # logs of hundreds of lakes filled a heap of 1 GB, and garbage collection took all the time.
+    "spark.databricks.delta.delta.log.cacheSize": "64",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    # Checking the size of a batch with each row costs a third of a rollup. The number of rows is
+    # the limit; packets reach 2 GB at some 40 million runs of one cluster's hour.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+    # Agents and maintenance write s3://..., Hadoop s3a://...: accept the first.
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+}
+
+# A plan of a rollup is compiled for a handful of rows: compiling costs more than running. On two
+# cores a first rollup took 49 s of CPU with these, 110 s without.
+_SMALL: Final = {
+    # Each sort, join and aggregation of a task takes a page at least: of 16 MB by default.
+    "spark.buffer.pageSize": "1m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_LARGE: Final = {
+    "spark.driver.memory": "3g",
+    "spark.sql.adaptive.enabled": "true",
+    # Sorts that fit into memory: a shuffle of a stretch in many parts, small ones put together, but
+    # never into one: 64 MB are fifteen seconds of a sweep, in which the other core would wait.
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "true",
+    # Two bytes a run: a split of the default size would be a day of a fleet.
+    "spark.sql.files.maxPartitionBytes": "8m",
+    "spark.sql.files.openCostInBytes": "256k",
+}
+_SMALL_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+
+REMOTE: Final = "SPARK_REMOTE"
+"""Environment variable that names a Spark Connect server: ``sc://host:port``."""
+
+PLATFORM: Final = "DATABRICKS_RUNTIME_VERSION"
+"""Environment variable that is set on Databricks."""
+
+_NAMED_BY: Final = (
+    REMOTE,
+    "PYSPARK_SUBMIT_ARGS",  # --master spark://host:port ... pyspark-shell
+    "SPARK_CONF_DIR",  # a folder with spark-defaults.conf
+    "PYSPARK_GATEWAY_PORT",  # set by spark-submit
+    PLATFORM,
+)
+"""Spark's own environment variables; if one is set, it selects the Spark to use."""
+
+_ZONE: Final = "spark.sql.session.timeZone"
+_UTC: Final = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
+
+def session(app: str = "jmxlake", *, large: bool = False) -> SparkSession:
+    """The active session, else that of the Spark the environment names, else a local one.
+
+    Args:
+        app: Its name.
+        large: Whether a local one is for millions of rows at a time, where compiling pays.
+
+    The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
+    ``.cache/delta*`` beside the package, as ``make setup`` leaves it in a source tree, else through
+    the network, as delta-spark does it by itself.
+
+    Raises:
+        EngineError: pyspark or what Connect needs is not installed, a folder has no jars, Spark
+            does not start, or the active session is not in UTC.
+    """
+    try:
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        active = SparkSession.getActiveSession()
+        return _in_utc(
+            active or _builder(SparkSession.builder.appName(app), large=large).getOrCreate()
+        )
+    except ImportError as error:
+        raise EngineError(_what_is_missing(error)) from error
+    except (PySparkException, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise EngineError(f"Spark does not start: {reason}; {_advice()}") from error
+
+
+def _advice() -> str:
+    if REMOTE in os.environ:
+        return "is the server up?"
+    if any(name in os.environ for name in _NAMED_BY) or _jar_folders():
+        return "is Java 17 installed?"
+    return (
+        "is Java 17 installed, and is Maven Central reached, where Delta's jars come from?"
+        f" {JARS_SETTING} names a folder with them"
+    )
+
+
+def setting(spark: SparkSession, name: str) -> str | None:
+    """A setting of a session; None where Spark does not return it, as on serverless."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
+
+    try:
+        return spark.conf.get(name)
+    except PySparkException:
+        return None
+
+
+def _what_is_missing(error: ImportError) -> str:
+    if error.name is None:  # pyspark's own words for what Spark Connect needs
+        return f"{str(error).strip().splitlines()[0]} Install {extra('connect')}"
+    return f"{error.name.split('.')[0]} is missing: install {extra('lakehouse')}"
+
+
+def _quiet() -> None:
+    """Stop pyspark from printing errors as JSON; callers report them."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - Spark is slow to import
+
+    for kind in ("SQL", "DataFrame"):
+        PySparkLogger.getLogger(f"{kind}QueryContextLogger").disabled = True
+
+
+def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
+    _quiet()
+    if any(name in os.environ for name in _NAMED_BY):
+        return builder.config(_ZONE, "UTC")
+    return _with_delta(_local(builder, large=large))
+
+
+def _in_utc(session: SparkSession) -> SparkSession:
+    zone = session.conf.get(_ZONE)
+    if zone not in _UTC:
+        raise EngineError(
+            f"the Spark session is in {zone}, and hours are UTC's: set {_ZONE} to UTC"
+        )
+    return session
+
+
+def _local(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
+    # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
+    builder = builder.master("local[2]")
+    for key, value in {**_CONF, **(_LARGE if large else _SMALL)}.items():
+        builder = builder.config(key, value)
+    return builder.config(
+        "spark.driver.extraJavaOptions", java if large else f"{java} {_SMALL_JVM}"
+    ).config("spark.sql.warehouse.dir", _scratch())
+
+
+def _scratch() -> str:
+    return str(Path(tempfile.gettempdir()) / "jmxlake-spark")
+
+
+def _jar_folders() -> list[str]:
+    named = os.environ.get(JARS_SETTING)
+    return named.split(os.pathsep) if named else sorted(map(str, _JARS_CACHE.glob("delta*")))
+
+
+def _with_delta(builder: SparkSession.Builder) -> SparkSession.Builder:
+    named, folders = os.environ.get(JARS_SETTING), _jar_folders()
+    found = {folder: sorted(Path(folder).glob("*.jar")) for folder in folders}
+    empty = [folder for folder in folders if not found[folder]]
+    if named and empty:
+        raise EngineError(f"{JARS_SETTING}={empty[0]} holds no jar: put the Delta jars there")
+    jars = [str(jar.resolve()) for folder in folders for jar in found[folder]]
+    if jars:
+        return builder.config("spark.jars", ",".join(jars))
+    from delta import configure_spark_with_delta_pip  # noqa: PLC0415
+
+    return configure_spark_with_delta_pip(builder)
+
+
+@contextmanager
+def quiet_jvm() -> Iterator[None]:
+    """Capture standard output and error of a process that is started within this context.
+
+    Spark's launcher prints warnings before it reads any logging setting, and VACUUM prints to
+    standard output. If the start fails, the captured text goes to standard error.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    out, kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as captured:
+        os.dup2(captured.fileno(), 1)
+        os.dup2(captured.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(kept, 2)
+            captured.seek(0)
+            os.write(2, captured.read())
+            raise
+        finally:
+            os.dup2(out, 1)
+            os.dup2(kept, 2)
+            os.close(out)
+            os.close(kept)

@@ -1,0 +1,162 @@
+"""The period of a report: an ISO week of a time zone (by default UTC), or any span."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from lakehouse.core.time import zones
+from lakehouse.errors import PeriodError
+
+HOUR_US: Final = 3_600_000_000
+DAY_US: Final = 24 * HOUR_US
+
+FIRST: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
+"""The first and the last hour of the calendar that Python, Spark and Delta share."""
+
+WEEK: Final = "1w"
+"""The grain of an ISO week of UTC."""
+
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
+_WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A half-open span of time; ``grain`` is ``1w`` for an ISO week of UTC, else ``span``."""
+
+    start: dt.datetime
+    end: dt.datetime
+    grain: str = "span"
+
+    @classmethod
+    def of(cls, span: tuple[int, int]) -> Period:
+        """The period between two instants, microseconds."""
+        return cls(instant(span[0]), instant(span[1]))
+
+    @property
+    def microseconds(self) -> int:
+        """Its length."""
+        return micros(self.end) - micros(self.start)
+
+    def aligned(self, window_seconds: int) -> Period:
+        """The least span of whole windows that holds it."""
+        size = window_seconds * 1_000_000
+        first = micros(self.start) // size * size
+        last = -(-micros(self.end) // size) * size
+        return Period(instant(first), instant(last), self.grain)
+
+
+def iso(microseconds: int) -> str:
+    """An instant as ISO 8601, UTC."""
+    return instant(microseconds).isoformat().replace("+00:00", "Z")
+
+
+def micros(moment: dt.datetime) -> int:
+    """Microseconds since the epoch."""
+    return (moment - FIRST) // dt.timedelta(microseconds=1)
+
+
+def instant(microseconds: int) -> dt.datetime:
+    """The moment so many microseconds after the epoch, UTC."""
+    return FIRST + dt.timedelta(microseconds=microseconds)
+
+
+def week(text: str, zone: dt.tzinfo = dt.UTC) -> Period:
+    """An ISO week such as ``2026-W47``, from Monday to Monday at midnight of a time zone.
+
+    Raises:
+        PeriodError: There is no such week.
+    """
+    year, number = match.groups() if (match := _WEEK.fullmatch(text)) else ("0", "0")
+    try:
+        monday = dt.date.fromisocalendar(int(year), int(number), 1)
+        return _from_monday(monday, zone)
+    except (ValueError, OverflowError) as error:
+        raise PeriodError(f"week {text!r}: write an ISO week such as 2026-W47") from error
+
+
+def week_of(moment: dt.datetime, zone: dt.tzinfo = dt.UTC) -> Period:
+    """The ISO week of a time zone in which a moment lies."""
+    day = moment.astimezone(zone).date()
+    return _from_monday(day - dt.timedelta(days=day.weekday()), zone)
+
+
+def last_ended(
+    first: dt.datetime, last: dt.datetime, now: dt.datetime, zone: dt.tzinfo = dt.UTC
+) -> Period:
+    """The ISO week of a time zone that a weekly report covers: the last that has ended.
+
+    In a lake's first week it is that week, and without deliveries the last week with data.
+
+    Args:
+        first: First instant with data.
+        last: Last instant with data.
+        now: This instant.
+        zone: The time zone of the week.
+    """
+    latest = week_of(last - dt.timedelta(microseconds=1), zone)
+    if latest.end <= now:
+        return latest
+    before = week_of(latest.start - dt.timedelta(microseconds=1), zone)
+    return before if first < before.end else latest
+
+
+def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
+    start, end = (zones.midnight(monday + dt.timedelta(days=n), zone) for n in (0, 7))
+    of_utc = start.time() == end.time() == dt.time()
+    return Period(start, end, WEEK if of_utc else "span")
+
+
+def week_name(period: Period, zone: dt.tzinfo = dt.UTC) -> str | None:
+    """The name of the ISO week that a period is in a time zone; None where it is none."""
+    week = week_of(period.start, zone)
+    if (week.start, week.end) != (period.start, period.end):
+        return None
+    year, number, _ = period.start.astimezone(zone).isocalendar()
+    return f"{year}-W{number:02d}"
+
+
+def span(start: str, end: str, zone: dt.tzinfo = dt.UTC) -> Period:
+    """A span between two ISO 8601 instants; without an offset they are of the time zone.
+
+    Raises:
+        PeriodError: One is no instant, or the end is not after the start.
+    """
+    first, last = (_parsed(text, zone) for text in (start, end))
+    if last <= first:
+        raise PeriodError(f"--to {end} is not after --from {start}")
+    return Period(first, last)
+
+
+def _parsed(text: str, zone: dt.tzinfo) -> dt.datetime:
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise PeriodError(f"{text!r}: write an instant such as 2026-11-16T10:00:00Z") from error
+    aware = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    return aware.astimezone(dt.UTC)
+
+
+def window_seconds(text: str) -> int:
+    """Seconds of a window such as ``5m`` or ``30s``.
+
+    Raises:
+        PeriodError: It is no such text, or does not divide an hour.
+    """
+    match = re.fullmatch(r"([1-9][0-9]*)([smh])", text)
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    if seconds == 0 or _SECONDS["h"] % seconds:
+        raise PeriodError(f"window {text!r}: write a part of an hour, such as 5m or 30s")
+    return seconds
+
+
+def window_name(seconds: int) -> str:
+    """A window as a person writes it: ``30s``, ``5m``, ``1h``."""
+    for unit, size in (("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

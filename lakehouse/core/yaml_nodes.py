@@ -1,0 +1,204 @@
+"""A YAML text as a tree of nodes with line and column, and findings about nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal
+
+import yaml
+
+Kind = Literal["invalid", "unsupported", "note"]
+"""Worst first: not OpenSLO v1; OpenSLO v1 that jmxlake does not support; without effect here."""
+
+EXIT_CODES: Final[dict[Kind, int]] = {"invalid": 1, "unsupported": 3, "note": 0}
+
+_MOST_CHARACTERS: Final = 1_000_000
+_MOST_NODES: Final = 50_000
+_DEEPEST: Final = 40
+_TAG: Final = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem at a place in a file.
+
+    Attributes:
+        kind: How bad it is.
+        file: The file as it was named.
+        line: Line, from 1.
+        column: Column, from 1.
+        path: Where it stands in the document, such as ``spec.objectives[0].target``.
+        message: The problem, and what to write instead.
+    """
+
+    kind: Kind
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}"
+        what = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{where}: {self.kind}: {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its place in the file.
+
+    Attributes:
+        tag: ``map``, ``seq``, or the YAML 1.1 type of a scalar: str, int, float, bool, null.
+        text: A scalar as it is written.
+        entries: Values of a map, by key; the last of two values of one key.
+        keys: Where each key of a map stands.
+        items: Values of a sequence.
+    """
+
+    file: str
+    path: str
+    line: int
+    column: int
+    tag: str
+    text: str = ""
+    entries: Mapping[str, Node] = field(default_factory=dict)
+    keys: Mapping[str, Node] = field(default_factory=dict)
+    items: tuple[Node, ...] = ()
+
+    def says(self, kind: Kind, message: str) -> Finding:
+        """A finding at this place."""
+        return Finding(kind, self.file, self.line, self.column, self.path, message)
+
+    def get(self, key: str) -> Node | None:
+        """The value of a key; None where it is not there, or nothing is written there."""
+        value = self.entries.get(key)
+        return None if value is None or value.is_null else value
+
+    def present(self, *keys: str) -> list[str]:
+        """Which of some keys have a value."""
+        return [key for key in keys if self.get(key)]
+
+    @property
+    def is_null(self) -> bool:
+        """Whether nothing is written there."""
+        return self.tag == "null"
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it is a map or a list."""
+        return self.tag in {"map", "seq"}
+
+
+class Findings(list[Finding]):
+    """Findings about an object."""
+
+    def invalid(self, node: Node, message: str) -> None:
+        """It is not OpenSLO v1."""
+        self.append(node.says("invalid", message))
+
+    def unsupported(self, node: Node, message: str) -> None:
+        """It is, but jmxlake cannot do it."""
+        self.append(node.says("unsupported", message))
+
+    def note(self, node: Node, message: str) -> None:
+        """It has no effect here."""
+        self.append(node.says("note", message))
+
+
+class MalformedError(Exception):
+    """A text that is no YAML, or exceeds the limits; holds the finding."""
+
+    def __init__(self, file: str, mark: yaml.Mark | None, message: str) -> None:
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        self.finding = Finding("invalid", file, line, column, "", message)
+        super().__init__(str(self.finding))
+
+
+def worst(findings: Iterable[Finding]) -> Kind | None:
+    """The worst kind among findings."""
+    kinds = {finding.kind for finding in findings}
+    return next((kind for kind in EXIT_CODES if kind in kinds), None)
+
+
+def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
+    """The objects of a text, each with what is wrong with its keys.
+
+    A text has several YAML documents, and each is an object or a list of objects.
+
+    Args:
+        text: The YAML.
+        file: Its name in findings.
+
+    Raises:
+        MalformedError: It is no YAML, or too large, or nested too deeply.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise MalformedError(file, None, f"more than {_MOST_CHARACTERS:,} characters: split it")
+    try:
+        roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise MalformedError(file, mark, f"no YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise MalformedError(file, None, f"no YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise MalformedError(file, None, "nested too deeply") from error
+    objects = []
+    for root in roots:
+        several = isinstance(root, yaml.SequenceNode)
+        for index, value in enumerate(root.value if several else [root]):
+            tree = _Tree(file)
+            node = tree.node(value, f"[{index}]" if several else "", 0)
+            if not node.is_null:
+                objects.append((node, tree.findings))
+    return objects
+
+
+def number(node: Node) -> float | None:
+    """A number, or None where it is none: neither is ``12:30``, nor infinity."""
+    if node.tag not in {"int", "float"}:
+        return None
+    try:
+        value = float(node.text.replace("_", ""))
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None
+
+
+def truth(node: Node) -> bool | None:
+    """A truth value, or None."""
+    return node.text.lower() in {"true", "yes", "on", "y"} if node.tag == "bool" else None
+
+
+@dataclass(slots=True)
+class _Tree:
+    """Converts PyYAML's nodes; an alias becomes a node of its own."""
+
+    file: str
+    findings: Findings = field(default_factory=Findings)
+    count: int = 0
+
+    def node(self, value: yaml.Node, path: str, depth: int) -> Node:
+        self.count += 1
+        mark = value.start_mark
+        if depth > _DEEPEST or self.count > _MOST_NODES:
+            raise MalformedError(self.file, mark, "nested too deeply, or too many aliases")
+        make = partial(Node, self.file, path, mark.line + 1, mark.column + 1)
+        if isinstance(value, yaml.SequenceNode):
+            items = (self.node(o, f"{path}[{n}]", depth + 1) for n, o in enumerate(value.value))
+            return make("seq", items=tuple(items))
+        if not isinstance(value, yaml.MappingNode):
+            return make(str(value.tag).removeprefix(_TAG), str(value.value))
+        keys: dict[str, Node] = {}
+        entries: dict[str, Node] = {}
+        for key, entry in value.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            below, mark = f"{path}.{name}" if path else name, key.start_mark
+            at = Node(self.file, below, mark.line + 1, mark.column + 1, "str", name)
+            keys[name], entries[name], again = at, self.node(entry, below, depth + 1), name in keys
+            if again:
+                self.findings.invalid(at, "the key is there twice")
+        return make("map", entries=entries, keys=keys)

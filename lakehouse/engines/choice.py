@@ -1,0 +1,101 @@
+"""The choice of an engine: this process for gold on a path, Spark for gold in a catalog."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import util
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tables
+from lakehouse.core.session import PLATFORM, REMOTE, quiet_jvm, session
+from lakehouse.errors import EngineError, TableSchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.core.lake import Lake
+    from lakehouse.engines.engine import Engine
+
+    Say = Callable[[str], None]
+
+
+_KNOWN: Final = re.compile(r"/|(file|memory|s3a?|gs|az|adl|abfss?)://")
+"""Places that delta-rs can open; in others it finds no table."""
+
+_PROBED: Final = (tables.RUNS, tables.PROGRESS, tables.SLI)
+"""If delta-rs reads these tables, it reads the lake."""
+
+
+def engine_of(
+    lake: Lake,
+    options: Mapping[str, str] | None = None,
+    progress: Say = lambda _: None,
+    *,
+    by_spark: bool = False,
+) -> Engine:
+    """The engine that reads and writes the gold of a lake.
+
+    It is Spark if delta-rs cannot open the lake, or if a Spark Connect server is set. With storage
+    options of delta-rs, Spark is never chosen instead.
+
+    Args:
+        lake: The lake.
+        options: Storage options of delta-rs, beside those in the environment.
+        progress: Called with each step, as a line.
+        by_spark: Whether Spark runs the kernel.
+
+    Raises:
+        EngineError: Neither delta-rs nor Spark can open it, or delta-rs cannot with these options.
+        TableSchemaError: It needs a newer Delta than delta-rs has, and there is no Spark.
+    """
+    in_catalog = lake.gold is not None or lake.bronze is not None
+    # delta-rs cannot commit to a path that is mounted on Databricks.
+    if not in_catalog and REMOTE not in os.environ and PLATFORM not in os.environ:
+        try:
+            engine = _on_path(lake, options, progress, by_spark=by_spark)
+            for table in _PROBED:
+                engine.schema(table)
+        except (EngineError, TableSchemaError, ModuleNotFoundError) as error:
+            if options or util.find_spec("pyspark") is None:
+                raise
+            progress(f"Spark reads this lake, for delta-rs cannot: {error}")
+        else:
+            return engine
+    elif options:
+        raise EngineError(
+            f"{lake.root}: Spark reads this lake, and has storage options of its own: leave out "
+            "delta-rs's (docs/engines.md)"
+        )
+    return _spark(lake, progress)
+
+
+def start_spark(progress: Say, *, large: bool = False) -> SparkSession:
+    """Start Spark, or take the active session."""
+    progress("starting Spark")
+    with quiet_jvm():
+        return session(large=large)
+
+
+def _on_path(
+    lake: Lake, options: Mapping[str, str] | None, progress: Say, *, by_spark: bool
+) -> Engine:
+    if not _KNOWN.match(lake.root):
+        raise EngineError(f"{lake.root}: delta-rs knows no such storage")
+    # Imported late: platforms with Spark may lack delta-rs, and others lack Spark.
+    if not by_spark:
+        from lakehouse.engines.local_engine import LocalEngine  # noqa: PLC0415
+
+        return LocalEngine(lake, options)
+    from lakehouse.engines.spark_on_path import SparkOnPath  # noqa: PLC0415
+
+    return SparkOnPath(lake, lambda large: start_spark(progress, large=large), options)
+
+
+def _spark(lake: Lake, progress: Say) -> Engine:
+    spark = start_spark(progress)
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
+
+    return SparkEngine(spark, lake)

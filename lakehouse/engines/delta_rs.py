@@ -1,0 +1,211 @@
+"""Delta tables of a lake that is a path or a URI, by delta-rs: no Spark, no JVM."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError as NoDeltaTableError
+from deltalake.fs import DeltaStorageHandler
+
+from lakehouse.core.time.periods import DAY_US, micros
+from lakehouse.engines import arrow_types
+from lakehouse.errors import (
+    EngineError,
+    LakeNotFoundError,
+    TableNotFoundError,
+    TableSchemaError,
+    one_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from lakehouse.core.lake import Lake
+    from lakehouse.engines.engine import Span
+    from lakehouse.tables import Column, Table
+
+_INSTANT: Final = pa.timestamp("us", "UTC")
+_STORED: Final = {"timestamp": _INSTANT, "map<string,timestamp>": pa.map_(pa.string(), _INSTANT)}
+_READ: Final = {"v2Checkpoint", "vacuumProtocolCheck"}
+"""Features of Delta that do not concern a reader of a table's files."""
+
+_CHUNK: Final = 1 << 20
+
+
+class File(NamedTuple):
+    """A live file of a table.
+
+    Attributes:
+        place: A path on this machine.
+        written: When it was written, microseconds.
+        keys: Values of its partition columns, as text.
+    """
+
+    place: str
+    written: int
+    keys: tuple[str | None, ...]
+
+
+class Store:
+    """The tables of a lake.
+
+    Args:
+        lake: A lake whose tables all lie below its root.
+        options: Storage options of delta-rs, beside those in the environment.
+        cache: Folder for files that do not lie on this machine.
+
+    Raises:
+        LakeNotFoundError: The lake has tables in a catalog.
+    """
+
+    def __init__(self, lake: Lake, options: Mapping[str, str], cache: Path) -> None:
+        if lake.gold is not None or lake.bronze is not None:
+            raise LakeNotFoundError(
+                f"{lake.gold or lake.bronze}: only Spark reads catalogs; use --engine spark"
+            )
+        self._lake, self._cache = lake, cache
+        self.options = dict(options)
+
+    def url(self, table: Table) -> str:
+        """Where a table lies."""
+        return f"{self._lake.root.rstrip('/')}/{table.path}"
+
+    def find(self, table: Table, version: int | None = None) -> DeltaTable | None:
+        """A table, as it is now or as of a version; None where there is none.
+
+        Raises:
+            TableSchemaError: Its files cannot be read without a newer Delta.
+        """
+        with explained(self.url(table)):
+            try:
+                delta = DeltaTable(self.url(table), version=version, storage_options=self.options)
+            except NoDeltaTableError:
+                return None
+            features = set(delta.protocol().reader_features or ())
+            if delta.protocol().min_reader_version == 2 or features - _READ:
+                raise TableSchemaError(
+                    f"{self.url(table)}: it uses {', '.join(sorted(features)) or 'column mapping'}"
+                    ", which delta-rs does not read; install Spark, or give it a catalog's name"
+                )
+            return delta
+
+    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+        """A table, as it is now or as of a version.
+
+        Raises:
+            TableNotFoundError: There is none.
+        """
+        found = self.find(table, version)
+        if found is None:
+            made_by = "run jmxlake rollup first" if table.layer == "gold" else "agents make it"
+            raise TableNotFoundError(f"{self.url(table)}: no such table; {made_by}")
+        return found
+
+    def files(self, delta: DeltaTable, by: str, between: Span | None) -> list[File]:
+        """The files of a table that may hold rows of a span; those elsewhere are copied here.
+
+        Args:
+            delta: The table.
+            by: The column that holds a row's instant.
+            between: The span; None: all.
+        """
+        with explained(delta.table_uri):
+            actions = pa.table(delta.get_add_actions(flatten=True))
+            if between is not None:
+                actions = actions.filter(_may_hold(actions, by, between))
+            # As text: not every date of Delta is one of Python's.
+            keys = [
+                actions[f"partition.{key}"].cast(pa.string()).to_pylist()
+                for key in delta.metadata().partition_columns
+            ]
+            paths, written = (actions[one].to_pylist() for one in ("path", "modification_time"))
+            return [
+                File(self._near(delta, path), at * 1000, tuple(values))
+                for path, at, *values in zip(paths, written, *keys, strict=True)
+            ]
+
+    def _near(self, delta: DeltaTable, path: str) -> str:
+        """A file's place on this machine; it is copied once, as files of Delta never change."""
+        name = unquote(path)
+        if delta.table_uri.startswith("file:"):
+            return f"{_root(delta)}/{name}"
+        place = self._cache / re.sub(r"\W", "_", delta.table_uri) / name
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            part = place.with_name(f"{place.name}.{threading.get_ident()}")
+            file = DeltaStorageHandler(delta.table_uri, self.options).open_input_file(path)
+            with file, part.open("wb") as copy:
+                shutil.copyfileobj(file, copy, _CHUNK)
+            part.rename(place)
+        return str(place)
+
+
+def _may_hold(actions: pa.Table, by: str, between: Span) -> pa.Array:
+    """Which files may hold rows of a span, by their statistics."""
+    first, end = (micros(one) for one in between)
+
+    def numbers(name: str, kind: pa.DataType) -> list[int | None]:
+        if name not in actions.column_names:
+            return [None] * len(actions)
+        return list(actions[name].cast(kind).cast(pa.int64()).to_pylist())
+
+    days = numbers("partition.date", pa.int32())
+    lows, highs = (numbers(f"{bound}.{by}", pa.int64()) for bound in ("min", "max"))
+    return pa.array(
+        [
+            (day is None or first // DAY_US <= day <= (end - 1) // DAY_US)
+            and (low is None or low < end)
+            # delta-rs cuts them off behind the milliseconds.
+            and (high is None or high + 1000 > first)
+            for day, low, high in zip(days, lows, highs, strict=True)
+        ],
+        pa.bool_(),
+    )
+
+
+def _root(delta: DeltaTable) -> str:
+    """Where a table lies, as its files are listed."""
+    uri = delta.table_uri.rstrip("/")
+    return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
+
+
+def stored(column: Column) -> pa.Field:
+    """A column as it is written."""
+    kind = _STORED.get(column.type) or arrow_types.schema([(column.name, column.type)])[0].type
+    return pa.field(column.name, kind, column.nullable, {"comment": column.comment})
+
+
+def shaped(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:
+    """Rows of a relation as they are written."""
+    fields = [stored(column) for column in columns]
+    arrays = [rows.column(field.name).cast(field.type) for field in fields]
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turn what delta-rs and DuckDB raise into one line.
+
+    Raises:
+        EngineError: Anything that is wrong with a table or its storage.
+    """
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise EngineError(
+            f"{where}: {one_line(error)}; check the lake's place and credentials, or use Spark "
+            "(for a rollup --engine spark)"
+        ) from error
+    except Exception as error:
+        # delta-rs has no class of its own for errors of its query engine and kernel.
+        if type(error) is not Exception:
+            raise
+        raise EngineError(f"{where}: {one_line(error)}") from error

@@ -1,0 +1,244 @@
+"""The protocol of an engine: Spark, or delta-rs and DuckDB without it.
+
+Planning, lease, progress, tidying and verify are written once on top of it, in SQL that Spark and
+DuckDB both read: joins, filters, GROUP BY, CASE, ``least`` and ``greatest``;
+``x - x % n`` instead of a whole division; columns named by reserved words with their table's alias
+before them (``r.end``); no double quotes and no backticks; relations in braces (``{runs} r``).
+
+In a **relation** instants are BIGINT, microseconds since 1970 UTC (those in maps too), and dates
+are DATE. An engine turns them into the types of the table when it writes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from lakehouse.core.time.periods import HOUR_US, micros
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakehouse.core.lake import Lake, Version
+    from lakehouse.engines.batches import Batch
+    from lakehouse.kernel.worker import Program
+    from lakehouse.tables import Column, Table
+
+Relation = Any
+"""Rows that a query can name; its type is the engine's own."""
+
+INSTANTS: Final = ("start", "window", "at")
+"""Columns that hold a row's instant; the first that a table has."""
+
+
+class LeaseRow(NamedTuple):
+    """The one row of gold/lease; instants in microseconds."""
+
+    id: str | None = None
+    holder: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+class Span(NamedTuple):
+    """From an instant until before another."""
+
+    first: dt.datetime
+    end: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The rows that the kernel made of a batch.
+
+    Attributes:
+        counts: Rows of each table of gold, by its name; tables without rows may be missing.
+        rows: A relation for each of these tables, with the table's columns in their order.
+    """
+
+    counts: Mapping[str, int]
+    rows: Mapping[str, Relation]
+
+
+class Detail(NamedTuple):
+    """Delta's metadata of a table: its id and its properties."""
+
+    id: str
+    properties: Mapping[str, str]
+
+
+class Engine(Protocol):
+    """Reads and writes the tables of one lake, and runs the kernel.
+
+    Attributes:
+        lake: Where the tables are.
+        writer: The committer to gold: delta-rs or Spark.
+        most_rows: Rows of bronze/runs that a batch has by default.
+        at_once: Tables that are written side by side.
+        scratch: Tables below gold that the engine keeps for itself; they are tidied, too.
+    """
+
+    lake: Lake
+    writer: str
+    most_rows: int
+    at_once: int
+    scratch: tuple[Table, ...]
+
+    # Metadata
+
+    def schema(self, table: Table) -> Mapping[str, str] | None:
+        """Names and types of a table's columns, as Spark writes types; None: there is no table.
+
+        Raises:
+            TableSchemaError: It needs a newer Delta than this engine has.
+        """
+        ...
+
+    def detail(self, table: Table) -> Detail:
+        """Delta's metadata of a table."""
+        ...
+
+    def commits(self, table: Table, most: int) -> list[Version]:
+        """The newest versions that the log still holds, at most so many, newest first."""
+        ...
+
+    # Reading
+
+    def rows(
+        self,
+        table: Table,
+        version: int | None = None,
+        *,
+        between: Span | None = None,
+        written: bool = False,
+    ) -> Relation:
+        """A table, as it is now or as of a version.
+
+        With further columns where they can be made: ``hour`` (BIGINT, hours since 1970 of the first
+        of ``INSTANTS`` that it has, no earlier than 1970 and no later than ``periods.LAST``) and
+        ``misdated`` (BOOLEAN, for tables with ``date`` and ``start``: the date is not that of the
+        start, or the start is no instant from ``periods.FIRST`` to ``periods.LAST``).
+
+        Args:
+            table: The table.
+            version: None: as it is now.
+            between: Only rows whose instant and ``date`` lie in it. Files and row groups beyond are
+                not read.
+            written: With a column ``written`` (BIGINT): when the row's file was last modified.
+
+        Raises:
+            TableNotFoundError: There is no such table.
+        """
+        ...
+
+    def inserts(self, table: Table, first: int, last: int) -> Relation:
+        """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``.
+
+        Compaction and deletions are no inserts. This, ``collect`` or ``write`` raises:
+
+        Raises:
+            LogExpiredError: A commit of these, or a file it wrote, is gone.
+        """
+        ...
+
+    def relation(self, rows: pa.Table) -> Relation:
+        """A few rows of the driver's."""
+        ...
+
+    def query(self, sql: str, **relations: Relation) -> Relation:
+        """A SELECT over relations, which it names in braces by the names given here."""
+        ...
+
+    def collect(self, relation: Relation) -> pa.Table:
+        """Its rows."""
+        ...
+
+    # Writing
+
+    def create(self, table: Table) -> None:
+        """Create a table of gold with comments, partitions and properties, if it is not there."""
+        ...
+
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add columns to a table; they are nullable, whatever their declaration says."""
+        ...
+
+    def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
+        """Write rows in one commit: append them, or replace those that ``where`` names by them.
+
+        Args:
+            table: A table of gold.
+            rows: A relation with the table's columns, by name.
+            where: A predicate over the table's own columns, made by ``engines.predicates``:
+                comparisons and IN lists with string literals (for dates and instants too), AND, OR,
+                NOT. An empty one is never given.
+
+        Raises:
+            LeaseLostError: Another writer changed the table meanwhile.
+        """
+        ...
+
+    def rebuild(self, table: Table, rows: Relation) -> None:
+        """Make a table of gold of rows, as it is declared, in one commit.
+
+        Old rows, columns and partitions are gone. A missing table is created.
+
+        Raises:
+            LeaseLostError: Another writer changed the table meanwhile.
+        """
+        ...
+
+    def delete(self, table: Table, where: str) -> None:
+        """Delete the rows that a predicate names (as for ``write``)."""
+        ...
+
+    def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
+        """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not.
+
+        Of two at the same instant only one gets True. Compared are ``id`` and ``until``.
+
+        Args:
+            seen: The row as it was read.
+            wanted: The row to write.
+            first: The table had no row: insert it, if it still has none.
+        """
+        ...
+
+    def tidy(self, table: Table) -> None:
+        """Set the declared properties where they differ; compact; vacuum."""
+        ...
+
+    # The kernel
+
+    def compute(self, batch: Batch, program: Program) -> Staged:
+        """Run the kernel over a batch's hours and stage its rows; gold's tables do not change.
+
+        It reads rows of bronze at the versions of the batch, without misdated ones, in the calls
+        and parts of ``batch.calls``.
+
+        Raises:
+            LakehouseError: The kernel failed: one line with cluster, hour, part and statement.
+        """
+        ...
+
+
+def ask(engine: Engine, sql: str, **relations: Relation) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    found = engine.collect(engine.query(sql, **relations))
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def in_hours(hours: Iterable[dt.datetime]) -> str:
+    """The condition that a row of a relation ``r`` lies in one of some hours."""
+    chosen = sorted(set(hours))
+    dates = ", ".join(dict.fromkeys(f"DATE '{hour:%Y-%m-%d}'" for hour in chosen))
+    numbers = ", ".join(str(micros(hour) // HOUR_US) for hour in chosen)
+    return f"r.date IN ({dates}) AND r.hour IN ({numbers})"
+
+
+def span_of(hours: Iterable[dt.datetime]) -> Span:
+    """From the first of some hours to the end of the last."""
+    chosen = sorted(hours)
+    return Span(chosen[0], chosen[-1] + dt.timedelta(hours=1))

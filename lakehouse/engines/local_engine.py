@@ -1,0 +1,313 @@
+"""A lake at a path or a URI, rolled up in this process by delta-rs and DuckDB: no Spark, no JVM."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from lakehouse import tables
+from lakehouse.core.lake import Version
+from lakehouse.core.time.periods import instant
+from lakehouse.engines import arrow_types, local_relations
+from lakehouse.engines.delta_rs import Store, explained, shaped, stored
+from lakehouse.engines.engine import Detail, LeaseRow, Staged
+from lakehouse.engines.local_kernel_calls import Bronze
+from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
+from lakehouse.kernel.worker import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lakehouse.core.lake import Lake
+    from lakehouse.engines.batches import Batch
+    from lakehouse.engines.engine import Span
+    from lakehouse.engines.local_relations import Relation
+    from lakehouse.kernel.worker import Program
+    from lakehouse.tables import Column, Table
+
+_SETTINGS: Final[dict[str, str | int | float | list[str]]] = {
+    "threads": 2,
+    "memory_limit": "1GB",
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+}
+_CALLS_AT_ONCE: Final = 2
+"""DuckDB leaves Python's lock alone while it works; more would take more memory."""
+
+_CHUNK: Final = 100_000
+_TRIES: Final = 10
+_COMMIT: Final = {"jmxlake": "rollup"}
+_HUGE: Final = pa.decimal128(38, 0)
+
+
+class LocalEngine:
+    """Reads and writes a lake by delta-rs, and runs the kernel in this process.
+
+    Args:
+        lake: A lake whose tables all lie below its root.
+        options: Storage options of delta-rs, beside those in the environment.
+    """
+
+    def __init__(self, lake: Lake, options: Mapping[str, str] | None = None) -> None:
+        self.lake = lake
+        self.writer, self.most_rows, self.at_once = "delta-rs", 5_000_000, 2
+        self.scratch: tuple[Table, ...] = ()
+        folder = Path(tempfile.mkdtemp(prefix="jmxlake-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._store = Store(lake, options or {}, folder / "files")
+        self._duck = duckdb.connect(config={**_SETTINGS, "temp_directory": str(folder / "spilled")})
+
+    # Metadata
+
+    def schema(self, table: Table) -> Mapping[str, str] | None:
+        """Names and types of a table's columns; None: there is no table."""
+        delta = self._store.find(table)
+        return None if delta is None else local_relations.columns(delta)
+
+    def detail(self, table: Table) -> Detail:
+        """Delta's metadata of a table."""
+        found = self.open(table).metadata()
+        return Detail(str(found.id), found.configuration)
+
+    def commits(self, table: Table, most: int) -> list[Version]:
+        """The newest versions that the log still holds, at most so many, newest first."""
+        delta = self.open(table)
+        with explained(self._store.url(table)):
+            # delta-rs counts down from the loaded version, whatever a commit's own number is.
+            return [
+                Version(delta.version() - number, instant(commit["timestamp"] * 1000))
+                for number, commit in enumerate(delta.history(most))
+            ]
+
+    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+        """A table, as it is now or as of a version, for ``rows_of``."""
+        return self._store.open(table, version)
+
+    # Reading
+
+    def rows(
+        self,
+        table: Table,
+        version: int | None = None,
+        *,
+        between: Span | None = None,
+        written: bool = False,
+    ) -> Relation:
+        """A table, as it is now or as of a version."""
+        return self.rows_of(self.open(table, version), between, written=written)
+
+    def rows_of(
+        self, delta: DeltaTable, between: Span | None = None, *, written: bool = False
+    ) -> Relation:
+        """The rows of a table that is open."""
+        by = local_relations.instant_of(local_relations.columns(delta))
+        files = self._store.files(delta, by, between)
+        return local_relations.of_files(delta, files, between, written=written)
+
+    def inserts(self, table: Table, first: int, last: int) -> Relation:
+        """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``."""
+        delta = self.open(table)
+        feed = local_relations.Feed(delta, first, last)
+        try:
+            feed.__arrow_c_stream__()
+        except DeltaError as error:
+            raise self._expired(error) from error
+        return local_relations.of_feed(delta, feed)
+
+    def relation(self, rows: pa.Table) -> Relation:
+        """A few rows of the driver's."""
+        return local_relations.given(rows)
+
+    def query(self, sql: str, **relations: Relation) -> Relation:
+        """A SELECT over relations, which it names in braces by the names given here."""
+        return local_relations.queried(sql, relations)
+
+    def collect(self, relation: Relation) -> pa.Table:
+        """Its rows."""
+        with self._result(relation) as result:
+            rows = result.to_arrow_table()
+        # DuckDB's sums of BIGINT are wider than Spark's.
+        fields = (f.with_type(pa.int64()) if f.type == _HUGE else f for f in rows.schema)
+        return rows.cast(pa.schema(fields))
+
+    @contextmanager
+    def _result(self, relation: Relation) -> Iterator[duckdb.DuckDBPyRelation]:
+        duck = self._duck.cursor()
+        try:
+            for name, source in relation.sources.items():
+                duck.register(name, source)
+            yield duck.sql(relation.sql)
+        except duckdb.Error as error:
+            if any(isinstance(one, local_relations.Feed) for one in relation.sources.values()):
+                raise self._expired(error) from error
+            raise EngineError(f"{self.lake.root}: DuckDB: {one_line(error)}") from error
+        finally:
+            duck.close()
+
+    def _expired(self, error: Exception) -> LogExpiredError:
+        return LogExpiredError(
+            f"{self.lake.root}: delta-rs cannot read what was committed to bronze since the last "
+            f"rollup ({one_line(error)})"
+        )
+
+    # Writing
+
+    def create(self, table: Table) -> None:
+        """Create a table of gold with comments, partitions and properties, if it is not there."""
+        with explained(self._store.url(table)):
+            DeltaTable.create(
+                self._store.url(table),
+                schema=pa.schema([stored(column) for column in table.columns]),
+                mode="ignore",
+                partition_by=list(table.partition_by),
+                description=table.comment,
+                configuration=table.properties,
+                storage_options=self._store.options,
+                # With retries the second of two would make version 1 over the first's 0.
+                commit_properties=CommitProperties(_COMMIT, max_commit_retries=0),
+            )
+
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add columns to a table; they are nullable, whatever their declaration says."""
+        fields = pa.schema([stored(replace(column, nullable=True)) for column in columns])
+        added: list[Field] = list(Schema.from_arrow(fields).fields)
+        with explained(self._store.url(table)):
+            self.open(table).alter.add_columns(added, commit_properties=CommitProperties(_COMMIT))
+
+    def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
+        """Write rows in one commit: append them, or replace those that ``where`` names by them."""
+        delta, ours = self.open(table), CommitProperties(_COMMIT)
+        with self._stream(table, rows) as found:
+            if where is None:
+                write_deltalake(delta, found, mode="append", commit_properties=ours)
+            else:
+                write_deltalake(
+                    delta, found, mode="overwrite", predicate=where, commit_properties=ours
+                )
+
+    def rebuild(self, table: Table, rows: Relation) -> None:
+        """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
+        self.create(table)
+        delta, ours = self.open(table), CommitProperties(_COMMIT)
+        with self._stream(table, rows) as found:
+            write_deltalake(
+                delta, found, mode="overwrite", schema_mode="overwrite",
+                partition_by=list(table.partition_by), commit_properties=ours,
+            )  # fmt: skip
+            if delta.metadata().description != table.comment:
+                delta.alter.set_table_description(table.comment, commit_properties=ours)
+
+    @contextmanager
+    def _stream(self, table: Table, rows: Relation) -> Iterator[pa.RecordBatchReader]:
+        """A stream of a relation's rows as the table has them; it need not fit into memory.
+
+        A concurrent commit to the table ends the stream with LeaseLostError.
+        """
+        shape = pa.schema([stored(column) for column in table.columns])
+        failed: list[duckdb.Error] = []
+
+        def batches(chunks: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+            try:
+                for chunk in chunks:
+                    rows_ = pa.Table.from_batches([chunk])
+                    yield from shaped(rows_, table.columns).to_batches()
+            except duckdb.Error as error:
+                failed.append(error)  # delta-rs wraps it, with Python's stack in the message
+                raise
+
+        with self._result(rows) as result:
+            # Made here: delta-rs cannot begin to read a feed from within a write of its own.
+            chunks = result.to_arrow_reader(_CHUNK)
+            try:
+                with explained(self._store.url(table)), self._alone(table):
+                    yield pa.RecordBatchReader.from_batches(shape, batches(chunks))
+            except (EngineError, LeaseLostError):
+                if failed:
+                    raise failed[0] from None
+                raise
+
+    def delete(self, table: Table, where: str) -> None:
+        """Delete the rows that a predicate names."""
+        with explained(self._store.url(table)), self._alone(table):
+            self.open(table).delete(where, commit_properties=CommitProperties(_COMMIT))
+
+    def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
+        """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""
+        row = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
+        for _ in range(_TRIES):
+            delta = self.open(tables.LEASE)
+            found = self.collect(self.rows_of(delta)).select(["id", "until"]).to_pylist()
+            if found != ([] if first else [{"id": seen.id, "until": seen.until}]):
+                return False
+            with explained(self._store.url(tables.LEASE)):
+                try:
+                    # Without retries it is either the very next version or none.
+                    write_deltalake(
+                        delta, shaped(row, tables.LEASE.columns), mode="overwrite",
+                        commit_properties=CommitProperties(_COMMIT, max_commit_retries=0),
+                    )  # fmt: skip
+                except CommitFailedError:
+                    continue  # perhaps it was a vacuum
+                return True
+        return False
+
+    def tidy(self, table: Table) -> None:
+        """Set the declared properties where they differ; compact; vacuum."""
+        is_scratch = table in self.scratch
+        delta = self._store.find(table) if is_scratch else self.open(table)
+        if delta is None:
+            return
+        there, ours = delta.metadata().configuration, CommitProperties(_COMMIT)
+        differing = {
+            key: value for key, value in table.properties.items() if there.get(key) != value
+        }
+        with explained(self._store.url(table)), self._alone(table):
+            if differing:
+                delta.alter.set_table_properties(
+                    differing, raise_if_not_exists=False, commit_properties=ours
+                )
+                delta.update_incremental()
+            if not is_scratch:
+                delta.optimize.compact(commit_properties=ours)
+            delta.vacuum(dry_run=False, commit_properties=ours)
+
+    # The kernel
+
+    def compute(self, batch: Batch, program: Program) -> Staged:
+        """Run the kernel over a batch's hours and keep its rows in memory."""
+        bronze = Bronze(self, batch, program)
+        try:
+            with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
+                results = list(pool.map(bronze.compute, batch.calls))
+        except KernelError as error:
+            raise EngineError(f"{self.lake.root}: {error}") from error
+        tables_ = {
+            name: pa.concat_tables([result[name] for result in results if name in result])
+            for name in dict.fromkeys(chain.from_iterable(results))
+        }
+        return Staged(
+            {name: rows.num_rows for name, rows in tables_.items()},
+            {name: self.relation(rows) for name, rows in tables_.items()},
+        )
+
+    @contextmanager
+    def _alone(self, table: Table) -> Iterator[None]:
+        try:
+            yield
+        except CommitFailedError as error:
+            raise LeaseLostError(
+                f"{self._store.url(table)}: another writer changed it meanwhile "
+                f"({one_line(error)}); nothing of this rollup was committed to it. Run it again"
+            ) from error

@@ -1,0 +1,113 @@
+"""Bronze of a batch as the kernel takes it, read by DuckDB part by part."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from lakehouse import tables
+from lakehouse.core.time.periods import micros
+from lakehouse.engines import predicates
+from lakehouse.engines.engine import Span, span_of
+from lakehouse.kernel import worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse.engines.batches import Batch, Call
+    from lakehouse.engines.local_engine import LocalEngine
+    from lakehouse.engines.local_relations import Relation
+
+_MASK: Final = " + ".join(
+    f"CASE WHEN list_contains(r.flags, '{flag}') THEN {bit} ELSE 0 END"
+    for flag, bit in worker.FLAGS.items()
+)
+_RUNS: Final = (
+    'k.u, r.source, r.metric, r.topic, r.partition, r."user", r.client_id, r."group", r.labels, '
+    'r.start AS start_us, r."end" AS end_us, r.lead_us, r.tail_us, r.value, r.series, r.members, '
+    f"CAST({_MASK} AS INTEGER) AS flags, r.agent, r.batch"
+)
+_SCRAPES: Final = (
+    'k.u, r.source, r.family, r.start AS start_us, r."end" AS end_us, r.outcome, r.scrapes, '
+    "r.seconds_total, r.seconds_max, r.interval_us, r.error, r.agent, r.batch"
+)
+_OF_UNITS: Final = (
+    "SELECT {columns} FROM {{rows}} r JOIN {{units}} k ON k.cluster = r.cluster "
+    "AND k.hour_us = r.hour * 3600000000 WHERE NOT r.misdated"
+)
+_SETS: Final = (
+    'SELECT DISTINCT m.cluster, m."set" AS members, m.topic, m.partitions, m.clients '
+    "FROM {sets} m JOIN (SELECT DISTINCT r.cluster, r.members FROM {runs} r "
+    'WHERE r.members IS NOT NULL) n ON n.cluster = m.cluster AND n.members = m."set"'
+)
+_SETS_OF_PART: Final = (
+    "SELECT DISTINCT n.u, m.members, m.topic, m.partitions, m.clients "
+    "FROM (SELECT DISTINCT r.u, r.members FROM {runs} r) n JOIN {units} k ON k.u = n.u "
+    "JOIN {sets} m ON m.cluster = k.cluster AND m.members = n.members"
+)
+
+Part = tuple[pa.Table, pa.Table]
+
+
+class Bronze:
+    """Bronze at the versions of a batch.
+
+    Args:
+        engine: The engine that reads it.
+        batch: The batch.
+        program: The kernel.
+    """
+
+    def __init__(self, engine: LocalEngine, batch: Batch, program: worker.Program) -> None:
+        self._engine, self._program = engine, program
+        self._window = dt.timedelta(seconds=batch.window_seconds)
+        self._runs = engine.open(tables.RUNS, batch.versions.runs)
+        self._scrapes = engine.open(tables.SCRAPES, batch.versions.scrapes)
+        # Members are not dated: they are looked through once, not for each part.
+        sets = engine.query(
+            _SETS,
+            sets=engine.rows(tables.MEMBERS, batch.versions.members),
+            runs=engine.rows_of(self._runs, span_of(batch.units.hours)),
+        )
+        self._sets = engine.relation(engine.collect(sets))
+
+    def compute(self, call: Call) -> dict[str, pa.Table]:
+        """The kernel's rows of a call."""
+        units = worker.units_table((one.cluster, micros(one.hour)) for one in call.units)
+        span = span_of(one.hour for one in call.units)
+        given = self._engine.relation(units)
+        scrapes = self._read(self._engine.rows_of(self._scrapes, span), given, _SCRAPES)
+        described = None
+        if call.windows_per_part:
+            metrics = f" AND r.metric IN {predicates.strings(self._program.describing)}"
+            described = self._read(self._engine.rows_of(self._runs, span), given, _RUNS, metrics)
+        parts = self._parts(call, given)
+        return worker.roll_up(self._program, units, scrapes, described, parts)
+
+    def _parts(self, call: Call, units: Relation) -> Iterator[Part]:
+        """The runs of each part, and the sets that they name."""
+        for span, condition in _cuts(call, self._window):
+            runs = self._read(self._engine.rows_of(self._runs, span), units, _RUNS, condition)
+            sets = self._engine.query(
+                _SETS_OF_PART, runs=self._engine.relation(runs), units=units, sets=self._sets
+            )
+            yield runs, self._engine.collect(sets)
+
+    def _read(self, rows: Relation, units: Relation, columns: str, condition: str = "") -> pa.Table:
+        sql = _OF_UNITS.format(columns=columns) + condition
+        return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
+
+
+def _cuts(call: Call, window: dt.timedelta) -> Iterator[tuple[Span, str]]:
+    """The span of each part, and a further condition on its rows."""
+    whole = span_of(one.hour for one in call.units)
+    step = call.windows_per_part * window or whole.end - whole.first
+    first = whole.first
+    while first < whole.end:
+        span = Span(first, min(first + step, whole.end))
+        for number in range(call.slices):
+            by = "hash(coalesce(r.\"group\", r.topic, ''))"
+            yield span, f" AND {by} % {call.slices} = {number}" if call.slices > 1 else ""
+        first = span.end

@@ -1,0 +1,62 @@
+"""Predicates of gold's rows that a batch replaces, as Spark's replaceWhere and delta-rs read them.
+
+Literals are strings, for dates and instants too: it is the one way of writing them that both read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from lakehouse.engines.batches import HourSet
+
+_HOUR: Final = dt.timedelta(hours=1)
+
+
+def of_units(units: HourSet) -> str:
+    """The rows of hours of clusters."""
+    return f"{of_clusters(units.clusters)} AND {of_hours(units.hours)}"
+
+
+def of_clusters(clusters: Iterable[str]) -> str:
+    """The rows of some clusters."""
+    return f"cluster IN {strings(clusters)}"
+
+
+def of_hours(hours: Sequence[dt.datetime]) -> str:
+    """The rows of some hours, which are in order: dates leave out files, ranges rows."""
+    dates = strings(dict.fromkeys(f"{hour:%Y-%m-%d}" for hour in hours))
+    ranges = " OR ".join(
+        f"(window >= '{_instant(first)}' AND window < '{_instant(end)}')"
+        for first, end in _ranges(hours)
+    )
+    return f"date IN {dates} AND ({ranges})"
+
+
+def before(date: dt.date) -> str:
+    """The rows of earlier dates."""
+    return f"date < '{date}'"
+
+
+def strings(names: Iterable[str]) -> str:
+    """A list of literals."""
+    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+    return f"({listed})"
+
+
+def _instant(hour: dt.datetime) -> str:
+    return f"{hour:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _ranges(hours: Sequence[dt.datetime]) -> Iterator[tuple[dt.datetime, dt.datetime]]:
+    """Hours that follow each other as one range."""
+    first = end = hours[0]
+    for hour in hours:
+        if hour != end:
+            yield first, end
+            first = hour
+        end = hour + _HOUR
+    yield first, end

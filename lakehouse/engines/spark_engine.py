@@ -1,0 +1,366 @@
+"""The engine of a rollup where Spark is: it distributes, moves and commits; DuckDB computes.
+
+SQL and the DataFrame API only, so that it works over Spark Connect. The one exception is
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_frame``).
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakehouse import tables
+from lakehouse.core import lake as lakes, session
+from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, micros
+from lakehouse.engines import spark_frame, transport
+from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
+from lakehouse.errors import (
+    EngineError,
+    LakehouseError,
+    LeaseLostError,
+    LogExpiredError,
+    TableNotFoundError,
+)
+from lakehouse.tables.rollup_state import GOLD_PROPERTIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakehouse.core.lake import Lake, Version
+    from lakehouse.engines.batches import Batch
+    from lakehouse.kernel.worker import Program
+    from lakehouse.tables import Column, Table
+
+STAGING: Final = tables.Table(
+    "gold",
+    "staging",
+    "The kernel's rows of the batch at work, for all tables; unused once it has ended",
+    (),
+    (transport.TARGET,),
+    properties={**GOLD_PROPERTIES, "delta.dataSkippingNumIndexedCols": "0"},
+)
+
+_RECENT: Final = 20
+_GONE: Final = (
+    "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_MISSING_CHANGE_DATA",
+    "DELTA_FILE_NOT_FOUND",
+    "FILE_NOT_EXIST",
+    "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
+)
+_CONFLICTS: Final = (
+    "DELTA_CONCURRENT", "Concurrent", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
+)  # fmt: skip
+_KERNEL: Final = re.compile(f"{transport.BEFORE_ERROR}(.*?){transport.AFTER_ERROR}", re.DOTALL)
+_NO_MODULE: Final = re.compile(r"No module named '(pyarrow|duckdb|pandas)")
+
+
+class SparkEngine:
+    """A rollup's engine on a Spark session with Delta, in UTC; see ``engine.Engine``."""
+
+    writer = "Spark"
+    most_rows = 30_000_000
+    at_once = 4
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark, self.lake = spark, lake
+        self.scratch: tuple[Table, ...] = (STAGING,)
+        self._adaptive = session.setting(spark, "spark.sql.adaptive.enabled") != "false"
+
+    def schema(self, table: Table) -> Mapping[str, str] | None:
+        """Names and types of a table's columns; None: there is no table."""
+        try:
+            found = lakes.read(self._spark, self.lake, table).schema
+        except TableNotFoundError:
+            return None
+        return {field.name: field.dataType.simpleString() for field in found}
+
+    def detail(self, table: Table) -> Detail:
+        """Delta's metadata of a table."""
+        found = self._spark.sql(f"DESCRIBE DETAIL {self.lake.name(table)}")
+        (row,) = found.select("id", "properties").collect()
+        return Detail(str(row["id"]), row["properties"] or {})
+
+    def commits(self, table: Table, most: int) -> list[Version]:
+        """The newest versions that the log still holds, newest first."""
+        return lakes.commits(self._spark, self.lake, table, most)
+
+    def rows(
+        self,
+        table: Table,
+        version: int | None = None,
+        *,
+        between: Span | None = None,
+        written: bool = False,
+    ) -> Relation:
+        """A table, as it is now or as of a version, as a relation."""
+        found = lakes.read(self._spark, self.lake, table, version)
+        if between is not None:
+            found = found.where(_inside(found.columns, between))
+        more = {"written": "unix_micros(_metadata.file_modification_time)"} if written else {}
+        return _related(found, more)
+
+    def inserts(self, table: Table, first: int, last: int) -> Relation:
+        """The rows that versions ``first`` to ``last`` inserted."""
+        with self._one_line(table):
+            feed = self._spark.read.option("readChangeFeed", "true")
+            feed = feed.option("startingVersion", first).option("endingVersion", last)
+            changes = feed.table(self.lake.name(table)).where("_change_type = 'insert'")
+            return _related(changes.select(*(f"`{name}`" for name in table.column_names)))
+
+    def relation(self, rows: pa.Table) -> Relation:
+        """A few rows of the driver's."""
+        return self._spark.createDataFrame(rows)
+
+    def query(self, sql: str, **relations: Relation) -> Relation:
+        """A SELECT over relations."""
+        with self._one_line():
+            return self._spark.sql(sql, **relations)
+
+    def collect(self, relation: Relation) -> pa.Table:
+        """Its rows."""
+        with self._one_line():
+            return relation.toArrow()
+
+    def create(self, table: Table) -> None:
+        """Create a table of gold, if it is not there."""
+        lakes.create(self._spark, self.lake, table)
+
+    def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
+        """Add nullable columns to a table."""
+        added = ", ".join(column.ddl.replace(" NOT NULL", "") for column in columns)
+        self._spark.sql(f"ALTER TABLE {self.lake.name(table)} ADD COLUMNS ({added})")
+
+    def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
+        """Append rows in one commit, or replace by them those that a predicate names."""
+        shaped = rows.selectExpr(*(_of_gold(column) for column in table.columns))
+        # By adaptive execution files get their due size; without it the rows are few.
+        sized = shaped.hint("rebalance") if self._adaptive else shaped.coalesce(1)
+        writer = sized.writeTo(self.lake.name(table))
+        with self._one_line(table):
+            if where is None:
+                writer.append()
+            else:
+                writer.overwrite(F.expr(_escaped(where)))
+
+    def rebuild(self, table: Table, rows: Relation) -> None:
+        """Make a table of gold of rows, as it is declared; only NOT NULL Spark leaves out here."""
+        shaped = rows.selectExpr(*(_of_gold(column) for column in table.columns))
+        commented = shaped.select(
+            *(
+                F.col(f"`{one.name}`").alias(one.name, metadata={"comment": one.comment})
+                for one in table.columns
+            )
+        )
+        writer = commented.writeTo(self.lake.name(table)).using("delta")
+        for key, value in {**table.properties, "comment": table.comment}.items():
+            writer = writer.tableProperty(key, value)
+        by, *others = (F.col(f"`{name}`") for name in table.partition_by)
+        with self._one_line(table):
+            writer.partitionedBy(by, *others).createOrReplace()
+
+    def delete(self, table: Table, where: str) -> None:
+        """Delete the rows that a predicate names."""
+        with self._one_line(table):
+            self._spark.sql(f"DELETE FROM {self.lake.name(table)} WHERE {_escaped(where)}")
+
+    def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
+        """Change the lease if it is still as it was seen.
+
+        ``UPDATE ... WHERE id = what I saw`` changes nothing where another was faster, and of two at
+        the same instant Delta lets one commit.
+        """
+        name = self.lake.name(tables.LEASE)
+        values = {
+            "id": _text(wanted.id),
+            "holder": _text(wanted.holder),
+            "since": _instant(wanted.since),
+            "until": _instant(wanted.until),
+        }
+        if first:
+            sql = (
+                f"MERGE INTO {name} USING (SELECT 1) ON true WHEN NOT MATCHED THEN INSERT "
+                f"({', '.join(values)}) VALUES ({', '.join(values.values())})"
+            )
+        else:
+            changed = ", ".join(f"{column} = {value}" for column, value in values.items())
+            sql = (
+                f"UPDATE {name} SET {changed} "
+                f"WHERE id <=> {_text(seen.id)} AND until <=> {_instant(seen.until)}"
+            )
+        try:
+            with self._one_line(tables.LEASE):
+                (row,) = self._spark.sql(sql).collect()
+        except LeaseLostError:
+            return False
+        return bool(row["num_affected_rows"])
+
+    def tidy(self, table: Table) -> None:
+        """Set the declared properties where they differ; compact; vacuum."""
+        name = self.lake.name(table)
+        if table is STAGING and not lakes.exists(self._spark, self.lake, table):
+            return
+        found = self.detail(table).properties
+        if any(found.get(key) != value for key, value in table.properties.items()):
+            listed = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
+            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
+        if table is not STAGING:
+            self._spark.sql(f"OPTIMIZE {name}").collect()
+        self._spark.sql(f"VACUUM {name}").collect()
+
+    def compute(self, batch: Batch, program: Program) -> Staged:
+        """Run the kernel over a batch's hours and write its rows to gold/staging, once."""
+        version = self.stage(batch, program)
+        rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
+        counts: dict[str, int] = dict(rows.groupBy(transport.TARGET).count().collect())
+        return Staged(
+            counts,
+            {
+                name: rows.where(f"{transport.TARGET} = '{name}'").select(
+                    *(f"`{column}`" for column, _ in program.schemas[name])
+                )
+                for name in counts
+            },
+        )
+
+    def stage(self, batch: Batch, program: Program) -> int:
+        """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
+        columns = spark_frame.staging_columns(program)
+        hours = self.relation(spark_frame.touched(batch))
+        rows = spark_frame.frame(self._bronze(batch), hours, batch, program, columns)
+        return self._write_staging(rows)
+
+    def _bronze(self, batch: Batch) -> spark_frame.Bronze:
+        at, span = batch.versions, span_of(batch.units.hours)
+
+        def by_time(table: Table, version: int) -> DataFrame:
+            found = lakes.read(self._spark, self.lake, table, version)
+            found = found.where(_inside(found.columns, span)).where(f"NOT {_MISDATED}")
+            return found.selectExpr(
+                "*", "unix_micros(start) AS start_us", "unix_micros(end) AS end_us",
+                f"{_hour('start')} AS hour",
+            )  # fmt: skip
+
+        return spark_frame.Bronze(
+            by_time(tables.RUNS, at.runs),
+            by_time(tables.SCRAPES, at.scrapes),
+            lakes.read(self._spark, self.lake, tables.MEMBERS, at.members),
+        )
+
+    def _write_staging(self, rows: DataFrame) -> int:
+        """Write to staging; returns the version, also if another rollup writes there."""
+        name, mark = self.lake.name(STAGING), uuid.uuid4().hex
+        writer = rows.write.format("delta").mode("overwrite").partitionBy(*STAGING.partition_by)
+        writer = writer.options(overwriteSchema="true", userMetadata=mark)
+        with self._one_line(STAGING):
+            writer.saveAsTable(name)
+        found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
+        (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
+        return int(row["version"])
+
+    @contextmanager
+    def _one_line(self, table: Table | None = None) -> Iterator[None]:
+        """Turn known errors of Spark into errors of jmxlake, by their text.
+
+        Exceptions of classic Spark and Connect have no class in common.
+        """
+        try:
+            yield
+        except LakehouseError:
+            raise
+        except Exception as error:
+            place = self.lake.root if table is None else self.lake.name(table)
+            found = _meaning(f"{type(error).__name__} {error}", place)
+            if found is None:
+                raise
+            raise found from error
+
+
+def _meaning(text: str, place: str) -> LakehouseError | None:
+    if kernel := _KERNEL.search(text):
+        return LakehouseError(" ".join(kernel[1].split()))
+    if missing := _NO_MODULE.search(text):
+        return EngineError(
+            f"{missing[1]} is missing in Spark's Python workers: install duckdb and pyarrow on "
+            "every node, for the Python that PYSPARK_PYTHON names"
+        )
+    if any(word in text for word in _GONE):
+        return LogExpiredError(
+            f"{place}: Spark cannot read what was committed to bronze since the last rollup"
+        )
+    if any(word in text for word in _CONFLICTS):
+        return LeaseLostError(
+            f"{place}: another writer changed it meanwhile; run it again, and let nothing but the "
+            "rollup write to gold"
+        )
+    return None
+
+
+# Spark's own to_date goes through a calendar for each row; a rollup asks this of every run.
+_MISDATED: Final = (
+    f"(unix_date(date) != unix_micros(start) div {24 * HOUR_US} "
+    f"OR unix_micros(start) NOT BETWEEN {micros(FIRST)} AND {micros(LAST)})"
+)
+
+
+def _hour(start: str) -> str:
+    return f"greatest(0L, least(unix_micros(`{start}`) div {HOUR_US}, {micros(LAST) // HOUR_US}L))"
+
+
+def _inside(columns: Sequence[str], span: Span) -> str:
+    """Written so that files and row groups beyond the span are left out."""
+    start = next(name for name in INSTANTS if name in columns)
+    first, end = (f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in span)
+    dates = f"date BETWEEN DATE '{span.first:%Y-%m-%d}' AND DATE '{span.end:%Y-%m-%d}'"
+    return f"{dates} AND `{start}` >= {first} AND `{start}` < {end}"
+
+
+def _related(rows: DataFrame, more: Mapping[str, str] | None = None) -> DataFrame:
+    """Rows as a relation: instants in microseconds, with the hour and whether it is misdated."""
+    shaped = {name: f"`{name}`" for name in rows.columns}
+    for name, kind in rows.dtypes:
+        if kind == "timestamp":
+            shaped[name] = f"unix_micros(`{name}`)"
+        elif kind == "map<string,timestamp>":
+            shaped[name] = f"transform_values(`{name}`, (k, v) -> unix_micros(v))"
+    start = next((name for name in INSTANTS if name in shaped), None)
+    if start is not None:
+        shaped["hour"] = _hour(start)
+    if "date" in rows.columns and start == "start":
+        shaped["misdated"] = _MISDATED
+    shaped |= more or {}
+    return rows.selectExpr(*(f"{text} AS `{name}`" for name, text in shaped.items()))
+
+
+def _of_gold(column: Column) -> str:
+    """A column of a relation as its table has it."""
+    name = f"`{column.name}`"
+    if column.type == "timestamp":
+        return f"timestamp_micros({name}) AS {name}"
+    if column.type == "map<string,timestamp>":
+        return f"transform_values({name}, (k, v) -> timestamp_micros(v)) AS {name}"
+    return f"CAST({name} AS {column.type}) AS {name}"
+
+
+def _escaped(where: str) -> str:
+    """A predicate in the SQL standard's strings, as Spark reads strings."""
+    return where.replace("\\", "\\\\")
+
+
+def _text(value: str | None) -> str:
+    """A literal that no name of a host can break."""
+    return "NULL" if value is None else f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+
+def _instant(value: int | None) -> str:
+    return "NULL" if value is None else f"timestamp_micros({value:d})"

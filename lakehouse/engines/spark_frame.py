@@ -1,0 +1,163 @@
+"""The one frame that carries a batch of bronze through the kernel.
+
+Runs, sets, scrapes and describing runs are packed where they are read: many rows as one value,
+numbered by what they are part of. Only these are moved and sorted, so that a worker reads one part
+after the other (see ``transport``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyspark import cloudpickle
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812
+)
+
+from lakehouse.core.time.periods import HOUR_US, micros
+from lakehouse.engines import arrow_types, transport
+from lakehouse.kernel import worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from lakehouse.engines.batches import Batch
+    from lakehouse.kernel.worker import Program
+
+_MOST_TASKS: Final = 512
+
+TOUCHED: Final = arrow_types.schema(
+    (
+        ("cluster", "string"),
+        ("hour", "bigint"),
+        ("call", "bigint"),
+        ("u", "int"),
+        ("part_us", "bigint"),
+        ("slices", "int"),
+        ("parts", "int"),
+    )
+)
+"""Columns of the hours that are recomputed: their call and number, and how they are cut."""
+
+_FLAGS: Final = " | ".join(
+    f"IF(array_contains(flags, '{name}'), {bit}, 0)" for name, bit in worker.FLAGS.items()
+)
+_PART: Final = (
+    f"CASE WHEN parts = 1 THEN 1L ELSE 1 + start_us % {HOUR_US} div part_us * slices + "
+    "IF(slices = 1, 0, pmod(hash(coalesce(`group`, topic, '')), slices)) END AS part"
+)
+
+
+class Bronze(NamedTuple):
+    """Bronze of the hours that are recomputed: relations, those by time without misdated rows.
+
+    Of runs and scrapes the names of instants have ``_us`` behind them.
+    """
+
+    runs: DataFrame
+    scrapes: DataFrame
+    members: DataFrame
+
+
+def touched(batch: Batch) -> pa.Table:
+    """The hours of a batch, with what numbers and cuts their rows."""
+    return arrow_types.rows(TOUCHED, list(_touched(batch)))
+
+
+def _touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
+    window_us = batch.window_seconds * 1_000_000
+    for number, call in enumerate(batch.calls):
+        part_us = call.windows_per_part * window_us or HOUR_US
+        parts = -(-HOUR_US // part_us) * call.slices
+        for u, (cluster, hour) in enumerate(call.units):
+            yield cluster, micros(hour) // HOUR_US, number, u, part_us, call.slices, parts
+
+
+def frame(
+    bronze: Bronze, hours: DataFrame, batch: Batch, program: Program, columns: dict[str, str]
+) -> DataFrame:
+    """The rows of staging that the kernel makes of a batch.
+
+    Args:
+        bronze: Rows of bronze.
+        hours: The rows of ``touched``, small.
+        batch: The batch to compute.
+        program: The kernel.
+        columns: Staging's, with their types.
+    """
+    for module in (worker, transport):
+        # Workers need nothing of jmxlake.
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    packets = ", ".join(f"{name} {kind}" for name, kind in transport.PACKET.items())
+    found, *others = (
+        kind.mapInArrow(transport.packed, packets) for kind in _kinds(bronze, hours, batch, program)
+    )
+    for kind in others:
+        found = found.union(kind)
+    tasks = min(2 * len(batch.calls), _MOST_TASKS) if len(batch.calls) > 1 else 1
+    placed = found.repartition(tasks, F.expr(f"shiftright(key, {transport.CALL_SHIFT})"))
+    units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
+    return placed.sortWithinPartitions("key").mapInArrow(
+        transport.mapper(program, units, arrow_types.schema(columns.items())),
+        ", ".join(f"`{name}` {kind}" for name, kind in columns.items()),
+    )
+
+
+def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> Iterator[DataFrame]:
+    """The rows that the kernel needs for a batch, by kind."""
+    placed = _placed(bronze.runs, hours)
+    yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(transport.RUN_COLUMNS))
+    yield bronze.scrapes.join(F.broadcast(hours), ["cluster", "hour"]).selectExpr(
+        _key("0", transport.SCRAPES), *_quoted(transport.SCRAPE_COLUMNS)
+    )
+    named = placed.selectExpr("call", "part", "u", "cluster", "members")
+    if any(call.windows_per_part for call in batch.calls):
+        described = placed.where("parts > 1").where(placed["metric"].isin(*program.describing))
+        yield described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(transport.RUN_COLUMNS))
+        every = "explode(sequence(1L, CAST(parts AS BIGINT))) AS part"
+        named = named.union(described.selectExpr("call", every, "u", "cluster", "members"))
+    # All rows of the sets that are named, each content once for every part that names it.
+    once = named.where("members IS NOT NULL").distinct()
+    sets = bronze.members.selectExpr(
+        "cluster", "`set` AS members", "topic", "partitions", "clients"
+    )
+    yield (
+        once.join(sets, ["cluster", "members"])
+        .selectExpr(_key("part", transport.SETS), *_quoted(worker.SET_COLUMNS))
+        .distinct()
+    )
+
+
+def _key(part: str, kind: int) -> str:
+    bits = f"shiftleft(CAST({part} AS BIGINT), {transport.PART_SHIFT}) | {kind}L"
+    return f"shiftleft(call, {transport.CALL_SHIFT}) | {bits} AS key"
+
+
+def _quoted(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"`{name}`" for name in names)
+
+
+def _placed(runs: DataFrame, hours: DataFrame) -> DataFrame:
+    """Runs of the hours, with where they belong."""
+    expressions = {
+        "flags": f"IF(size(flags) > 0, {_FLAGS}, 0) AS flags",
+        # As text: Spark looks at the size of a batch with every row, and where most rows have no
+        # map that takes as long as the batch has rows.
+        "labels": "to_json(labels) AS labels",
+    }
+    columns = (expressions.get(name, f"`{name}`") for name in transport.RUN_COLUMNS)
+    joined = runs.join(F.broadcast(hours), ["cluster", "hour"])
+    return joined.selectExpr("call", "parts", _PART, "cluster", *columns)
+
+
+def staging_columns(program: Program) -> dict[str, str]:
+    """The columns of all tables that the kernel fills, and the name of the table."""
+    found = {transport.TARGET: "string"}
+    for columns in program.schemas.values():
+        for name, kind in columns:
+            if found.setdefault(name, kind) != kind:
+                raise AssertionError(f"{name} is {kind} and {found[name]}")
+    return found

@@ -1,0 +1,68 @@
+"""A lake on a path, rolled up by Spark: Spark reads bronze and runs the kernel, delta-rs writes.
+
+Planning, lease, progress and commits are those of the local engine: on a path delta-rs is the only
+writer of gold. Spark writes only ``gold/staging``, and starts only if there is work to compute.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.engines import local_relations
+from lakehouse.engines.engine import Staged, ask
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.spark_engine import STAGING, SparkEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from lakehouse.core.lake import Lake
+    from lakehouse.engines.batches import Batch
+    from lakehouse.kernel.worker import Program
+
+LARGE: Final = 1_000_000
+"""Rows of bronze/runs from which on Spark's code generation saves more time than it takes."""
+
+
+class SparkOnPath(LocalEngine):
+    """A rollup's engine where gold lies on a path and Spark computes; see ``engine.Engine``.
+
+    Args:
+        lake: A lake whose tables all lie below its root.
+        start: Gives the session, for rollups that are large or not; called once, by the first
+            batch.
+        options: Storage options of delta-rs, beside those in the environment.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        start: Callable[[bool], SparkSession],
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(lake, options)
+        self.most_rows = SparkEngine.most_rows
+        self.scratch = (STAGING,)
+        self._start = start
+        self._spark: SparkEngine | None = None
+
+    def compute(self, batch: Batch, program: Program) -> Staged:
+        """Run the kernel in Spark's workers; its rows are in gold/staging."""
+        self._spark = self._spark or SparkEngine(self._start(batch.rows >= LARGE), self.lake)
+        version = self._spark.stage(batch, program)
+        files = defaultdict(list)
+        for file in self._store.files(self.open(STAGING, version), "", None):
+            files[file.keys[0]].append(file.place)
+        rows = {
+            name: local_relations.of_parquet(files[name], [column for column, _ in columns])
+            for name, columns in program.schemas.items()
+            if name in files
+        }
+        counts = {
+            name: ask(self, "SELECT count(*) FROM {rows} r", rows=one)[0][0]
+            for name, one in rows.items()
+        }
+        return Staged(counts, rows)

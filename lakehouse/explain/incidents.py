@@ -1,0 +1,271 @@
+"""Intervals in which a subject was bad, with bounds, and gaps in the readings of its sources."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from lakehouse.core.metrics import Watched
+from lakehouse.core.time.intervals import Span, length, overlap, shared, union, without
+from lakehouse.slo import COVERAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+Lane = Literal["seen", "sure", "may"]
+
+
+LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")
+"""Bad time as it was seen; without its uncertain end; with its uncertain start."""
+
+ANY_FAMILY: Final = "any"
+"""The family of a silence of a source that was not read at all in the period."""
+
+UNSEEN: Final = Watched(COVERAGE, "Not seen", "")
+"""For a source, time in which it was not read counts as bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A span in which one source reported one part as bad without a break; microseconds.
+
+    Attributes:
+        metric: The metric in bronze.
+        part: A partition; of a group a topic and partition; None: the subject as a whole.
+        source: The source that reported it.
+        lane: Which of the ``LANES`` it belongs to.
+        start: First instant.
+        end: First instant after it.
+        worst: Greatest value.
+        total: Sum of the values of its runs; of a counter its increase.
+    """
+
+    metric: str
+    part: str | None
+    source: str
+    lane: Lane
+    start: int
+    end: int
+    worst: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A span in which a subject was bad; microseconds.
+
+    Attributes:
+        watched: In what way it was bad.
+        start: First instant at which a source saw it.
+        end: End of the last reading that saw it.
+        lead_us: Time before start in which it may already have been bad.
+        tail_us: Time before end in which it may have been good again.
+        sure_us: Time that was bad for certain.
+        worst: Greatest value, at least and at most.
+        parts: The parts that were bad in it.
+        sources: The sources that reported it.
+    """
+
+    watched: Watched
+    start: int
+    end: int
+    lead_us: int
+    tail_us: int
+    sure_us: int
+    worst: tuple[float, float]
+    parts: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    @property
+    def most_us(self) -> int:
+        """Its length at most."""
+        return self.end - self.start + self.lead_us
+
+
+def intervals(
+    watched: Watched, stretches: Iterable[Stretch], totals: Sequence[tuple[int, int, float]] = ()
+) -> list[Interval]:
+    """The bad intervals of one metric, oldest first.
+
+    Args:
+        watched: The metric.
+        stretches: Those of this metric are used; of one series and lane no two touch.
+        totals: Windows (start, end) with the greatest total of all sources at one instant.
+    """
+    of_metric = [stretch for stretch in stretches if stretch.metric in watched.names_in_bronze]
+    spans = union((stretch.start, stretch.end) for stretch in of_metric if stretch.lane == "seen")
+    all_seen, all_sure, all_may = (
+        shared(spans, [stretch for stretch in of_metric if stretch.lane == lane]) for lane in LANES
+    )
+    peaks = shared(spans, [Stretch("", None, "", "seen", *total) for total in totals])
+    result: list[Interval] = []
+    reached = 0
+    each = zip(spans, all_seen, all_sure, all_may, peaks, strict=True)
+    for (start, end), seen, sure, may, peak in each:
+        # Time before the end of the previous interval belongs to that one.
+        earliest = max(reached, min((stretch.start for stretch in may), default=start))
+        parts = {stretch.part for stretch in seen if stretch.part is not None}
+        result.append(
+            Interval(
+                watched,
+                start,
+                end,
+                max(0, start - earliest),
+                end - max((stretch.end for stretch in sure), default=start),
+                length((stretch.start, stretch.end) for stretch in sure),
+                _worst(watched, seen, [stretch.worst for stretch in peak]),
+                tuple(sorted(parts, key=_natural)),
+                tuple(sorted({stretch.source for stretch in seen}, key=_natural)),
+            )
+        )
+        reached = end
+    return result
+
+
+def _worst(
+    watched: Watched, seen: Sequence[Stretch], totals: Sequence[float]
+) -> tuple[float, float]:
+    if watched.worst == "parts":
+        most = float(_most_at_once(seen))
+        return most, most
+    greatest = max(one.worst for one in seen)
+    if watched.worst == "most":
+        return greatest, greatest
+    if watched.worst == "sum":
+        increase = sum(one.total for one in seen)
+        return increase, increase
+    if watched.worst == "between":
+        low, high = (
+            sum(s.total for s in seen if s.metric == name) for name in watched.names_in_bronze
+        )
+        return low, high
+    peaks: dict[tuple[str | None, str], float] = {}
+    for one in seen:
+        key = (one.part, one.source)
+        peaks[key] = max(one.worst, peaks.get(key, 0.0))
+    # Peaks of several brokers need not be simultaneous, and a window may reach over the interval.
+    most = sum(peaks.values())
+    return greatest, max(greatest, min(most, max(totals, default=most)))
+
+
+def _most_at_once(seen: Sequence[Stretch]) -> int:
+    """The greatest number of parts that were bad at one instant."""
+    parts: defaultdict[str | None, list[Span]] = defaultdict(list)
+    for one in seen:
+        parts[one.part].append((one.start, one.end))
+    steps = [
+        step
+        for spans in parts.values()
+        for start, end in union(spans)
+        for step in ((start, 1), (end, -1))
+    ]
+    most = now = 0
+    for _, step in sorted(steps):
+        now += step
+        most = max(most, now)
+    return most
+
+
+def _natural(name: str | None) -> tuple[tuple[int, int, str], ...]:
+    """A sort key that puts broker-2 before broker-10."""
+    return tuple(
+        (0, int(digits[:18]), digits) if digits else (1, ord(other), "")
+        for digits, other in re.findall("([0-9]+)|([^0-9])", f"{name}\0")
+    )
+
+
+class Attempt(NamedTuple):
+    """Attempts of one outcome to read a family of a source; microseconds."""
+
+    source: str
+    family: str
+    start: int
+    end: int
+    outcome: str
+    error: str | None = None
+    interval_us: int = 0
+    slowest_us: int = 0
+
+
+class Silence(NamedTuple):
+    """Time in which a family of a source was not read; microseconds.
+
+    Attributes:
+        outcome: The outcome of the attempts; None: none was reported.
+        error: The first error.
+    """
+
+    source: str
+    family: str
+    start: int
+    end: int
+    outcome: str | None = None
+    error: str | None = None
+
+    def within(self, span: Span) -> Silence | None:
+        """The part of it in a span; None where there is none."""
+        common = overlap((self.start, self.end), span)
+        return common and self._replace(start=common[0], end=common[1])
+
+
+def silences(
+    lives: Mapping[str, Span], attempts: Iterable[Attempt], otherwise_read: Collection[str] = ()
+) -> list[Silence]:
+    """All time in which sources were expected to be read and were not, oldest first.
+
+    Args:
+        lives: The span in which each source was expected to be read.
+        attempts: Reported attempts; successful ones of one family do not overlap.
+        otherwise_read: Sources that were read for other families than those of the attempts.
+    """
+    by_family: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        by_family[attempt.source, attempt.family].append(attempt)
+    read = {source for source, _ in by_family} | set(otherwise_read)
+    result = [Silence(s, ANY_FAMILY, *life) for s, life in lives.items() if s not in read]
+    for (source, family), of_family in by_family.items():
+        if source in lives:
+            good = [(one.start, one.end) for one in of_family if one.outcome == "ok"]
+            failed = [one for one in of_family if one.outcome != "ok"]
+            for span in without(lives[source], good):
+                result += _by_outcome(source, family, span, failed)
+    return sorted(result, key=lambda silence: (silence.start, silence.source, silence.family))
+
+
+def _by_outcome(source: str, family: str, span: Span, failed: Sequence[Attempt]) -> list[Silence]:
+    """A span without a reading, split by the outcomes of the attempts in it."""
+    parts: list[Silence] = []
+    for attempt in sorted(failed, key=lambda one: (one.start, one.end)):
+        common = overlap((attempt.start, attempt.end), span)
+        if common is None:
+            continue
+        last = parts[-1] if parts else None
+        if last and last.outcome == attempt.outcome and common[0] <= last.end:
+            end = max(last.end, common[1])
+            parts[-1] = last._replace(end=end, error=last.error or attempt.error)
+        else:
+            parts.append(Silence(source, family, *common, attempt.outcome, attempt.error))
+    explained = [(one.start, one.end) for one in parts]
+    return parts + [Silence(source, family, *rest) for rest in without(span, explained)]
+
+
+def unknown(life: Span, window_us: int, known: Mapping[int, int]) -> list[tuple[int, int, int]]:
+    """Spans of neighbouring windows with unknown time, each with that time.
+
+    Args:
+        life: The span in which the subject was expected.
+        window_us: Length of a window.
+        known: Good and bad time by the start of a window.
+    """
+    spans: list[tuple[int, int, int]] = []
+    for window in range(life[0] // window_us * window_us, life[1], window_us):
+        start, end = max(window, life[0]), min(window + window_us, life[1])
+        left = max(0, end - start - known.get(window, 0))
+        if left and spans and spans[-1][1] == start:
+            first, _, before = spans.pop()
+            spans.append((first, end, before + left))
+        elif left:
+            spans.append((start, end, left))
+    return spans

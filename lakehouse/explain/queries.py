@@ -1,0 +1,231 @@
+"""Reads the evidence of a story: rows of gold on a subject and on the sources that report it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tables
+from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
+from lakehouse.errors import TableNotFoundError
+from lakehouse.explain.incidents import Attempt, Stretch
+from lakehouse.report.facts.gold import EVENT
+from lakehouse.slo.attainment import Times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.metrics import Watched
+    from lakehouse.explain.subject import Target
+    from lakehouse.report.facts.gold import Gold
+
+
+MOST: Final = 50_000
+"""The most rows of one kind in a story; with more it ends early, and ``until`` is set."""
+
+OF_SOURCES: Final = (
+    "agent_start", "source_restart", "version_change", "clock_step", "batch_dropped",
+    "batch_refused", "journal_unreadable", "lake_lost_commits", "spool_damaged", "spool_restored",
+    "spool_tail_lost", "spool_unwritable", "agent_crashed", "family_coarsened", "family_restored",
+)  # fmt: skip
+"""Events of sources and their agents; all others are of a subject itself."""
+
+_PARTS: Final = {
+    "topic": "CAST(r.partition AS STRING)",
+    "partition": "CAST(r.partition AS STRING)",
+    "group": "concat_ws('/', r.topic, CAST(r.partition AS STRING))",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that a story is made of; instants in microseconds.
+
+    Attributes:
+        stretches: When the subject was bad.
+        totals: Windows with the greatest total of all brokers, by metric.
+        attempts: Attempts to read the sources that may report the subject.
+        read: Sources that were read at all, for whatever family.
+        events: Events of the subject and of its sources, oldest first.
+        times: Good and bad time by objective and window.
+        until: Where the story ends because it has too many rows; None: it is complete.
+        seen: Time in which a topic was seen completely, by objective and window, microseconds.
+    """
+
+    stretches: list[Stretch]
+    totals: dict[str, list[tuple[int, int, float]]]
+    attempts: list[Attempt]
+    read: frozenset[str]
+    events: list[Row]
+    times: dict[str, dict[int, Times]]
+    until: int | None = None
+    seen: dict[str, dict[int, int]] = field(default_factory=dict)
+
+
+def gather(gold: Gold, target: Target, watched: Sequence[Watched]) -> Evidence:
+    """The evidence on a subject in the period of ``gold``.
+
+    Raises:
+        TableNotFoundError: The lake lacks gold.
+    """
+    bad = f"{_bad_stretches(target, watched)} LIMIT {MOST + 1}"
+    rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
+    until = rows[MOST]["s"] if len(rows) > MOST else None
+    stretches = [Stretch(*row.values()) for row in rows[:MOST]]
+    times, seen = _times(gold, target)
+    return Evidence(
+        stretches,
+        _totals(gold, target, watched),
+        _attempts(gold, target, watched),
+        frozenset(row["source"] for row in gold.sums(tables.COVERAGE)),
+        _events(gold, target),
+        times,
+        until,
+        seen,
+    )
+
+
+def _totals(
+    gold: Gold, target: Target, watched: Sequence[Watched]
+) -> dict[str, list[tuple[int, int, float]]]:
+    metrics = [one.metric for one in watched if one.worst == "total"]
+    if not metrics:
+        return {}
+    size = gold.window_seconds * 1_000_000
+    rows = gold.ask(
+        "SELECT r.metric, r.window AS at, r.max_total FROM {rows} r "
+        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(target)} AND r.max_total > 0",
+        rows=gold.finest(tables.TOPICS),
+    )
+    totals: defaultdict[str, list[tuple[int, int, float]]] = defaultdict(list)
+    for row in rows:
+        totals[row["metric"]].append((row["at"], row["at"] + size, row["max_total"]))
+    return totals
+
+
+def _attempts(gold: Gold, target: Target, watched: Sequence[Watched]) -> list[Attempt]:
+    """Attempts to read every source that may report the subject; of a source only its own."""
+    where = "r.outcome <> 'skipped'"
+    if target.kind == "source":
+        where += f" AND {_of_subject(target)}"
+    elif all(one.families for one in watched):
+        families = sorted({family for one in watched for family in one.families})
+        where += f" AND {is_one_of('r.family', families)}"
+    pieces = f"SELECT r.*, r.start AS s, r.end AS e FROM {{rows}} r WHERE {where}"
+    figures = (
+        # The first error: padded instants sort as texts.
+        "substr(min(lpad(CAST(n.s AS STRING), 20, '0') || n.error), 21) AS error, "
+        "max(n.interval_us) AS interval_us, "
+        "CAST(ceil(max(n.seconds_max) * 1000000) AS BIGINT) AS slowest_us"
+    )
+    rows = gold.ask(
+        _stretches(pieces, ("source", "family", "outcome"), figures),
+        rows=gold.whole(tables.READINGS),
+    )
+    names = ("source", "family", "s", "e", "outcome", "error", "interval_us", "slowest_us")
+    return [Attempt(*(row[name] for name in names)) for row in rows]
+
+
+def _events(gold: Gold, target: Target) -> list[Row]:
+    """Events of the subject, and of the sources that may report it."""
+    try:
+        rows = gold.hours(tables.EVENTS)
+    except TableNotFoundError:
+        return []
+    return gold.ask(
+        f"SELECT {EVENT} FROM {{rows}} r WHERE {_of_event(target)} "
+        f"ORDER BY r.at, r.source, {EVENT} LIMIT {MOST}",
+        rows=rows,
+    )
+
+
+def _of_event(target: Target) -> str:
+    """SQL condition that an event is of the subject, or of a source that may report it."""
+    subject, of_sources = target.subject, is_one_of("r.kind", OF_SOURCES)
+    if target.kind == "source":
+        return is_same("r.source", subject.source)
+    if target.kind == "client":
+        # A quota of all users or clients applies to this client as well.
+        user, client_id = (
+            f"(r.{name} IS NULL OR {is_same(f'r.{name}', getattr(subject, name))})"
+            for name in ("user", "client_id")
+        )
+        return f"{of_sources} OR (r.kind = 'quota_change' AND {user} AND {client_id})"
+    if target.kind == "partition":
+        partition = f"(r.partition IS NULL OR r.partition = {target.partition:d})"
+        return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {partition})"
+    return f"{of_sources} OR ({_of_subject(target)})"
+
+
+def _times(
+    gold: Gold, target: Target
+) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
+    """Good and bad time by objective and window, and time seen; of a partition its topic's."""
+    names = target.subject.names.items()
+    condition = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
+    times = ", ".join(f"r.{name}" for name in Times._fields)
+    rows = gold.ask(
+        f"SELECT r.objective, r.window AS at, {times}, coalesce(r.seen_us, r.good_us) AS seen "
+        f"FROM {{rows}} r WHERE {condition}",
+        rows=gold.finest(tables.SLI),
+    )
+    by_objective: defaultdict[str, dict[int, Times]] = defaultdict(dict)
+    seen: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for objective, at, *values, seen_us in map(dict.values, rows):
+        by_objective[objective][at], seen[objective][at] = Times(*values), seen_us
+    return by_objective, seen
+
+
+def _bad_stretches(target: Target, watched: Sequence[Watched]) -> str:
+    """SQL of stretches (``s`` to ``e``) by series and lane, from gold/incidents, oldest first."""
+    metrics = sorted({metric for one in watched for metric in one.names_in_bronze})
+    counters = sorted({name for one in watched if one.is_counter for name in one.names_in_bronze})
+    part = _PARTS.get(target.kind, "CAST(NULL AS STRING)")
+    pieces = (
+        f"SELECT r.metric AS metric, {part} AS part, r.source AS source, l.lane AS lane, "
+        "r.worst AS worst, r.total AS total, "
+        "CASE WHEN l.lane = 'may' THEN r.start - r.lead_us ELSE r.start END AS s, "
+        "CASE WHEN l.lane = 'sure' THEN r.end - r.tail_us ELSE r.end END AS e "
+        "FROM {rows} r CROSS JOIN "
+        "(SELECT 'seen' AS lane UNION ALL SELECT 'sure' AS lane UNION ALL SELECT 'may' AS lane) l "
+        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(target)} "
+        f"AND (l.lane = 'seen' OR NOT ({is_one_of('r.metric', counters)}))"
+    )
+    total = f"CAST(sum(CAST(n.total AS {EXACT})) AS DOUBLE) AS total"
+    keys = ("metric", "part", "source", "lane")
+    stretches = _stretches(pieces, keys, f"max(n.worst) AS worst, {total}")
+    order = ", ".join(f"n.{name}" for name in ("s", "e", *keys))
+    return f"SELECT n.* FROM ({stretches}) n ORDER BY {order}"
+
+
+def _stretches(pieces: str, keys: Sequence[str], figures: str) -> str:
+    """SQL that joins pieces of the same keys that touch.
+
+    Args:
+        pieces: A SELECT with the keys and a span from ``s`` to ``e``.
+        keys: Columns of a series.
+        figures: Aggregates over the pieces ``n`` of a stretch.
+    """
+    series, by = (", ".join(f"{alias}.{name}" for name in keys) for alias in "pn")
+    before = f"OVER (PARTITION BY {series} ORDER BY p.s, p.e ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    marked = (
+        f"SELECT p.*, CASE WHEN p.s <= max(p.e) {before} 1 PRECEDING) THEN 0 ELSE 1 END AS is_new "
+        f"FROM ({pieces}) p WHERE p.s < p.e"
+    )
+    numbered = f"SELECT p.*, sum(p.is_new) {before} CURRENT ROW) AS number FROM ({marked}) p"
+    return (
+        f"SELECT {by}, min(n.s) AS s, max(n.e) AS e, {figures} "
+        f"FROM ({numbered}) n GROUP BY {by}, n.number"
+    )
+
+
+def _of_subject(target: Target) -> str:
+    """SQL condition that a row ``r`` is of the subject."""
+    subject = target.subject
+    if target.kind == "client":
+        user, client_id = is_same("r.user", subject.user), is_same("r.client_id", subject.client_id)
+        return f"{user} AND {client_id} AND r.topic IS NULL"
+    if target.kind == "partition":
+        return f"r.topic = {text(str(subject.topic))} AND r.partition = {target.partition:d}"
+    return f"r.{target.kind} = {text(str(getattr(subject, target.kind)))}"

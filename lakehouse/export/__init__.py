@@ -1,1 +1,0 @@
-"""Gold's tables as files that other tools read: Parquet, CSV, OpenMetrics; by delta-rs alone."""

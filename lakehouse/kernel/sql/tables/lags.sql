@@ -1,0 +1,8 @@
+-- The last report of a source in a window for bytes of a topic that wait for tiering; idle is zero.
+INSERT INTO out_lags BY NAME
+WITH latest AS (
+    SELECT w, metric, topic, source, max({instant: e, value: coalesce(value, 0.0)}) AS latest FROM usable
+    WHERE metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.bytes')
+        AND level IN ('partition', 'topic')
+    GROUP BY ALL)
+SELECT w, metric, topic, source, latest.instant AS "end", latest.value AS value FROM latest;

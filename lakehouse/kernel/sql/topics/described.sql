@@ -1,0 +1,46 @@
+-- described: runs that describe topics and nodes, of the whole hours.
+CREATE OR REPLACE TABLE described AS
+SELECT w, hour_of(w) AS h, level, metric, topic, value, labels FROM usable
+WHERE metric IN (SELECT metric FROM describing) OR metric IN (SELECT attribute FROM conditions);
+
+CREATE OR REPLACE TABLE topology_hours AS
+SELECT DISTINCT h FROM described
+WHERE metric = 'kafka.topic.partitions' AND level = 'topic' AND value IS NOT NULL;
+
+-- asked_for: topics that have all the attributes an objective asks for.
+CREATE OR REPLACE TABLE asked_for AS
+WITH attributes AS (
+    SELECT h, topic, metric AS attribute, max(value) AS value FROM described
+    WHERE level = 'topic' GROUP BY ALL)
+SELECT objective, h, topic FROM conditions JOIN attributes USING (attribute, value)
+GROUP BY objective, h, topic, number HAVING count(*) = number;
+
+-- unread: when a source was not read that may have had something to report, per metric.
+-- Expected are, for topics, all sources that account for themselves in the hour; for clients (live),
+-- those that were read for the metric in the hour or are named as not fenced.
+CREATE OR REPLACE TABLE unread AS
+WITH metrics AS (SELECT DISTINCT metric FROM read_with),
+answered AS (
+    SELECT w, source, r.metric, s, e FROM attempts JOIN read_with r USING (family) WHERE outcome = 'ok'),
+expected AS (
+    SELECT DISTINCT hour_of(w) AS h, source, metrics.metric, false AS live FROM attempts, metrics
+    UNION
+    SELECT hour_of(w), source, metric, true FROM answered
+    UNION
+    SELECT h, labels['node'], metrics.metric, true FROM described d, metrics
+    WHERE d.metric = 'kafka.cluster.node.fenced' AND value = 0 AND labels['node'] IS NOT NULL),
+frames AS (
+    SELECT h + number * window_us() AS w, source, metric, bool_or(live) AS live,
+        bool_or(NOT live) AS accounted
+    FROM expected, range(hour_us() // window_us()) windows(number) GROUP BY ALL),
+edges AS (
+    SELECT w, source, metric, unnest([w, w + window_us()]) AS t, step(1) AS due, 0 AS read FROM frames
+    UNION ALL
+    SELECT w, source, metric, unnest([s, e]), 0, step(1) FROM answered),
+segments AS (
+    SELECT w, source, metric, t AS s, lead(t) OVER along AS e,
+        sum(sum(due)) OVER along AS due, sum(sum(read)) OVER along AS read
+    FROM edges GROUP BY w, source, metric, t
+    WINDOW along AS (PARTITION BY w, source, metric ORDER BY t))
+SELECT w, source, metric, s, e, live, accounted
+FROM segments JOIN frames USING (w, source, metric) WHERE due > 0 AND read = 0 AND e > s;

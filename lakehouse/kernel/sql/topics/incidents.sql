@@ -1,0 +1,49 @@
+-- bad_series: series of watched metrics above zero in an hour, as one source reports them.
+CREATE OR REPLACE TABLE bad_streams AS
+SELECT DISTINCT stream, h, metric, level, topic, partition, "user", client_id, "group", source
+FROM stream_sums JOIN streams USING (stream) SEMI JOIN watched USING (metric) WHERE positive;
+
+INSERT INTO bad_series
+WITH fresh AS (
+    SELECT DISTINCT * EXCLUDE (stream) FROM bad_streams EXCEPT SELECT * EXCLUDE (series) FROM bad_series)
+SELECT (SELECT count(*) FROM bad_series) + row_number() OVER () AS series, * FROM fresh;
+
+-- bad_runs: their runs in this part. Those that touch are one stretch.
+CREATE OR REPLACE TABLE bad_runs AS
+WITH numbered AS (
+    SELECT stream, series FROM bad_streams r JOIN bad_series b ON b.h = r.h AND b.metric = r.metric
+        AND b.level = r.level AND b.source = r.source AND b.topic IS NOT DISTINCT FROM r.topic
+        AND b.partition IS NOT DISTINCT FROM r.partition AND b."user" IS NOT DISTINCT FROM r."user"
+        AND b.client_id IS NOT DISTINCT FROM r.client_id AND b."group" IS NOT DISTINCT FROM r."group"),
+bad AS (
+    SELECT series, s, e, sure, s - may + spill AS lead_us, value, wrong
+    FROM usable_runs JOIN numbered USING (stream) WHERE positive),
+depths AS (
+    SELECT series, t, sum(sum(runs)) OVER along AS runs
+    FROM stream_edges JOIN numbered USING (stream) WHERE positive GROUP BY series, t HAVING sum(runs) <> 0
+    WINDOW along AS (PARTITION BY series ORDER BY t)),
+-- A stretch ends where no run is under way any more: counted from the last one.
+places AS (
+    SELECT series, t, sum((runs = 0)::INTEGER) OVER (PARTITION BY series ORDER BY t DESC) AS place
+    FROM depths),
+spans AS (
+    SELECT series, row_number() OVER () AS stretch, min(t) AS "start", max(t) AS "end"
+    FROM places GROUP BY series, place)
+SELECT bad.*, stretch, "start"
+FROM bad JOIN spans USING (series) WHERE bad.s >= "start" AND bad.e <= "end";
+
+-- A stretch above zero within a part. Where a run may not have been above zero at all, those count that
+-- end where it begins: `reached` are the instants at which the stretch may have been over.
+INSERT INTO out_incidents BY NAME
+WITH RECURSIVE reached AS (
+    SELECT stretch, max(e) AS t FROM bad_runs GROUP BY stretch
+    UNION
+    SELECT stretch, s FROM reached JOIN bad_runs r USING (stretch) WHERE r.e = t AND sure = s),
+ends AS (
+    SELECT reached.stretch, max(CASE WHEN r.e IS NULL THEN t WHEN sure > s THEN sure END) AS sure_until
+    FROM reached LEFT JOIN bad_runs r ON r.stretch = reached.stretch AND r.e = t GROUP BY ALL),
+stretches AS (
+    SELECT series, stretch, "start" AS s, max(e) AS e, min(lead_us) FILTER (s = "start") AS lead_us,
+        max(value) AS worst, sum(exact(value)) AS total, count(*) AS runs, bool_or(wrong) AS known_wrong
+    FROM bad_runs GROUP BY ALL)
+SELECT * EXCLUDE (stretch) FROM stretches JOIN ends USING (stretch);

@@ -1,0 +1,115 @@
+-- Rows of topics, their partitions and clients: sums over atoms, and unions over time.
+
+-- atom_sums: of plain atoms, and of those that were swept. What is folded has a set and no atom.
+CREATE OR REPLACE TABLE atom_sums AS
+SELECT subject, atom, set_number, sum(us)::BIGINT AS us, sum(us * weight)::BIGINT AS observed_us,
+    sum(total) AS value_seconds, min(min) AS min, max(max) AS max,
+    coalesce(sum(us) FILTER (positive), 0)::BIGINT AS positive_us,
+    coalesce(sum(low_us) FILTER (positive), 0)::BIGINT AS positive_low_us,
+    coalesce(sum(high_us) FILTER (positive), 0)::BIGINT AS positive_high_us,
+    bool_or(known_wrong) AS known_wrong, bool_or(opens) AS opens, max(spill) FILTER (positive) AS spill
+FROM plain JOIN stream_sums USING (stream, w, positive) GROUP BY ALL
+UNION ALL BY NAME
+SELECT subject, atom,
+    sum(us * obs)::BIGINT AS observed_us,
+    sum(value_seconds(value, us)) AS value_seconds,
+    f.min, f.max,
+    sum(us * pos)::BIGINT AS positive_us,
+    sum(us * low)::BIGINT AS positive_low_us,
+    sum(us * high)::BIGINT AS positive_high_us,
+    f.known_wrong, f.opens, f.spill
+FROM atom_segments JOIN atom_facts f USING (subject, atom) WHERE purpose = 'gold'
+GROUP BY subject, atom, f.min, f.max, f.known_wrong, f.opens, f.spill;
+
+-- counts: how many atoms are observed, above zero, surely so and possibly so, from one change to the next.
+CREATE OR REPLACE TABLE counts AS
+WITH edges AS (
+    SELECT subject, t, runs * weight AS obs, CASE WHEN positive THEN runs ELSE 0 END AS pos, low, high
+    FROM plain JOIN stream_edges USING (stream, w, positive)
+    UNION ALL
+    SELECT subject, unnest([t, t + us]), step(obs), step(pos), step(low), step(high)
+    FROM atom_segments WHERE purpose = 'gold'),
+changes AS (  -- where one run follows another nothing changes
+    SELECT subject, t, sum(obs) AS obs, sum(pos) AS pos, sum(low) AS low, sum(high) AS high
+    FROM edges GROUP BY ALL
+    HAVING sum(obs) <> 0 OR sum(pos) <> 0 OR sum(low) <> 0 OR sum(high) <> 0)
+SELECT subject, t, coalesce(lead(t) OVER along - t, 0) AS us,
+    (sum(obs) OVER along)::BIGINT AS obs,
+    (sum(pos) OVER along)::BIGINT AS pos,
+    (sum(low) OVER along)::BIGINT AS low,
+    (sum(high) OVER along)::BIGINT AS high
+FROM changes
+WINDOW along AS (PARTITION BY subject ORDER BY t);
+
+-- totals: sums over sources of their reports of a topic or client itself.
+CREATE OR REPLACE TABLE totals AS
+WITH edges AS (
+    SELECT purpose, subject, unnest([s, e]) AS t, step(1) AS sources, step(exact(coalesce(value, 0))) AS v
+    FROM plain_runs, (VALUES ('gold'), ('spread')) purposes(purpose)
+    WHERE atom < 0 AND (purpose = 'gold' OR (spread AND value IS NOT NULL))
+    UNION ALL
+    SELECT purpose, subject, unnest([t, t + us]), step(obs), step(exact(value * obs))
+    FROM atom_segments WHERE atom < 0 AND purpose IN ('gold', 'spread')),
+segments AS (
+    SELECT purpose, subject, lead(t) OVER along - t AS us,
+        sum(sum(sources)) OVER along AS sources,
+        sum(sum(v)) OVER along AS v
+    FROM edges GROUP BY purpose, subject, t
+    WINDOW along AS (PARTITION BY purpose, subject ORDER BY t))
+SELECT purpose, subject, us, v::DOUBLE AS v FROM segments WHERE us > 0 AND sources > 0;
+
+CREATE OR REPLACE TABLE subject_spills AS
+SELECT subject, unless_open(bool_or(opens), max(spill)) AS spill_us,
+    sum(unless_open(opens, spill)) AS spill_sum_us
+FROM atom_sums GROUP BY subject;
+
+CREATE OR REPLACE TABLE subject_rows AS
+WITH sums AS (
+    SELECT subject, sum(observed_us) AS observed_us, sum(value_seconds) AS value_seconds,
+        min(min) AS min, max(max) AS max, sum(positive_us) AS positive_us,
+        sum(positive_low_us) AS positive_low_us, sum(positive_high_us) AS positive_high_us,
+        bool_or(known_wrong) AS known_wrong
+    FROM atom_sums GROUP BY subject),
+unions AS (
+    SELECT subject, max(obs) AS series, max(pos) AS max_concurrent,
+        coalesce(sum(us) FILTER (pos > 0), 0) AS any_us,
+        coalesce(sum(us) FILTER (low > 0), 0) AS any_low_us,
+        coalesce(sum(us) FILTER (high > 0), 0) AS any_high_us
+    FROM counts WHERE us > 0 GROUP BY subject),
+most AS (SELECT subject, max(v) AS max_total FROM totals WHERE purpose = 'gold' GROUP BY subject)
+SELECT g.w, metric, topic, "user", client_id, max_total, spill_us, spill_sum_us,
+    sums.* REPLACE (positive_high_us + spill_sum_us AS positive_high_us),
+    unions.* EXCLUDE (subject) REPLACE (any_high_us + spill_us AS any_high_us)
+FROM gold_subjects g
+    JOIN sums USING (subject)
+    JOIN unions USING (subject)
+    JOIN subject_spills USING (subject)
+    LEFT JOIN most USING (subject);
+
+INSERT INTO out_topics BY NAME
+SELECT * EXCLUDE (subject, "user", client_id) FROM subject_rows WHERE topic IS NOT NULL;
+
+INSERT INTO out_clients BY NAME
+SELECT * EXCLUDE (subject, topic) FROM subject_rows
+WHERE topic IS NULL AND (positive_us > 0 OR max <> 0 OR min <> 0);
+
+-- A partition that was not zero was observed as well while it was folded among others that were.
+INSERT INTO out_partitions BY NAME
+WITH single AS (
+    SELECT a.*, g.u, g.w, g.metric, g.topic FROM atom_sums a JOIN gold_subjects g USING (subject)
+    WHERE atom >= 0 AND (positive_us > 0 OR max <> 0 OR min <> 0)),
+folded AS (
+    SELECT o.subject, o.atom, sum(f.us) AS us, min(f.min) AS min, max(f.max) AS max,
+        bool_or(f.known_wrong) AS known_wrong
+    FROM single o
+        JOIN set_partitions p ON p.u = o.u AND p.topic = o.topic AND p.atom = o.atom
+        JOIN atom_sums f ON f.subject = o.subject AND f.set_number = p.set_number
+    WHERE o.us IS NOT NULL  -- a swept atom has no part in what is folded
+    GROUP BY ALL)
+SELECT o.w, o.metric, o.topic, o.atom AS partition, 1 AS series,
+    o.observed_us + coalesce(f.us, 0) AS observed_us, o.value_seconds,
+    least(o.min, f.min) AS min, greatest(o.max, f.max) AS max, positive_us, positive_low_us,
+    positive_high_us + unless_open(opens, spill) AS positive_high_us,
+    unless_open(opens, spill) AS spill_sum_us,
+    o.known_wrong OR coalesce(f.known_wrong, false) AS known_wrong
+FROM single o LEFT JOIN folded f ON f.subject = o.subject AND f.atom = o.atom;

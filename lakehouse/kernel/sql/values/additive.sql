@@ -1,0 +1,48 @@
+-- Reports of one source or one group never overlap: plain sums of its runs.
+CREATE OR REPLACE TABLE additive AS
+SELECT w, metric,
+    CASE WHEN level = 'group' THEN "group" END AS "group",
+    CASE WHEN level = 'group' THEN topic END AS topic,
+    CASE WHEN level <> 'group' THEN source END AS source,
+    coalesce(sum(CASE WHEN counter THEN known_us ELSE us END * series), 0) AS observed_us,
+    sum(total) FILTER (NOT counter) AS value_seconds,
+    min(min) FILTER (NOT counter) AS min, max(max) FILTER (NOT counter) AS max,
+    sum(CASE WHEN positive THEN us ELSE 0 END) FILTER (NOT counter) AS positive_us,
+    sum(CASE WHEN positive THEN low_us ELSE 0 END) FILTER (NOT counter) AS positive_low_us,
+    sum(CASE WHEN positive THEN high_us + spills_us ELSE 0 END) FILTER (NOT counter) AS positive_high_us,
+    sum(total) FILTER (counter) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
+FROM stream_sums JOIN streams USING (stream) WHERE measure GROUP BY ALL;
+
+INSERT INTO out_brokers BY NAME
+SELECT * EXCLUDE ("group", topic) FROM additive WHERE source IS NOT NULL;
+
+INSERT INTO out_groups BY NAME
+SELECT * EXCLUDE (source) FROM additive WHERE source IS NULL;
+
+-- Counters of topics, partitions and clients: by how much they rose. Where that is not known (null)
+-- they are not observed.
+CREATE OR REPLACE TABLE counters AS
+SELECT w, metric, topic, partition, "user", client_id, level,
+    coalesce(sum(known_us * series), 0) AS observed_us,
+    sum(total) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
+FROM stream_sums JOIN streams USING (stream)
+WHERE counter AND (level IN ('partition', 'topic') OR (level = 'client' AND members IS NULL))
+GROUP BY ALL;
+
+INSERT INTO out_topics BY NAME
+SELECT w, metric, topic, sum(observed_us) AS observed_us, sum(increase) AS increase,
+    max(series) AS series, bool_or(known_wrong) AS known_wrong
+FROM counters WHERE level <> 'client' GROUP BY ALL;
+
+INSERT INTO out_partitions BY NAME
+SELECT * EXCLUDE (level, "user", client_id) FROM counters
+WHERE level = 'partition' AND partition IS NOT NULL AND increase > 0;
+
+INSERT INTO out_clients BY NAME
+SELECT * EXCLUDE (level, topic, partition) FROM counters WHERE level = 'client' AND increase > 0;
+
+-- Runs that could not be used.
+INSERT INTO out_rejected BY NAME
+SELECT w, reason, 'runs' AS "table", source, metric, members, min(s) AS "start", max(e) AS "end",
+    min(agent) AS agent, min(batch) AS batch, count(*) AS rows
+FROM judged JOIN streams USING (stream) WHERE reason IS NOT NULL GROUP BY ALL;

@@ -1,0 +1,21 @@
+-- claims: reports of atoms that are swept, each by itself. `purpose` is
+--   gold        for doubted atoms, all reports;
+--   spread      the same, of reports with a value whose metric needs a distribution;
+--   threshold   for every atom of metrics with an objective above a value;
+--   objective   for clients with objectives (see client_claims.sql).
+CREATE OR REPLACE TABLE claims AS
+WITH each AS (
+    SELECT g.* FROM gauges g SEMI JOIN doubted d ON g.subject = d.subject AND g.atom = d.atom
+        WHERE set_number IS NULL
+    UNION ALL
+    SELECT g.* REPLACE (d.atom AS atom) FROM gauges g JOIN doubted d ON g.subject = d.subject
+        JOIN set_partitions p ON p.set_number = g.set_number AND p.atom = d.atom)
+SELECT 'gold' AS purpose, * FROM each
+UNION ALL
+SELECT 'spread', each.* FROM each JOIN gold_subjects USING (subject)
+WHERE spread AND value IS NOT NULL AND topic <> '__other__'
+UNION ALL
+SELECT 'threshold', g.* REPLACE (coalesce(p.atom, g.atom) AS atom)
+FROM gauges g JOIN gold_subjects t USING (subject) LEFT JOIN set_partitions p USING (set_number)
+WHERE t.topic IS NOT NULL AND t.metric IN (SELECT metric FROM objectives WHERE level = 'topic'
+    AND above > 0);

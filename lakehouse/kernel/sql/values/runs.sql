@@ -1,0 +1,97 @@
+-- known_sets: the contents of each member set, and how many different ones bronze holds.
+CREATE OR REPLACE TABLE known_sets AS
+SELECT row_number() OVER () AS set_number, u, members, count(*) AS ways, min(topic) AS set_topic,
+    min(partitions) AS partitions,
+    min(clients) AS clients, coalesce(len(min(partitions)), len(min(clients))) AS held,
+    coalesce(len(list_distinct(min(partitions))), len(list_distinct(min(clients)))) AS distinct_held,
+    coalesce(list_min(min(partitions)) < 0, false) AS negative
+FROM (SELECT DISTINCT u, members, topic, partitions, clients FROM sets) GROUP BY u, members;
+
+CREATE OR REPLACE VIEW identified AS
+SELECT *, {u: u, source: source, agent: agent, metric: metric, topic: topic, partition: partition,
+    "user": "user", client_id: client_id, "group": "group", labels: labels, members: members,
+    series: series, counter: is_increase(flags), spread: is_distribution(flags)} AS identity
+FROM runs;
+
+-- streams: a metric of one thing, or of the folded things of a set, as one agent reports it; with the
+-- first reason why its runs cannot be used. A claimant is a source as one agent reports it.
+CREATE OR REPLACE TABLE streams AS
+WITH named AS (SELECT identity, unnest(identity) FROM (SELECT DISTINCT identity FROM identified)),
+levels AS (
+    SELECT *, CASE WHEN "group" IS NOT NULL THEN 'group'
+            WHEN partition IS NOT NULL OR (members IS NOT NULL AND topic IS NOT NULL) THEN 'partition'
+            WHEN topic IS NOT NULL THEN 'topic'
+            WHEN "user" IS NOT NULL OR client_id IS NOT NULL OR members IS NOT NULL THEN 'client'
+            ELSE 'source' END AS level,
+        part_of(level, labels) AS part
+    FROM named)
+SELECT row_number() OVER () AS stream, levels.*, set_number, u * stride() AS h,
+    dense_rank() OVER (ORDER BY source, part, agent) AS claimant,
+    -dense_rank() OVER (ORDER BY source, part) AS part_number,
+    NOT (ends_with(metric, '_offset') OR metric IN (SELECT metric FROM describing)) AS measure,
+    starts_with(metric, 'kafka.log.') AS replica,  -- every replica reports these, not only leaders
+    CASE WHEN NOT regexp_full_match(metric, '[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)+')
+            THEN 'no metric can have this name'
+        WHEN topic = '' OR is_long(topic) OR is_long("user") OR is_long(client_id) OR is_long("group")
+            OR (labels IS NOT NULL AND len(list_filter(map_values(labels), lambda x: is_long(x))) > 0)
+            THEN 'a name is empty or too long'
+        WHEN partition IS NOT NULL AND topic IS NULL THEN 'topic is missing'
+        WHEN partition < 0 THEN 'the partition is negative'
+        WHEN series < 1 THEN 'it stands for no series'
+        WHEN members IS NULL AND series > 1 THEN 'it stands for several series without a set'
+        WHEN members IS NULL THEN NULL
+        WHEN ways IS NULL THEN 'its member set is not known'
+        WHEN ways > 1 THEN 'its member set has several contents'
+        WHEN held IS NULL OR held <> series OR distinct_held <> held OR partition IS NOT NULL
+            OR (clients IS NOT NULL AND topic IS NOT NULL)
+            OR (partitions IS NOT NULL AND (topic IS NULL OR topic IS DISTINCT FROM set_topic OR negative))
+            THEN 'it is not what its member set holds'
+    END AS fault
+FROM levels LEFT JOIN known_sets USING (u, members);
+
+-- judged: every run on the axis of time, with the first reason why it cannot be used.
+CREATE OR REPLACE TABLE judged AS
+SELECT stream, on_axis(r.u, start_us) AS s, s + (in_time(end_us) - start_us) AS e, window_of(s) AS w,
+    value + 0.0 AS value, lead_us, tail_us, is_known_wrong(flags) AS wrong,
+    coalesce(value > 0, false) AS positive,
+    -- An edge between two values above zero is none. What of a lead lies before the window is its spill.
+    greatest(w, s - lead_edge(flags, lead_us)) AS may, greatest(s, e - tail_edge(flags, tail_us)) AS sure,
+    greatest(0, lead_edge(flags, lead_us) - (s - w)) AS spill,
+    positive AND s = w AS opens,
+    CASE WHEN e <= s THEN 'it ends before it starts'
+        WHEN start_us > latest_us() THEN 'it lies in the future'
+        WHEN e > w + window_us() THEN 'it crosses a window of ' || window_name()
+        WHEN lead_us < 0 OR tail_us < 0 THEN 'an edge is negative'
+        WHEN greatest(lead_us, tail_us) > 86400000000 THEN 'an edge is longer than a day'
+        WHEN NOT is_number(value) THEN 'the value is no number'
+        WHEN fault IS NOT NULL THEN fault
+        WHEN set_number IS NOT NULL AND value <> 0 THEN 'it folds series that are not zero'
+    END AS reason,
+    CASE WHEN reason IS NOT NULL THEN batch END AS batch
+FROM identified r JOIN streams USING (identity);
+
+CREATE OR REPLACE VIEW usable_runs AS SELECT * EXCLUDE (reason, batch) FROM judged WHERE reason IS NULL;
+CREATE OR REPLACE VIEW usable AS SELECT * FROM usable_runs JOIN streams USING (stream);
+
+-- stream_sums: sums of a stream's runs above zero, and of its others, in a window. The total is by how
+-- much a counter rose, and of a gauge its value over time.
+CREATE OR REPLACE TABLE stream_sums AS
+SELECT stream, w, positive, min(s) AS s, max(e) AS e, sum(e - s)::BIGINT AS us,
+    (sum(e - s) FILTER (value IS NOT NULL))::BIGINT AS known_us,
+    sum(CASE WHEN counter THEN exact(value) ELSE value_seconds(value, e - s) END) AS total,
+    min(value) AS min, max(value) AS max, sum(sure - s)::BIGINT AS low_us, sum(e - may)::BIGINT AS high_us,
+    sum(spill)::BIGINT AS spills_us, max(spill) AS spill, bool_or(opens) AS opens,
+    bool_or(wrong) AS known_wrong
+FROM usable_runs JOIN (SELECT stream, counter FROM streams) USING (stream) GROUP BY stream, w, positive;
+
+-- stream_edges: how many of them begin at an instant, less those that end: where one follows another
+-- nothing changes. `low` and `high` are the same of what was surely and possibly above zero.
+CREATE OR REPLACE TABLE stream_edges AS
+WITH edges AS (SELECT stream, w, positive, unnest([s, e]) AS t, step(1) AS runs FROM usable_runs),
+net AS (
+    SELECT stream, w, positive, t, sum(runs)::INTEGER AS runs FROM edges GROUP BY ALL HAVING sum(runs) <> 0)
+SELECT *, positive::INTEGER * runs AS low, low AS high FROM net
+UNION ALL
+SELECT stream, w, positive, unnest([e, sure]), 0, step(1), 0 FROM usable_runs WHERE positive AND sure < e
+UNION ALL
+SELECT stream, w, positive, unnest([may, s]), 0, 0, step(1) FROM usable_runs WHERE positive AND may < s;

@@ -1,0 +1,134 @@
+"""The cluster and week of a notebook, as its widgets say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from lakehouse import slo
+from lakehouse.core import formats
+from lakehouse.core.lake import Lake
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time import periods
+from lakehouse.engines.gold_reader import window_of
+from lakehouse.errors import LakeNotFoundError, PeriodError
+from lakehouse.report.facts.build import last_week
+from lakehouse.report.facts.gold import Gold
+from lakehouse.slo import attainment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakehouse.engines.engine import Engine
+    from lakehouse.slo import Objective
+    from lakehouse.slo.attainment import Statement
+
+_NAME: Final = re.compile(r"[\w-]+")
+LABELS: Final = {
+    "catalog": ("main", "Catalog of the lake"),
+    "schema": ("kafka_gold", "Schema that the rollup writes"),
+    "bronze": ("kafka_bronze", "Schema of the agents' tables"),
+    "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
+    "cluster": ("", "Cluster id; empty, where there is one"),
+}
+"""The widgets of every notebook: default value and label, by name."""
+
+
+class Widgets(Protocol):
+    """The part of ``dbutils.widgets`` that is used."""
+
+    def text(self, name: str, default: str, label: str) -> Any:
+        """Create a text field, if it does not exist."""
+
+    def get(self, name: str) -> str:
+        """Its text."""
+
+
+def read_widgets(widgets: Widgets, own: Mapping[str, str]) -> dict[str, str]:
+    """Create the widgets that do not exist, and read all.
+
+    Args:
+        widgets: ``dbutils.widgets``.
+        own: Labels of this notebook's own widgets, by name.
+
+    Returns:
+        The text of each widget, by its name.
+    """
+    every = {**LABELS, **{name: ("", label) for name, label in own.items()}}
+    for name, (default, label) in every.items():
+        widgets.text(name, default, label)
+    return {name: widgets.get(name).strip() for name in every}
+
+
+def lake_of(texts: Mapping[str, str]) -> Lake:
+    """The lake that the widgets name.
+
+    Raises:
+        LakeNotFoundError: A widget does not hold a valid name.
+    """
+    for widget in ("catalog", "schema", "bronze"):
+        value = texts[widget]
+        if not _NAME.fullmatch(value):
+            raise LakeNotFoundError(
+                f"{formats.line(value) or 'nothing'}: not a valid name; write letters, digits, _ "
+                f"and - in the widget {widget}"
+            )
+    bronze, gold = (f"{texts['catalog']}.{texts[name]}" for name in ("bronze", "schema"))
+    return Lake(bronze, gold, bronze)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterWeek:
+    """One week of one cluster.
+
+    Attributes:
+        gold: Its rows.
+        known: All subjects of the cluster, past ones too.
+        now_us: This instant, microseconds; no data is expected after it.
+    """
+
+    gold: Gold
+    known: tuple[Subject, ...]
+    now_us: int
+
+    def statements(self, objectives: tuple[Objective, ...]) -> list[Statement]:
+        """Statements of some objectives over the week."""
+        gold = self.gold
+        options = attainment.Options(window_seconds=gold.window_seconds)
+        return attainment.read(
+            gold.engine, objectives, gold.period, self.now_us, self.known, options
+        )
+
+
+def open_week(engine: Engine, texts: Mapping[str, str]) -> ClusterWeek:
+    """The week and cluster that the widgets name.
+
+    Raises:
+        LakehouseError: Nothing is rolled up, there is no such week or cluster, or there are several
+            clusters and none is named.
+    """
+    window_seconds = window_of(engine)
+    known, now_us = attainment.subjects(engine), attainment.now_us()
+    place, week = str(engine.lake.gold), texts["week"]
+    cluster = _cluster(place, texts["cluster"], {one.cluster for one in known})
+    period = periods.week(week) if week else last_week(engine, now_us)
+    gold = Gold(engine, cluster, period, window_seconds)
+    gold.check_stretches()
+    return ClusterWeek(gold, tuple(one for one in known if one.cluster == cluster), now_us)
+
+
+def objectives() -> tuple[Objective, ...]:
+    """The objectives that jmxlake ships."""
+    return slo.load(slo.SHIPPED)
+
+
+def _cluster(place: str, wanted: str, known: set[str]) -> str:
+    if wanted in known:
+        return wanted
+    if not wanted and len(known) == 1:
+        return next(iter(known))
+    if not known:
+        raise PeriodError(f"{place}: it has no data yet; are the agents delivering?")
+    names = ", ".join(formats.line(one, formats.NAME_LIMIT) for one in sorted(known))
+    raise PeriodError(f"{place}: it has these clusters: {names}; write one in the widget cluster")

@@ -1,0 +1,1 @@
+"""Checks of a lake, by delta-rs alone; nothing is changed."""

@@ -1,0 +1,167 @@
+"""Findings of agents: their own events, and the versions of agents and of what they read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse.ops.doctor.finding import (
+    Finding,
+    Severity,
+    counted,
+    finding,
+    named,
+    some,
+    span,
+    when,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lakehouse.ops.doctor.records import EventCount, FamilyRecord
+
+_MOST_STARTS_A_DAY: Final = 5
+_SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"
+
+
+class _Kind(NamedTuple):
+    """The finding of an event; see ``finding``."""
+
+    check: str
+    problem: str
+    todo: str = ""
+    severity: Severity | None = None
+
+
+_KINDS: Final = {
+    "agent_start": _Kind("restarts", "its agent was started {often}, last at {at}"),
+    "agent_crashed": _Kind(
+        "restarts", "the JVM in its agent crashed {often}, last at {at}",
+        "send the report beside the spool with `jmxlake-agent support`",
+    ),
+    "clock_step": _Kind("clock_set", "the clock of its agent's host was set {often}{step} at {at}"),
+    "batch_dropped": _Kind(
+        "dropped", "its spool was full and dropped batches {old}, of {new}, last at {at}"
+    ),
+    "lake_lost_commits": _Kind(
+        "lost_commits",
+        "the lake has lost what its agent had delivered: {new} was {old}, noticed at {at}",
+    ),
+    "family_coarsened": _Kind(
+        "capped",
+        "its agent read a family less often to stay below its limits {often}, last at {at}: {new}",
+        "lower the family's cap, give it a longer interval, or raise the agent's `limits`",
+    ),
+    "group_unreadable": _Kind(
+        "unread",
+        "its agent could not read a consumer group, or could again, {often}, last at {at}",
+        "find the reason in bronze/events: grant Describe on all groups, or check the coordinator",
+        "warning",
+    ),
+    "spool_damaged": _Kind("spool", "its spool was damaged" + _SPOOL),
+    "spool_tail_lost": _Kind("spool", "the end of its spool was lost" + _SPOOL),
+    "spool_restored": _Kind("spool", "its spool was replaced by an old copy" + _SPOOL),
+    "spool_unwritable": _Kind("spool", "its spool could not be written" + _SPOOL),
+    "journal_unreadable": _Kind("spool", "the end of its journal could not be read" + _SPOOL),
+    "batch_refused": _Kind("spool", "it had rows that no lake accepts" + _SPOOL),
+}  # fmt: skip
+_SHOULD_AGREE: Final = {
+    "kafka_version": "its nodes have several versions",
+    "catalogue": "its agents have several catalogues",
+}
+"""Checks, and fields of records that usually have one value in a cluster."""
+_NUMBER: Final = re.compile(r"\d+")
+
+
+def agent_events(events: Sequence[EventCount], days: int) -> Iterator[Finding]:
+    """Events of agents that need action.
+
+    Args:
+        events: Counted by source and kind.
+        days: Length of the time looked at.
+    """
+    for event in sorted(events, key=attrgetter("source", "kind")):
+        rare = event.kind == "agent_start" and event.number <= _MOST_STARTS_A_DAY * days
+        if event.kind in _KINDS and not rare:
+            check, problem, todo, severity = _KINDS[event.kind]
+            what = problem.format(
+                often=f"{counted(event.number, 'time')} in {counted(days, 'day')}",
+                at=when(event.last), step=_step(event), old=named(event.old or "unknown"),
+                new="..".join(map(named, (event.new or "unknown").split(".."))),
+            )  # fmt: skip
+            yield finding(check, event.source, what, todo, severity)
+
+
+def agent_versions(
+    versions: Mapping[str, str | None], working: Sequence[str], own: str,
+    sources: Mapping[str, Sequence[str]],
+) -> Iterator[Finding]:  # fmt: skip
+    """Agents of several versions, of newer ones than this command, and of unknown ones.
+
+    Args:
+        versions: Version of each agent, by its id.
+        working: Ids of agents with recent records.
+        own: Version of this command.
+        sources: Sources that each agent reads, by its id.
+    """
+    by_version: dict[str, list[str]] = {}
+    for agent in working:
+        version = versions.get(agent)
+        if version is not None:
+            by_version.setdefault(version, []).extend(sources.get(agent, ()) or [agent])
+    ordered = sorted(by_version, key=_order)
+    if len(ordered) > 1:
+        what = f"they have several versions: {_listed({one: by_version[one] for one in ordered})}"
+        yield finding("agent_version", "agents", what)
+    if ordered and _order(ordered[-1]) > _order(own):
+        what = f"agents have version {named(ordered[-1])}, this command has {own}"
+        todo = "upgrade jmxlake where rollup and maintenance run, before the agents"
+        yield finding("agent_version", "agents", what, todo, "warning")
+    unknown = sorted(agent for agent in working if versions.get(agent) is None)
+    if unknown:
+        what = f"the version of {counted(len(unknown), 'agent')} is unknown: {some(unknown)}"
+        todo = "upgrade them: newer agents write their version into their commits"
+        yield finding("agent_version", "agents", what, todo)
+
+
+def cluster_versions(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
+    """Clusters with several versions of Kafka, or whose agents have several catalogues."""
+    for cluster in sorted({record.source.cluster for record in records}):
+        own = [record for record in records if record.source.cluster == cluster]
+        for check, what in _SHOULD_AGREE.items():
+            sources = _spread(own, check)
+            if len(sources) > 1:
+                values = _listed(dict(sorted(sources.items())))
+                yield finding(check, named(cluster), f"{what}: {values}")
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """A version's numbers, for comparison."""
+    return tuple(map(int, _NUMBER.findall(version)))
+
+
+def _listed(names: Mapping[str, list[str]]) -> str:
+    return "; ".join(f"{named(version)}: {some(sorted(names[version]))}" for version in names)
+
+
+def _spread(records: Sequence[FamilyRecord], field: str) -> dict[str, list[str]]:
+    """Sources by the value of a field in their newest record."""
+    reported = [record for record in records if record.reported_until and getattr(record, field)]
+    reported.sort(key=attrgetter("reported_until"))
+    newest = {record.source.source: getattr(record, field) for record in reported}
+    sources: dict[str, list[str]] = {}
+    for source, value in sorted(newest.items()):
+        sources.setdefault(value, []).append(source)
+    return sources
+
+
+def _step(event: EventCount) -> str:
+    try:
+        microseconds = int(event.new or "") - int(event.old or "")
+    except ValueError:
+        return ""
+    sign = "-" if microseconds < 0 else "+"
+    return f", the last time by {sign}{span(dt.timedelta(microseconds=abs(microseconds)))}"

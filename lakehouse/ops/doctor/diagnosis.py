@@ -1,0 +1,245 @@
+"""All checks of a lake; a check that cannot be made is a finding, too."""
+
+from __future__ import annotations
+
+import datetime as dt
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from deltalake import DeltaTable
+
+from lakehouse import tables
+from lakehouse.core.time.periods import instant
+from lakehouse.errors import LakehouseError, TableNotFoundError
+from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
+from lakehouse.ops.doctor.finding import ORDER, Finding, finding
+from lakehouse.ops.doctor.health import TableHealth
+from lakehouse.ops.location import Location, delta_errors, query, url_of
+from lakehouse.ops.maintain.state import UnknownPosition, positions_by_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lakehouse.ops.doctor.records import FamilyRecord, Query
+    from lakehouse.tables import Table
+
+_LEAST_COMMITS: Final = 200
+# Two deliveries of all agents and a margin; each commit is a file to read.
+_COMMITS_AN_AGENT: Final = 4
+_MOST_COMMITS: Final = 3_000
+
+
+class Scope(NamedTuple):
+    """Options of a diagnosis.
+
+    Attributes:
+        location: The lake.
+        now: The instant, UTC.
+        days: Length of the time looked at.
+        late: How long an agent may take to deliver.
+        version: Version of this command.
+        with_gold: Whether gold can be read from here.
+    """
+
+    location: Location
+    now: dt.datetime
+    days: int
+    late: dt.timedelta
+    version: str
+    with_gold: bool = True
+
+    @property
+    def since(self) -> dt.datetime:
+        """Start of the time looked at."""
+        return self.now - dt.timedelta(days=self.days)
+
+
+class Agent(NamedTuple):
+    """An agent with records in the time looked at.
+
+    Attributes:
+        agent: Its id.
+        sources: The sources that it reads, each as ``cluster/source``.
+        reported_until: End of its newest row; None where all its rows are in the future.
+        version: Its version, if a recent commit says it.
+    """
+
+    agent: str
+    sources: tuple[str, ...]
+    reported_until: dt.datetime | None
+    version: str | None
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """The tables and agents of a lake, and the findings."""
+
+    scope: Scope
+    tables: list[TableHealth] = field(default_factory=list)
+    agents: list[Agent] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
+
+    @property
+    def worst_first(self) -> list[Finding]:
+        """The findings, the worst first."""
+        return sorted(self.findings, key=lambda one: (ORDER.index(one.severity), *one[1:3]))
+
+    @property
+    def good(self) -> bool:
+        """Whether no finding needs action."""
+        return all(one.severity == "info" for one in self.findings)
+
+    def run(self) -> None:
+        """Make every check."""
+        for table in tables.BRONZE:
+            with self._unknown_on_error(table):
+                self._check_bronze(table)
+        reported: list[FamilyRecord] = []
+        with self._unknown_on_error(tables.SCRAPES):
+            reported = self._check_scrapes()
+        with self._unknown_on_error(tables.EVENTS):
+            events = records.event_counts(self._query(tables.EVENTS), self.scope.since)
+            self._add(agents.agent_events(events, self.scope.days))
+        if self.scope.with_gold:
+            self._check_gold(reported)
+        else:
+            self._add([_GOLD_SKIPPED])
+
+    @contextmanager
+    def _unknown_on_error(self, table: Table) -> Iterator[None]:
+        try:
+            yield
+        except TableNotFoundError:
+            self._add([health.missing(table)])
+        except LakehouseError as error:
+            self._add([finding("unknown", table.path, str(error))])
+
+    def _add(self, findings: Iterable[Finding]) -> None:
+        # Several checks meet a table that is missing.
+        self.findings += [one for one in findings if one not in self.findings]
+
+    def _open(self, table: Table) -> DeltaTable:
+        if table.name not in self._opened:
+            self._opened[table.name] = self.scope.location.open(table)
+        return self._opened[table.name]
+
+    def _query(self, table: Table) -> Query:
+        return partial(query, self._open(table))
+
+    def _history(self, table: Table, most: int) -> list[dict[str, Any]]:
+        delta = self._open(table)
+        with delta_errors(url_of(delta)):
+            return list(delta.history(min(most, delta.version() + 1)))
+
+    def _check_bronze(self, table: Table) -> None:
+        delta, now = self._open(table), self.scope.now
+        self._add(health.bronze_shape(table, delta))
+        timestamps = (one.get("timestamp") for one in self._history(table, _LEAST_COMMITS))
+        instants = [instant(timestamp * 1000) for timestamp in timestamps if timestamp]
+        state = health.table_health(table, delta, health.commits_a_day(instants))
+        self.tables.append(state)
+        self._add(health.over_budget(state))
+        unknown = self._unknown_position(table, delta) if self.scope.with_gold else None
+        self._add(health.not_cleaned(state, now, health.age(delta, now), unknown))
+
+    def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
+        try:
+            position = positions_by_progress(self.scope.location)(table, delta)
+        except LakehouseError as error:
+            return str(error)
+        return position.reason if isinstance(position, UnknownPosition) else None
+
+    def _check_scrapes(self) -> list[FamilyRecord]:
+        scope, run_query = self.scope, self._query(tables.SCRAPES)
+        reported = records.family_records(run_query, scope.since, scope.now)
+        failures = records.failures(run_query, scope.since)
+        if not reported:
+            what = f"no agent has reported anything in {scope.days} days"
+            self._add([finding("silent", tables.SCRAPES.path, what)])
+        self._add(sources.silent(reported, scope.now, scope.late))
+        self._add(sources.gaps(records.gaps(run_query, scope.since), failures, scope.days))
+        self._add(sources.capped(reported))
+        self._add(clocks.future(reported, scope.now))
+        self._add(agents.cluster_versions(reported))
+        self._check_agents(reported)
+        return reported
+
+    def _check_agents(self, reported: list[FamilyRecord]) -> None:
+        ids = sorted({record.agent for record in reported})
+        most = min(max(_LEAST_COMMITS, _COMMITS_AN_AGENT * len(ids)), _MOST_COMMITS)
+        commits = clocks.agent_commits(self._history(tables.SCRAPES, most))
+        versions = {commit.agent: commit.version for commit in commits}
+        for agent in ids:
+            own = [record for record in reported if record.agent == agent]
+            read = tuple(sorted({"/".join(record.source) for record in own}))
+            last = records.latest(record.reported_until for record in own)
+            self.agents.append(Agent(agent, read, last, versions.get(agent)))
+        known = {agent.agent: agent.sources for agent in self.agents}
+        since = self.scope.now - self.scope.late
+        working = [
+            agent.agent
+            for agent in self.agents
+            if agent.reported_until and agent.reported_until >= since
+        ]
+        self._add(agents.agent_versions(versions, working, self.scope.version, known))
+        self._add(clocks.differing(clocks.skews(commits), len(versions), known))
+
+    def _check_gold(self, reported: list[FamilyRecord]) -> None:
+        scope, is_readable = self.scope, False
+        with self._unknown_on_error(tables.PROGRESS):
+            backlog = rollup.load_backlog(scope.location, self._open(tables.RUNS), scope.since)
+            self._add(rollup.behind(backlog, scope.now, scope.days))
+            is_readable = True
+        if not is_readable:
+            return
+        if self._has_grains():
+            self._add([_OLD_LAYOUT])
+        else:
+            for table in tables.GOLD:
+                with self._unknown_on_error(table):
+                    self._check_gold_table(table)
+        with self._unknown_on_error(tables.REJECTED):
+            self._add(rollup.rejected(self._query(tables.REJECTED), scope.since, scope.days))
+        with self._unknown_on_error(tables.SUBJECTS):
+            known = rollup.known_sources(self._query(tables.SUBJECTS))
+            within = dt.timedelta(days=scope.days)
+            self._add(sources.unwatched(known, reported, scope.now, within))
+
+    def _has_grains(self) -> bool:
+        """Whether an older version made gold, with hours, days and windows in one table."""
+        with self._unknown_on_error(tables.COVERAGE):
+            names = {column.name for column in self._open(tables.COVERAGE).schema().fields}
+            return "grain" in names
+        return False
+
+    def _check_gold_table(self, table: Table) -> None:
+        delta = self._open(table)
+        self._add(health.gold_shape(table, delta))
+        state = health.table_health(table, delta)
+        self.tables.append(state)
+        self._add(health.over_budget(state))
+
+
+def examine(scope: Scope) -> Diagnosis:
+    """Check a lake; nothing is changed.
+
+    Raises:
+        LakehouseError: There is no lake, or it cannot be opened.
+    """
+    scope.location.open(tables.RUNS)
+    diagnosis = Diagnosis(scope)
+    diagnosis.run()
+    return diagnosis
+
+
+_OLD_LAYOUT: Final = finding(
+    "schema", "gold", "an older version made it: its tables have a column grain",
+    "run jmxlake rollup of this version: it converts them in place", "warning",
+)  # fmt: skip
+_GOLD_SKIPPED: Final = finding(
+    "unknown", "gold", "gold was not checked (--gold none)",
+    "see where its tables are: gold/progress says how far the rollup is", "info",
+)  # fmt: skip

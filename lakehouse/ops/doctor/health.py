@@ -1,0 +1,167 @@
+"""Findings of tables: files, commits, log, schema, protocol."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse.core.time.periods import instant
+from lakehouse.errors import ForeignEngineError, TableSchemaError
+from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some
+from lakehouse.ops.location import url_of
+from lakehouse.ops.maintain import state as states
+from lakehouse.ops.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
+from lakehouse.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from deltalake import DeltaTable
+
+MOST_COMMITS_A_DAY: Final = 10_000
+"""30 agents with the default interval of five minutes make 8,640 (docs/maintenance.md)."""
+
+# At ten times the budget an agent needs more than 10 s and a gigabyte to open a table.
+_FAR_BEYOND: Final = 10
+_CLEANED_DAYS: Final = 3
+_LOG_AGE: Final = dt.timedelta(days=31)
+# Commits of a shorter time are too few for a rate.
+_LEAST_TIME: Final = dt.timedelta(hours=1)
+_WRITABLE: Final = frozenset({"changeDataFeed", "appendOnly", "invariants", "checkConstraints"})
+"""Writer features that agents, maintenance and the rollup support."""
+
+
+class TableHealth(NamedTuple):
+    """A table by its log.
+
+    Attributes:
+        table: The table.
+        version: Its newest version.
+        files: Live files.
+        size: Their bytes.
+        protocol: Least reader and writer version of Delta that it needs.
+        checked: Version of the maintenance's last checkpoint; -1: none.
+        cleaned: Day of its last clean-up, since 1970; -1: none.
+        commits_a_day: Rate of the newest commits; None where there are too few, and of gold.
+    """
+
+    table: Table
+    version: int
+    files: int
+    size: int
+    protocol: tuple[int, int]
+    checked: int = -1
+    cleaned: int = -1
+    commits_a_day: int | None = None
+
+    @property
+    def uncheckpointed(self) -> int | None:
+        """Commits since the maintenance's last checkpoint; None of gold."""
+        return self.version - self.checked if self.table.layer == "bronze" else None
+
+
+def table_health(table: Table, delta: DeltaTable, a_day: int | None = None) -> TableHealth:
+    """Health of a table, by its log alone."""
+    sizes, protocol = delta.get_add_actions().column("size_bytes").to_pylist(), delta.protocol()
+    return TableHealth(
+        table, delta.version(), len(sizes), sum(sizes),
+        (protocol.min_reader_version, protocol.min_writer_version),
+        states.mark(delta, states.CHECKED), states.mark(delta, states.CLEANED), a_day,
+    )  # fmt: skip
+
+
+def bronze_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
+    """Whether agents of this version can write a table of bronze, and whether others wrote it."""
+    url = url_of(delta)
+    try:
+        states.check_schema(table, delta)
+    except TableSchemaError as error:
+        yield finding("schema", table.path, str(error).removeprefix(f"{url}: "))
+    features = set(delta.protocol().writer_features or ()) - _WRITABLE
+    if features:
+        what = f"it needs Delta features that no agent turns on: {some(sorted(features))}"
+        yield finding("protocol", table.path, what)
+    try:
+        states.unknown_engines(delta, states.mark(delta, states.CHECKED))
+    except ForeignEngineError as error:
+        yield finding("engine", table.path, str(error).removeprefix(f"{url}: "))
+
+
+def gold_shape(table: Table, delta: DeltaTable) -> Iterator[Finding]:
+    """Whether a table of gold has the declared columns, and whether any engine can read it."""
+    declared = {column.name for column in table.columns}
+    wrong = [text for name, text in states.wrong_columns(table, delta).items() if name in declared]
+    if wrong:
+        more = f" and {counted(len(wrong) - 3, 'other')}" if len(wrong) > 3 else ""
+        todo = "run jmxlake rollup: it adds columns; if a type differs, find what made the table"
+        yield finding("schema", table.path, f"{'; '.join(wrong[:3])}{more}", todo, "warning")
+    protocol = delta.protocol()
+    features = sorted(protocol.reader_features or ())
+    if protocol.min_reader_version > 1 or features:
+        needs = f"{protocol.min_reader_version} {named(', '.join(features))}"
+        what = f"not every engine can read it: it needs reader version {needs}"
+        todo = "find which engine upgraded it; jmxlake's own tables of gold need reader version 1"
+        yield finding("protocol", table.path, what, todo)
+
+
+def over_budget(health: TableHealth) -> Iterator[Finding]:
+    """Files, commits without a checkpoint, and commits a day above their limits."""
+    path, todo = health.table.path, ""
+    if health.table.layer == "gold":
+        todo = "run jmxlake rollup --tidy now"
+    if severity := _severity(health.files, MOST_FILES):
+        what = f"{health.files:,} live files, more than {MOST_FILES:,}"
+        yield finding("files", path, what, todo, severity)
+    unread = health.uncheckpointed or 0
+    if severity := _severity(unread, MOST_UNCHECKPOINTED):
+        what = f"{unread:,} commits without a checkpoint, more than {MOST_UNCHECKPOINTED}"
+        yield finding("uncheckpointed", path, f"{what}: every reader reads them all", "", severity)
+    if (health.commits_a_day or 0) > MOST_COMMITS_A_DAY:
+        what = f"{health.commits_a_day:,} commits a day: a log of 30 days has large checkpoints"
+        yield finding("log_growth", path, what)
+
+
+def _severity(number: int, most: int) -> Severity | None:
+    if number <= most:
+        return None
+    return "error" if number > _FAR_BEYOND * most else "warning"
+
+
+def not_cleaned(
+    health: TableHealth, now: dt.datetime, age: dt.timedelta, unknown: str | None
+) -> Iterator[Finding]:
+    """Whether log and removed files of a table of bronze are cleaned up.
+
+    Args:
+        health: The table's health.
+        now: The instant, UTC.
+        age: Time since the table was created.
+        unknown: Why it is not known how far the rollup has read; None where it is known.
+    """
+    days = day_of(now) - health.cleaned
+    if age > _LOG_AGE and (health.cleaned < 0 or days > _CLEANED_DAYS):
+        since = "were never" if health.cleaned < 0 else f"were for {counted(days, 'day')} not"
+        reason = "" if unknown is None else f": {named(unknown)}"
+        what = f"its log and removed files {since} cleaned up, and grow{reason}"
+        yield finding("log", health.table.path, what)
+
+
+def commits_a_day(instants: Sequence[dt.datetime]) -> int | None:
+    """Rate of commits, by the instants of the newest; None where they are too few."""
+    if len(instants) < 2 or max(instants) - min(instants) < _LEAST_TIME:
+        return None
+    return round((len(instants) - 1) * dt.timedelta(days=1) / (max(instants) - min(instants)))
+
+
+def age(delta: DeltaTable, now: dt.datetime) -> dt.timedelta:
+    """Time since a table was created; zero where it does not say."""
+    created: Any = delta.metadata().created_time
+    return dt.timedelta() if created is None else now - instant(created * 1000)
+
+
+def missing(table: Table) -> Finding:
+    """A table that should exist."""
+    what = "there is no such table"
+    if table.layer == "bronze":
+        return finding("missing", table.path, what)
+    return finding("missing", table.path, what, "run jmxlake rollup: it creates it", "warning")

@@ -1,0 +1,206 @@
+"""Records of agents in bronze in the last days: their scrapes and their own events."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from lakehouse.core.time.periods import micros
+from lakehouse.ops.doctor.finding import named
+from lakehouse.ops.location import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Query = Callable[[str], Iterable[dict[str, Any]]]
+    """Gives the rows of a query of one table; see ``location.query``."""
+
+CLOCK_SLACK: Final = dt.timedelta(minutes=1)
+"""A row that ends later than that from now comes from a clock that is ahead."""
+
+T = TypeVar("T")
+
+
+class SourceName(NamedTuple):
+    """A source of a cluster; as text it is safe to print."""
+
+    cluster: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{named(self.cluster)} {named(self.source)}"
+
+
+class FamilyRecord(NamedTuple):
+    """Scrapes of one family of a source by one agent, summarised.
+
+    Attributes:
+        source: The source.
+        family: A family of the catalogue.
+        agent: The agent's id.
+        reported_until: End of its newest row; None where all its rows are in the future.
+        read_until: End of its newest row with outcome ok; None where there is none in the past.
+        outcome: Outcome of its newest row.
+        error: The newest reason for another outcome than ok.
+        future_until: End of its newest row in the future.
+        dropped_series: Most series beyond the cap in one row.
+        kafka_version: The newest that is known.
+        catalogue: Hash of the catalogue in its newest row.
+    """
+
+    source: SourceName
+    family: str
+    agent: str
+    reported_until: dt.datetime | None
+    read_until: dt.datetime | None
+    outcome: str = "ok"
+    error: str | None = None
+    future_until: dt.datetime | None = None
+    dropped_series: int = 0
+    kafka_version: str | None = None
+    catalogue: str | None = None
+
+
+class Gap(NamedTuple):
+    """Time between two scrapes of a family that no scrape covers.
+
+    Attributes:
+        source: The source.
+        family: A family of the catalogue.
+        total: Length of all its gaps.
+        start: Start of the longest gap.
+        end: End of the longest gap.
+    """
+
+    source: SourceName
+    family: str
+    total: dt.timedelta
+    start: dt.datetime
+    end: dt.datetime
+
+    @property
+    def length(self) -> dt.timedelta:
+        """Length of the longest gap."""
+        return self.end - self.start
+
+
+class Failure(NamedTuple):
+    """Attempts to read a source that failed with one outcome.
+
+    Attributes:
+        source: The source.
+        outcome: The outcome.
+        longest: Their time, of the family with the longest.
+        error: The newest reason that is known.
+    """
+
+    source: SourceName
+    outcome: str
+    longest: dt.timedelta
+    error: str | None
+
+
+class EventCount(NamedTuple):
+    """Events of one kind at one source.
+
+    Attributes:
+        source: The source.
+        kind: As in bronze/events.
+        number: Number of events.
+        last: Instant of the newest.
+        old: Value before the newest.
+        new: Value after the newest.
+    """
+
+    source: SourceName
+    kind: str
+    number: int
+    last: dt.datetime
+    old: str | None = None
+    new: str | None = None
+
+
+S = TypeVar("S", FamilyRecord, Gap)
+
+
+def family_records(query: Query, since: dt.datetime, now: dt.datetime) -> list[FamilyRecord]:
+    """Summary of the scrapes since an instant, by family and agent."""
+    is_past = f'CAST("end" AS BIGINT) <= {micros(now + CLOCK_SLACK)}'
+    sql = f"""
+        SELECT cluster, source, family, agent,
+          max(CASE WHEN {is_past} THEN "end" END) AS reported_until,
+          max(CASE WHEN {is_past} AND outcome = 'ok' THEN "end" END) AS read_until,
+          max(CASE WHEN NOT {is_past} THEN "end" END) AS future_until,
+          last_value(outcome ORDER BY "end") AS outcome,
+          last_value(error ORDER BY (error IS NOT NULL), "end") AS error,
+          max(dropped_series) AS dropped_series,
+          last_value(kafka_version ORDER BY (kafka_version IS NOT NULL), "end") AS kafka_version,
+          last_value(catalogue ORDER BY "end") AS catalogue
+        FROM ({_scrapes(since)}) GROUP BY cluster, source, family, agent"""
+    return _records(FamilyRecord, query, sql)
+
+
+def gaps(query: Query, since: dt.datetime) -> list[Gap]:
+    """The gaps of each family, between scrapes of any agent."""
+    sql = f"""
+        WITH good AS (
+          SELECT cluster, source, family, "start" AS at, max("end") OVER (
+            PARTITION BY cluster, source, family ORDER BY "start", "end"
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+          FROM ({_scrapes(since)}) WHERE outcome = 'ok')
+        SELECT cluster, source, family, sum(at - before) AS total,
+          last_value(before ORDER BY at - before) AS "start",
+          last_value(at ORDER BY at - before) AS "end"
+        FROM good WHERE at > before GROUP BY cluster, source, family"""
+    return _records(Gap, query, sql)
+
+
+def failures(query: Query, since: dt.datetime) -> list[Failure]:
+    """Failed attempts by source and outcome, without skipped ticks."""
+    sql = f"""
+        WITH failed AS (
+          SELECT cluster, source, family, outcome, sum("end" - "start") AS length,
+            last_value(error ORDER BY (error IS NOT NULL), "end") AS error, max("end") AS until
+          FROM ({_scrapes(since)}) WHERE outcome NOT IN ('ok', 'skipped')
+          GROUP BY cluster, source, family, outcome)
+        SELECT cluster, source, outcome, max(length) AS longest,
+          last_value(error ORDER BY (error IS NOT NULL), until) AS error
+        FROM failed GROUP BY cluster, source, outcome"""
+    return _records(Failure, query, sql)
+
+
+def event_counts(query: Query, since: dt.datetime) -> list[EventCount]:
+    """Events since an instant, by source and kind."""
+    sql = f"""
+        SELECT cluster, source, kind, count(*) AS number, max(at) AS last,
+          last_value(old ORDER BY at) AS old, last_value(new ORDER BY at) AS new
+        FROM {TABLE} WHERE {_since(since, "at")} GROUP BY cluster, source, kind"""
+    return _records(EventCount, query, sql)
+
+
+def by_source(records: Iterable[S]) -> Iterator[tuple[SourceName, list[S]]]:
+    """Records grouped by source."""
+    source = attrgetter("source")
+    return ((key, list(group)) for key, group in groupby(sorted(records, key=source), source))
+
+
+def latest(instants: Iterable[dt.datetime | None]) -> dt.datetime | None:
+    """The latest of the instants that are not None."""
+    return max((at for at in instants if at), default=None)
+
+
+def _scrapes(since: dt.datetime) -> str:
+    """SQL of the valid rows of scrapes since an instant."""
+    return f'SELECT * FROM {TABLE} WHERE {_since(since, "start")} AND "end" > "start"'
+
+
+def _since(since: dt.datetime, column: str) -> str:
+    day = f"date >= DATE '{since:%Y-%m-%d}'"
+    return f'{day} AND CAST("{column}" AS BIGINT) >= {micros(since)}'
+
+
+def _records(shape: Callable[..., T], query: Query, sql: str) -> list[T]:
+    """Rows of cluster, source and the other fields of a shape."""
+    return [shape(SourceName(row.pop("cluster"), row.pop("source")), **row) for row in query(sql)]

@@ -1,0 +1,132 @@
+"""Findings of the rollup: how far it is behind, and rows that it could not use."""
+
+from __future__ import annotations
+
+import datetime as dt
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.time.periods import micros
+from lakehouse.errors import MaintenanceError
+from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
+from lakehouse.ops.doctor.records import SourceName
+from lakehouse.ops.location import TABLE, query
+from lakehouse.ops.maintain.state import commits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deltalake import DeltaTable
+
+    from lakehouse.ops.doctor.records import Query
+    from lakehouse.ops.location import Location
+
+# Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.
+_AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (
+    (dt.timedelta(days=25), "error", "run it now: commits expire after 30 days"),
+    (dt.timedelta(hours=26), "warning", "find why the rollup's job does not run, or fails"),
+    (dt.timedelta(hours=2), "info", "nothing, if it runs once a day"),
+)
+"""By the age of the oldest commit that is not rolled up."""
+
+
+class Backlog(NamedTuple):
+    """Versions of bronze/runs that gold lacks.
+
+    Attributes:
+        rolled_up: End of the newest rollup.
+        unread: Versions of bronze/runs that are not rolled up.
+        same_table: Whether the rollup read this very table bronze/runs.
+        late_rows: Rows that came too late, in the time looked at.
+        unread_since: When the first of the unread versions was committed; None where there is
+            none, or where it is no longer in the log.
+    """
+
+    rolled_up: dt.datetime
+    unread: int
+    same_table: bool = True
+    late_rows: int = 0
+    unread_since: dt.datetime | None = None
+
+
+def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Backlog | None:
+    """The backlog of a lake; None where nothing was rolled up.
+
+    Args:
+        location: The lake.
+        runs: bronze/runs, just loaded.
+        since: Start of the time for which late rows are counted.
+
+    Raises:
+        LakehouseError: gold/progress does not exist, or cannot be read.
+    """
+    sql = f"""
+        SELECT max(at) AS at, last_value(runs_version ORDER BY at) AS version,
+          last_value(runs_id ORDER BY at) AS id, coalesce(sum(
+            CASE WHEN CAST(at AS BIGINT) >= {micros(since)} THEN late_rows END), 0) AS late_rows
+        FROM {TABLE}"""
+    (row,) = query(location.open(tables.PROGRESS), sql)
+    if row["at"] is None:
+        return None
+    unread, same_table = runs.version() - row["version"], row["id"] in {None, runs.metadata().id}
+    backlog = Backlog(row["at"], unread, same_table, row["late_rows"])
+    if unread > 0:
+        first = row["version"] + 1
+        with suppress(MaintenanceError):  # the log may no longer hold it
+            if newer := commits(location.open(tables.RUNS, first), first):
+                return backlog._replace(unread_since=newer[0].at)
+    return backlog
+
+
+def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Finding]:
+    """Whether gold is behind bronze, and whether rows came too late.
+
+    Args:
+        backlog: The backlog.
+        now: The instant, UTC.
+        days: Length of the time for which late rows were counted.
+    """
+    if backlog is None:
+        yield finding("rollup", tables.PROGRESS.path, "nothing was rolled up yet")
+        return
+    waiting = f"not rolled up: {counted(backlog.unread, 'commit')} of bronze/runs, the first "
+    if not backlog.same_table or backlog.unread < 0:
+        what = "it was made from another table bronze/runs than this one"
+        todo = "bronze was restored or replaced: docs/rollup.md says how to rebuild gold"
+        yield finding("rollup", tables.PROGRESS.path, what, todo, "error")
+    elif backlog.unread_since is not None:
+        age = now - backlog.unread_since
+        what = f"{waiting}for {span(age)}; the last rollup ended at {when(backlog.rolled_up)}"
+        for limit, severity, todo in _AGES:
+            if age > limit:
+                yield finding("rollup", tables.PROGRESS.path, what, todo, severity)
+                break
+    elif backlog.unread:
+        what, todo = f"{waiting}is no longer in the log", "run jmxlake rollup LAKE, which still can"
+        yield finding("rollup", tables.PROGRESS.path, what, todo, "error")
+    if backlog.late_rows:
+        number = f"{counted(backlog.late_rows, 'row')} came too late in {counted(days, 'day')}"
+        todo = "keep bronze longer (jmxlake maintain --keep), or let agents deliver sooner"
+        what = f"{number}: their hours were not recomputed"
+        yield finding("rollup", tables.PROGRESS.path, what, todo)
+
+
+def rejected(run_query: Query, since: dt.datetime, days: int) -> Iterator[Finding]:
+    """Rows of bronze that the rollup could not use, by reason."""
+    sql = f"""
+        SELECT reason, CAST(sum("rows") AS BIGINT) AS number FROM {TABLE}
+        WHERE CAST("window" AS BIGINT) >= {micros(since)}
+        GROUP BY reason ORDER BY number DESC"""
+    for row in run_query(sql):
+        number = f"{counted(row['number'], 'row')} of the last {counted(days, 'day')}"
+        what = f"{number} could not be used: {named(row['reason'])}"
+        yield finding("rejected", tables.REJECTED.path, what)
+
+
+def known_sources(run_query: Query) -> list[tuple[SourceName, dt.datetime]]:
+    """Sources in gold/subjects, and when each was last seen."""
+    sql = f"""
+        SELECT cluster, source, last_seen FROM {TABLE}
+        WHERE kind = 'source' AND source IS NOT NULL"""
+    return [(SourceName(row["cluster"], row["source"]), row["last_seen"]) for row in run_query(sql)]

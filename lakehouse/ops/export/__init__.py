@@ -1,0 +1,1 @@
+"""Tables of gold as Parquet, CSV or OpenMetrics files, by delta-rs alone."""

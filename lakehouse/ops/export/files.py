@@ -1,0 +1,179 @@
+"""Selected rows of a table of gold as a CSV or Parquet file, written completely or not at all."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.core.time.periods import Period, micros
+from lakehouse.errors import LakehouseError
+from lakehouse.ops.location import TABLE, query
+from lakehouse.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from deltalake import DeltaTable
+
+_SORTED: Final = ("string", "int", "timestamp")
+# Without Arrow's own schema, readers use the types of Parquet.
+_OPTIONS: Final = "('format.compression' 'zstd(9)', 'format.skip_arrow_metadata' 'true')"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rows of a table of gold.
+
+    Attributes:
+        table: The table.
+        period: Windows that start in it; None: all.
+        metrics: Names of metrics; empty: all.
+    """
+
+    table: Table
+    period: Period | None = None
+    metrics: tuple[str, ...] = ()
+
+    def sql(self, columns: Sequence[str], *, present: str | None = None) -> str:
+        """The query for some columns, sorted by those of the row's key; instants last.
+
+        Args:
+            columns: Names of the table's columns.
+            present: A column that is not null.
+        """
+        types = {column.name: column.type for column in self.table.columns}
+        keys = [name for name in columns if types.get(name) in _SORTED]
+        keys.sort(key=lambda name: types[name] == "timestamp")
+        conditions = []
+        if self.metrics:
+            conditions.append(f"metric IN ({', '.join(map(_literal, self.metrics))})")
+        if self.period is not None:
+            for operator, at in ((">=", self.period.start), ("<", self.period.end)):
+                # A constant of the column's type, so that statistics exclude files.
+                instant = f"arrow_cast({micros(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+                conditions.append(f'"window" {operator} {instant}')
+        if present is not None:
+            conditions.append(f"{_quoted(present)} IS NOT NULL")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        names, order = (", ".join(map(_quoted, several)) for several in (columns, keys))
+        return f"SELECT {names} FROM {TABLE}{where} ORDER BY {order}"
+
+
+@contextmanager
+def replaced(file: Path) -> Iterator[Path]:
+    """A temporary file, which replaces the file at the end, and is deleted on an error.
+
+    Raises:
+        LakehouseError: It cannot be written.
+    """
+    part = file.with_name(f".{file.name}.{uuid.uuid4().hex}.parquet")
+    try:
+        yield part
+        part.replace(file)
+    except OSError as error:
+        raise LakehouseError(
+            f"{file}: {error.strerror}; choose a file that can be written (--out)"
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(lines: Iterable[str], file: Path | None, nothing: str) -> int:
+    """Write lines to a file, or to standard output.
+
+    Args:
+        lines: The lines.
+        file: The file; None: standard output.
+        nothing: Error if there are no lines; no file is created then.
+
+    Returns:
+        Number of lines.
+
+    Raises:
+        LakehouseError: The file cannot be written, or there are no lines.
+    """
+    if file is None:
+        return _write(lines, sys.stdout.buffer, nothing)
+    with replaced(file) as part, part.open("xb") as stream:
+        return _write(lines, stream, nothing)
+
+
+def _write(lines: Iterable[str], stream: BinaryIO, nothing: str) -> int:
+    count = 0
+    for line in lines:
+        stream.write(line.encode())
+        count += 1
+    if not count:
+        raise LakehouseError(nothing)
+    stream.flush()
+    return count
+
+
+def write_parquet(delta: DeltaTable, sql: str, file: Path) -> int:
+    """Write the rows of a query as one Parquet file, by the query engine of delta-rs.
+
+    Args:
+        delta: The table.
+        sql: As ``location.query`` takes it.
+        file: A new file; its name ends with ``.parquet``. Without rows it is not created.
+
+    Returns:
+        Number of rows.
+
+    Raises:
+        MaintenanceError: The table cannot be read, or the file cannot be written.
+    """
+    # A URL: the engine would take some characters of a path for a pattern.
+    target = _literal(file.resolve().as_uri())
+    copy = f"COPY ({sql}) TO {target} STORED AS PARQUET OPTIONS {_OPTIONS}"
+    (row,) = query(delta, copy)
+    return int(row["count"])
+
+
+def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A header and a line for each row, as in RFC 4180; nothing without rows.
+
+    Text is quoted, so that null and an empty text differ.
+    """
+    for number, row in enumerate(rows):
+        if number == 0:
+            yield ",".join(map(_quoted, columns)) + "\n"
+        yield ",".join(_cell(row[name]) for name in columns) + "\n"
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case dt.date():
+            return _iso(value)
+        case str():
+            return _quoted(value)
+    return _quoted(json.dumps(dict(value), ensure_ascii=False, default=_iso))
+
+
+def _iso(value: dt.date) -> str:
+    if isinstance(value, dt.datetime):
+        return f"{value.astimezone(dt.UTC).replace(tzinfo=None).isoformat()}Z"
+    return value.isoformat()
+
+
+def _quoted(text: str) -> str:
+    """A text of CSV, or an identifier of SQL."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"

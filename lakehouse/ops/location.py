@@ -1,0 +1,163 @@
+"""Location of a lake, whose tables delta-rs opens and queries without Spark and pyarrow."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import yaml
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import (
+    CommitFailedError,
+    DeltaError,
+    TableNotFoundError as NoDeltaTableError,
+)
+
+from lakehouse import tables
+from lakehouse.errors import (
+    LakehouseError,
+    LakeNotFoundError,
+    MaintenanceConflictError,
+    MaintenanceError,
+    TableNotFoundError,
+    one_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse.tables import Table
+
+TABLE: Final = "lake_table"
+"""The name of a table in SQL; see ``query``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Root of a lake and the storage options of delta-rs for it.
+
+    Attributes:
+        root: Path or URL.
+        options: Storage options of delta-rs.
+        gold: Folder or URL of gold's tables; None: ``gold`` below the root.
+    """
+
+    root: str
+    options: dict[str, str] = field(default_factory=dict)
+    gold: str | None = None
+
+    def url(self, table: Table) -> str:
+        """Path or URL of a table."""
+        if table.layer == "gold" and self.gold is not None:
+            return f"{self.gold.rstrip('/')}/{table.name}"
+        return f"{self.root}/{table.path}"
+
+    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+        """A table, as it is now or as of a version.
+
+        Raises:
+            TableNotFoundError: It does not exist.
+            MaintenanceError: It cannot be read.
+        """
+        url = self.url(table)
+        with delta_errors(url):
+            try:
+                return DeltaTable(url, version=version, storage_options=self.options)
+            except NoDeltaTableError as error:
+                created = "agents create it at their first delivery"
+                if table.layer == "gold":
+                    created = "run jmxlake rollup first"
+                raise TableNotFoundError(f"{url}: no such table; {created}") from error
+
+
+def locate(root: str, options_file: Path | None, gold: str | None = None) -> Location:
+    """The lake at a path or URL.
+
+    Args:
+        root: Path or URL.
+        options_file: YAML mapping of storage options, or None.
+        gold: Folder or URL of gold's tables, if not ``gold`` below the root.
+
+    Raises:
+        LakeNotFoundError: It is a local path without a lake.
+        LakehouseError: The options cannot be read.
+    """
+    options = {} if options_file is None else storage_options(options_file)
+    if "://" in root:
+        return Location(root.rstrip("/"), options, gold)
+    folder = Path(root).resolve()
+    if not (folder / tables.RUNS.path / "_delta_log").is_dir():
+        raise LakeNotFoundError(f"{root}: no table bronze/runs there; has an agent delivered yet?")
+    return Location(str(folder), options, gold)
+
+
+def storage_options(file: Path) -> dict[str, str]:
+    """The storage options of delta-rs in a YAML file.
+
+    Raises:
+        LakehouseError: It is not a mapping of names to text.
+    """
+    wrong = LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
+    try:
+        options = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        # Neither the error's text nor the error as cause: it may quote secrets of the file.
+        raise wrong from None
+    if not isinstance(options, dict) or not all(
+        isinstance(part, str) for pair in options.items() for part in pair
+    ):
+        raise wrong
+    return options
+
+
+@contextmanager
+def delta_errors(url: str) -> Iterator[None]:
+    """Turn an exception of delta-rs into an error of one line.
+
+    Raises:
+        MaintenanceConflictError: Another writer committed first.
+        MaintenanceError: Anything else that is wrong with the table or its storage.
+    """
+    try:
+        yield
+    except CommitFailedError as error:
+        raise MaintenanceConflictError(
+            f"{url}: another maintenance changed the table meanwhile ({one_line(error)}); "
+            "nothing is lost, the next round tries again"
+        ) from error
+    except (DeltaError, OSError) as error:
+        raise MaintenanceError(
+            f"{url}: {one_line(error)}; check the lake's path and credentials"
+        ) from error
+    except Exception as error:
+        # The query engine and the kernel of delta-rs raise plain Exception.
+        if type(error) is not Exception:
+            raise
+        raise MaintenanceError(f"{url}: {one_line(error)}") from error
+
+
+def url_of(delta: DeltaTable) -> str:
+    """Path or URL of an open table."""
+    uri = delta.table_uri.rstrip("/")
+    return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
+
+
+def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
+    """The rows of a query of one table, batch by batch.
+
+    Args:
+        delta: The table.
+        sql: In DataFusion's dialect, of ``TABLE``; text from outside is in it as a literal only.
+
+    Raises:
+        MaintenanceError: The table cannot be read.
+    """
+    with delta_errors(url_of(delta)):
+        for batch in QueryBuilder().register(TABLE, delta).execute(sql):
+            names = batch.schema.names
+            columns = (batch.column(name).to_pylist() for name in names)
+            for values in zip(*columns, strict=True):
+                yield dict(zip(names, values, strict=True))

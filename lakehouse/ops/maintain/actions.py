@@ -1,0 +1,172 @@
+"""Runs the actions of a plan by delta-rs; each is one commit or none, and can be killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+
+from lakehouse.ops.location import delta_errors
+from lakehouse.ops.maintain import checkpoints
+from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, Expire, NoteCleaned, Vacuum
+from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
+from lakehouse.tables import parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from deltalake import DeltaTable
+
+    from lakehouse.ops.location import Location
+    from lakehouse.ops.maintain.plan import Action
+    from lakehouse.tables import Table
+
+OWNER: Final = "jmxlake.maintenance"
+"""Table property: name of the maintenance that compacted last."""
+
+_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_COMMIT_RETRIES: Final = 100
+_APPLICATION: Final = {"jmxlake": "maintain"}
+_NO_RETRY: Final[dict[str, Any]] = {
+    "commit_properties": CommitProperties(_APPLICATION), "post_commithook_properties": _NO_HOOKS,
+}  # fmt: skip
+# Compaction and vacuum ignore _NO_HOOKS: without this property each hundredth commit of theirs
+# would expire the log, read or not.
+_KEEP_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
+
+
+class Executor:
+    """Runs actions on the tables of a lake.
+
+    delta-rs 1.6.6 lets two compactions of the same files both commit, with every row twice. It does
+    refuse a commit if the table's metadata changed since it was loaded. So a maintenance writes its
+    name into the table before it compacts: a commit of another maintenance that is under way then
+    fails, as that of a fenced producer does.
+
+    Args:
+        location: The lake.
+        name: Unique name of this maintenance.
+    """
+
+    def __init__(self, location: Location, name: str) -> None:
+        self._location, self._name = location, name
+
+    def run(self, table: Table, delta: DeltaTable, action: Action) -> dict[str, int]:
+        """Run one action; ``delta`` is up to date afterwards.
+
+        Returns:
+            Figures of its outcome, by name.
+
+        Raises:
+            MaintenanceConflictError: Another writer committed first; nothing was changed.
+            MaintenanceError: It failed.
+        """
+        with delta_errors(self._location.url(table)):
+            match action:
+                case Drop():
+                    deleted = delta.delete(
+                        f"date < '{action.before}'", commit_properties=_retried(),
+                        post_commithook_properties=_NO_HOOKS,
+                    )  # fmt: skip
+                    return {"files": deleted["num_removed_files"]}
+                case Compact():
+                    self._take_ownership(delta)
+                    return _compact(table, delta, action)
+                case Checkpoint():
+                    return self._checkpoint(table, delta, action)
+                case Expire():
+                    # Up to the loaded version, and never beyond a checkpoint before it.
+                    self._location.open(table, action.read).cleanup_metadata()
+                    return {}
+                case Vacuum():
+                    self._take_ownership(delta)
+                    return {"files": len(_vacuum(delta, action, dry_run=False))}
+                case NoteCleaned():
+                    _note(delta, {CLEANED: action.day})
+                    return {}
+
+    def preview(self, table: Table, delta: DeltaTable, action: Action) -> dict[str, int]:
+        """The figures of an action's outcome that are known without running it."""
+        if not isinstance(action, Vacuum):
+            return {}
+        with delta_errors(self._location.url(table)):
+            return {"files": len(_vacuum(delta, action, dry_run=True))}
+
+    def _take_ownership(self, delta: DeltaTable) -> None:
+        present = delta.metadata().configuration
+        wanted = {OWNER: self._name, **_KEEP_LOG}
+        differing = {name: value for name, value in wanted.items() if present.get(name) != value}
+        if differing:
+            delta.alter.set_table_properties(differing, raise_if_not_exists=False, **_NO_RETRY)
+            delta.update_incremental()
+
+    def _checkpoint(self, table: Table, delta: DeltaTable, action: Checkpoint) -> dict[str, int]:
+        version = delta.version()
+        delta.create_checkpoint()
+        slot = checkpoints.slot(version, action.at, partial(mark, delta))
+        marks = {CHECKED: version}
+        try:
+            if slot.superseded >= 0:
+                checkpoints.supersede(self._location, table, slot.superseded, version)
+            marks |= slot.marks
+        finally:
+            # If deleting is refused, the checkpoint is kept all the same, without a slot.
+            _note(delta, marks)
+        return {"version": version}
+
+
+def _retried(*transactions: Transaction) -> CommitProperties:
+    return CommitProperties(
+        _APPLICATION, max_commit_retries=_COMMIT_RETRIES, app_transactions=[*transactions]
+    )
+
+
+def _compact(table: Table, delta: DeltaTable, action: Compact) -> dict[str, int]:
+    with _one_core():
+        outcome = delta.optimize.compact(
+            partition_filters=[("date", "=", str(action.date))] if action.date else None,
+            target_size=action.target_size,
+            max_concurrent_tasks=1,
+            writer_properties=parquet.compacted_properties(table),
+            **_NO_RETRY,
+        )
+    return {"files": outcome["numFilesRemoved"], "into": outcome["numFilesAdded"]}
+
+
+def _vacuum(delta: DeltaTable, action: Vacuum, *, dry_run: bool) -> list[str]:
+    return delta.vacuum(action.hours, dry_run=dry_run, full=action.full, **_NO_RETRY)
+
+
+def _note(delta: DeltaTable, marks: dict[str, int]) -> None:
+    """Note numbers in the table, by a commit without files.
+
+    If two maintenances run at once, the second fails here: the first has used the names.
+    """
+    noted = [Transaction(app, number) for app, number in marks.items()]
+    delta.create_write_transaction(
+        [], "append", delta.schema(), delta.metadata().partition_columns,
+        commit_properties=_retried(*noted), post_commithook_properties=_NO_HOOKS,
+    )  # fmt: skip
+    delta.update_incremental()
+
+
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """Make delta-rs read files one after the other while it compacts.
+
+    It gives files to one reader per core that this thread may use, and writes what comes first: on
+    16 cores the rows of an hour would spread over the whole file. Other threads keep their cores.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)

@@ -1,0 +1,223 @@
+"""The plan of a table's maintenance: a function of its state and the time.
+
+delta-rs compacts neighbours (files of one date, in the order of their commits) that are smaller
+than ``target_size``, until together they reach it. With one large target, every round would rewrite
+the day's whole file for a handful of new ones, and each rewrite is kept for a month. So files are
+sorted by size into tiers, each eight times the one before, and the target is the sum of the tiers
+that have gathered enough files: a row moves up tier by tier, and is rewritten a few times only.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.ops.maintain.state import ReadPosition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.ops.maintain.state import DataFile, TableState
+
+MOST_UNCHECKPOINTED: Final = 200
+"""Budget: commits since the last checkpoint."""
+
+MOST_FILES: Final = 3_000
+"""Budget: live files of a table."""
+
+LARGEST_FILE: Final = 1 << 30
+"""Bytes of the largest file that compaction makes."""
+
+# Also for files that no commit names: they may belong to a commit under way.
+_LEAST_RETENTION: Final = dt.timedelta(days=30)
+# Each hundred commits since a checkpoint cost every agent 20 MB (bench/maintenance.py), and more
+# are committed until the next round.
+_CHECKPOINT_AFTER: Final = 50
+_OPEN_ENOUGH: Final = 32
+_CLOSED_ENOUGH: Final = 2
+_TIER_BITS: Final = 3
+# A date is closed when its last windows are delivered, and no file was added for a while.
+_QUIET: Final = dt.timedelta(hours=1)
+# The clocks of agents, lake and maintenance differ.
+_CLOCKS: Final = dt.timedelta(days=1)
+_FULL_EVERY_DAYS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove whole dates; a later clean-up deletes their files."""
+
+    before: dt.date
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Merge files of a date (``date`` None: of a table without dates)."""
+
+    date: dt.date | None
+    target_size: int
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Write a checkpoint, and delete the one that it supersedes."""
+
+    commits: int
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Remove the expired part of the log, up to the version that was read."""
+
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """Delete removed files older than ``hours``; ``full``: also files that no commit names."""
+
+    hours: int
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoteCleaned:
+    """Note that the clean-up of this day is done."""
+
+    day: int
+
+
+Action = Drop | Compact | Checkpoint | Expire | Vacuum | NoteCleaned
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Actions in their order, and reasons for what is not done."""
+
+    actions: tuple[Action, ...]
+    not_done: tuple[str, ...] = ()
+
+
+def day_of(now: dt.datetime) -> int:
+    """Days since 1970, UTC."""
+    return int(now.timestamp()) // 86_400
+
+
+def plan(state: TableState, now: dt.datetime, keep_days: int) -> Plan:
+    """The actions that are due for a table.
+
+    Args:
+        state: Its state.
+        now: The instant, UTC.
+        keep_days: Older dates are removed, once they have been read.
+    """
+    unknown = state.unknown_engines
+    not_done = [f"{unknown} commits do not name the engine that wrote them"] if unknown else []
+    drops: list[Drop] = []
+    cleaning: list[Action] = []
+    if not isinstance(state.read, ReadPosition):
+        not_done.append(f"log, removed files and old dates are kept: {state.read.reason}")
+    elif state.cleaned < day_of(now):
+        drops = _drops(state, state.read, now, keep_days)
+        cleaning = _cleaning(state.read, state.cleaned, now)
+    dropped = drops[0].before if drops else dt.date.min
+    kept = [file for file in state.files if file.date is None or file.date >= dropped]
+    compactions = _compactions(kept, now)
+    commits = state.uncheckpointed + len(drops) + len(compactions)
+    checkpoint = [Checkpoint(commits, now)] if commits >= _CHECKPOINT_AFTER else []
+    files = len(kept) - sum(compaction.files - 1 for compaction in compactions)
+    if files > MOST_FILES:
+        not_done.append(
+            f"{files} live files will be left, more than {MOST_FILES}: keep fewer dates, "
+            "or give each cluster a lake of its own"
+        )
+    return Plan((*drops, *compactions, *checkpoint, *cleaning), tuple(not_done))
+
+
+def _drops(state: TableState, read: ReadPosition, now: dt.datetime, keep_days: int) -> list[Drop]:
+    before = now.date() - dt.timedelta(days=keep_days)
+    old = [file for file in state.files if file.date is not None and file.date < before]
+    # A file that was written after the first unread commit may hold unread rows.
+    unread = read.unread_since
+    if not old or (unread is not None and any(file.written >= unread - _CLOCKS for file in old)):
+        return []
+    return [Drop(before, len(old), sum(file.size for file in old))]
+
+
+def _compactions(files: Sequence[DataFile], now: dt.datetime) -> list[Compact]:
+    compactions = []
+    for date, group in groupby(sorted(files, key=_date), key=_date):
+        of_date = list(group)
+        sizes = [file.size for file in of_date]
+        newest = max(file.written for file in of_date)
+        closed = date < now.date() and newest < now - _QUIET
+        target = compaction_target(sizes, _CLOSED_ENOUGH if closed else _OPEN_ENOUGH)
+        if target is not None:
+            merged = [several for several in bins(sizes, target) if len(several) > 1]
+            day = None if date == dt.date.max else date
+            compactions.append(Compact(day, target, sum(map(len, merged)), sum(map(sum, merged))))
+    return compactions
+
+
+def _date(file: DataFile) -> dt.date:
+    return file.date or dt.date.max
+
+
+def compaction_target(sizes: Sequence[int], enough: int) -> int | None:
+    """Target size for one compaction of a date; None where it would merge nothing.
+
+    Args:
+        sizes: Bytes of its live files, in the table's order.
+        enough: Number of files of a tier that are compacted, at least 2.
+    """
+    tiers: dict[int, list[int]] = {}
+    for size in sizes:
+        if size <= LARGEST_FILE // 2:
+            tiers.setdefault(_tier(size), []).append(size)
+    below = total = 0
+    for tier in sorted(tiers):
+        below += sum(tiers[tier])
+        # The file that lower tiers become may belong to this tier.
+        risen = total > 0 and _tier(total) >= tier
+        if len(tiers[tier]) + risen >= enough:
+            total = below
+    target = min(total, LARGEST_FILE)
+    return target if any(len(several) > 1 for several in bins(sizes, target)) else None
+
+
+def bins(sizes: Sequence[int], target_size: int) -> list[list[int]]:
+    """The groups of files that delta-rs merges for a target size (its operations/optimize.rs)."""
+    groups: list[list[int]] = []
+    neighbour = False
+    for size in sizes:
+        if size > target_size:
+            neighbour = False
+            continue
+        if neighbour and sum(groups[-1]) + size <= target_size:
+            groups[-1].append(size)
+        else:
+            groups.append([size])
+        neighbour = True
+    return groups
+
+
+def _tier(size: int) -> int:
+    return size.bit_length() // _TIER_BITS
+
+
+def _cleaning(read: ReadPosition, cleaned: int, now: dt.datetime) -> list[Action]:
+    age = _LEAST_RETENTION
+    if read.unread_since is not None:
+        # A file that was not read yet was removed after the first unread commit.
+        age = max(age, now - read.unread_since + _CLOCKS)
+    hours = -int(-age.total_seconds() // 3600)
+    day = day_of(now)
+    full = day // _FULL_EVERY_DAYS > cleaned // _FULL_EVERY_DAYS
+    return [Expire(read.version), Vacuum(hours, full), NoteCleaned(day)]

@@ -1,0 +1,290 @@
+"""State of a bronze table: its version, its live files, and how far the rollup has read it.
+
+Maintenance keeps its own notes in the table, as app transactions: every checkpoint holds them, they
+survive the expiry of the log, and they need no storage elsewhere. Nothing that the rollup has not
+read may be removed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from lakehouse import tables
+from lakehouse.core.time.periods import instant
+from lakehouse.errors import (
+    ForeignEngineError,
+    MaintenanceError,
+    TableNotFoundError,
+    TableSchemaError,
+)
+from lakehouse.ops.location import TABLE, delta_errors, query, url_of
+from lakehouse.tables import Table
+from lakehouse.tables.columns import delta_type
+
+if TYPE_CHECKING:
+    from lakehouse.ops.location import Location
+
+CHECKED: Final = "jmxlake-maintain/checked"
+"""App transaction: version of the last checkpoint; the commits up to it were inspected."""
+
+CLEANED: Final = "jmxlake-maintain/cleaned"
+"""App transaction: day of the last clean-up of log and removed files, since 1970."""
+
+_OURS: Final = "delta-rs:"
+# The rollup does not read events, and a report reads all that exist.
+_COLUMNS: Final = {name: f"{name}_version" for name in ("runs", "scrapes", "members")}
+
+
+class LogEntry(NamedTuple):
+    """A commit in a table's log.
+
+    Attributes:
+        version: The version that it made.
+        at: When, by its writer's clock.
+        engine: Its engine; None if the commit does not name one.
+    """
+
+    version: int
+    at: dt.datetime
+    engine: str | None
+
+
+class DataFile(NamedTuple):
+    """A live data file.
+
+    Attributes:
+        date: Its partition; None in a table without dates.
+        size: Bytes.
+        rows: Number of rows.
+        written: When it was written, by its writer's clock.
+    """
+
+    date: dt.date | None
+    size: int
+    rows: int
+    written: dt.datetime
+
+
+class ReadPosition(NamedTuple):
+    """The last version of a table that the rollup has read.
+
+    Attributes:
+        version: That version.
+        unread_since: When the next version was committed; None where there is none, or where no
+            clean-up is due today.
+    """
+
+    version: int
+    unread_since: dt.datetime | None = None
+
+
+class UnknownPosition(NamedTuple):
+    """Why it is not known how far the rollup has read a table."""
+
+    reason: str
+
+
+ReadPositions = Callable[[Table, DeltaTable], ReadPosition | UnknownPosition]
+"""Gives how far the rollup has read a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """Input of the plan of a table's maintenance.
+
+    Attributes:
+        table: The table.
+        version: Its newest version.
+        checked: Version of maintenance's last checkpoint; -1: none.
+        cleaned: Day of the last clean-up, since 1970; -1: none.
+        files: Live files in the table's order, the newest commit first.
+        read: How far the rollup has read it.
+        unknown_engines: Commits since ``checked`` that do not name their engine.
+    """
+
+    table: Table
+    version: int
+    checked: int
+    cleaned: int
+    files: tuple[DataFile, ...]
+    read: ReadPosition | UnknownPosition
+    unknown_engines: int = 0
+
+    @property
+    def uncheckpointed(self) -> int:
+        """Commits since maintenance's last checkpoint."""
+        return self.version - self.checked
+
+
+def check_schema(table: Table, delta: DeltaTable) -> None:
+    """Check that agents of this version write such a table.
+
+    Raises:
+        TableSchemaError: It has another schema version, or other columns.
+    """
+    version = delta.metadata().configuration.get("jmxlake.schema")
+    if version != tables.BRONZE_VERSION:
+        raise TableSchemaError(
+            f"{url_of(delta)}: its property jmxlake.schema is {version or 'missing'}, not "
+            f"{tables.BRONZE_VERSION}; it is not a table of this version of jmxlake, nothing was "
+            "changed"
+        )
+    wrong = wrong_columns(table, delta)
+    if wrong:
+        raise TableSchemaError(
+            f"{url_of(delta)}: it has another schema (columns {', '.join(wrong)}); another "
+            "version or tool created it, nothing was changed"
+        )
+
+
+def wrong_columns(table: Table, delta: DeltaTable) -> dict[str, str]:
+    """Columns that differ from the declared ones: by name, what they are and should be."""
+    present = {field.name: delta_type(field.type) for field in delta.schema().fields}
+    declared = {column.name: column.type.lower() for column in table.columns}
+    return {
+        name: f"{name} is {present.get(name, 'missing')}, not {declared.get(name, 'declared')}"
+        for name in sorted(present.keys() | declared.keys())
+        if present.get(name) != declared.get(name)
+    }
+
+
+def unknown_engines(delta: DeltaTable, since: int) -> int:
+    """Number of commits after a version that do not name their engine.
+
+    Raises:
+        ForeignEngineError: Another engine than delta-rs wrote one.
+    """
+    newer = commits(delta, since + 1)
+    for commit in newer:
+        if commit.engine is not None and not commit.engine.startswith(_OURS):
+            url = url_of(delta)
+            raise ForeignEngineError(
+                f"{url}: version {commit.version} was written by {commit.engine}; only delta-rs "
+                "may write bronze. Stop that writer and check the table, then run once with "
+                f"--accept {url.rsplit('/', 1)[-1]}@{commit.version}"
+            )
+    return sum(commit.engine is None for commit in newer)
+
+
+def load_state(
+    location: Location,
+    table: Table,
+    delta: DeltaTable,
+    read: ReadPosition | UnknownPosition,
+    today: int,
+    unknown: int = 0,
+) -> TableState:
+    """State of a table.
+
+    Args:
+        location: The lake.
+        table: The table.
+        delta: The table, just loaded.
+        read: How far the rollup has read it.
+        today: Days since 1970.
+        unknown: Number of commits that do not name their engine.
+
+    Raises:
+        MaintenanceError: The table cannot be read.
+    """
+    version, cleaned = delta.version(), mark(delta, CLEANED)
+    if isinstance(read, ReadPosition) and read.version < version and cleaned < today:
+        read = _with_unread(location, table, read)
+    with delta_errors(url_of(delta)):
+        files = _files(delta, dated="date" in table.partition_by)
+    return TableState(table, version, mark(delta, CHECKED), cleaned, files, read, unknown)
+
+
+def mark(delta: DeltaTable, app: str) -> int:
+    """The number that maintenance noted under a name in the table; -1: none."""
+    noted = delta.transaction_version(app)
+    return -1 if noted is None else noted
+
+
+def _with_unread(
+    location: Location, table: Table, position: ReadPosition
+) -> ReadPosition | UnknownPosition:
+    first = position.version + 1
+    with suppress(MaintenanceError):
+        if unread := commits(location.open(table, first), first):
+            return position._replace(unread_since=unread[0].at)
+    return UnknownPosition(f"version {first} is no longer in the log, and was never read")
+
+
+def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
+    """The commits from a version on, oldest first, also those after the loaded version.
+
+    delta-rs counts their versions down from the loaded one, though it starts at the newest.
+
+    Raises:
+        MaintenanceError: The log cannot be read.
+    """
+    if first > delta.version():
+        return []
+    with delta_errors(url_of(delta)):
+        history = delta.history(delta.version() - first + 1)
+    return [
+        LogEntry(version, instant((info.get("timestamp") or 0) * 1000), info.get("engineInfo"))
+        for version, info in enumerate(reversed(history), start=first)
+    ]
+
+
+def _files(delta: DeltaTable, *, dated: bool) -> tuple[DataFile, ...]:
+    actions = delta.get_add_actions(flatten=True)
+    names = ["size_bytes", "num_records", "modification_time", *(["partition.date"] * dated)]
+    sizes, counts, written, *dates = (actions.column(name).to_pylist() for name in names)
+    days = dates[0] if dates else [None] * len(sizes)
+    return tuple(
+        DataFile(day, size, count or 0, instant(at * 1000))
+        for day, size, count, at in zip(days, sizes, counts, written, strict=True)
+    )
+
+
+def positions_by_progress(location: Location) -> ReadPositions:
+    """Read positions by the newest row of gold/progress.
+
+    Raises:
+        MaintenanceError: gold/progress exists and cannot be read.
+    """
+    url = location.url(tables.PROGRESS)
+    sql = f"SELECT {', '.join(_COLUMNS.values())} FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    progress: dict[str, Any] | None = None
+    with suppress(TableNotFoundError):
+        progress = next(query(location.open(tables.PROGRESS), sql), None)
+    if progress is None:
+        return lambda _table, _delta: UnknownPosition(f"no rollup has been recorded in {url}")
+
+    def position(table: Table, delta: DeltaTable) -> ReadPosition | UnknownPosition:
+        newest = delta.version()
+        version: int = progress[_COLUMNS[table.name]] if table.name in _COLUMNS else newest
+        if version > newest:
+            return UnknownPosition(f"{url} has read version {version}, and there are {newest}")
+        return ReadPosition(version)
+
+    return position
+
+
+def positions_by_date(location: Location, until: dt.date | None) -> ReadPositions:
+    """Read positions by an operator's word: commits before a date (UTC) were read; None: none."""
+    if until is None:
+        return lambda _table, _delta: UnknownPosition("--gold none without --read-until DATE")
+    start = dt.datetime.combine(until, dt.time(), dt.UTC)
+
+    def position(table: Table, _: DeltaTable) -> ReadPosition | UnknownPosition:
+        older = location.open(table)
+        with suppress(DeltaError):
+            older.load_as_version(start - dt.timedelta(milliseconds=1))
+            # Where every commit is newer, delta-rs loads the oldest.
+            oldest = commits(older, older.version())
+            if oldest and oldest[0].at < start:
+                return ReadPosition(older.version())
+        return UnknownPosition(f"nothing was committed before {until}")
+
+    return position

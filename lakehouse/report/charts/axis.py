@@ -1,0 +1,141 @@
+"""The time axis of a chart: its ticks, and the events and planned maintenance marked on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time as clock, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from lakehouse.core import formats
+from lakehouse.core.time import zones
+from lakehouse.core.time.intervals import Span, overlap
+from lakehouse.core.time.periods import instant, micros
+from lakehouse.report.page.figures import span_of
+from lakehouse.report.page.lookup import declared
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from lakehouse.report.page.figures import Facts
+
+Kind = Literal["restart", "election", "change", "agent"]
+
+_MARKS: Final[Mapping[Kind, Any]] = declared("charts.yaml")["marks"]
+_KINDS: Final = {event: kind for kind, spec in _MARKS.items() for event in spec["events"]}
+_EXPLAINS: Final[Mapping[str, Sequence[Kind]]] = declared("charts.yaml")["explains"]
+
+_DAY: Final = timedelta(days=1)
+_MINUTES: Final = tuple(
+    timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
+)
+_DAYS: Final = (1, 2, 7, 14, 28, 91, 364)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a chart; microseconds.
+
+    Attributes:
+        instants: Events with their kinds, oldest first.
+        planned: Planned maintenance, cut to the period.
+        omitted: Kinds of which the facts do not list all events.
+    """
+
+    instants: tuple[tuple[int, Kind], ...] = ()
+    planned: tuple[Span, ...] = ()
+    omitted: frozenset[Kind] = frozenset()
+
+    @property
+    def counted(self) -> tuple[tuple[Kind, str], ...]:
+        """The kinds in the order of charts.yaml, and how many of each, in words."""
+        counts = Counter(kind for _, kind in self.instants)
+        return tuple(
+            (
+                kind,
+                "at least " * (kind in self.omitted)
+                + f"{counts[kind]:,}\u00a0{spec['words'][counts[kind] > 1]}",
+            )
+            for kind, spec in _MARKS.items()
+            if counts[kind]
+        )
+
+    @property
+    def caption(self) -> str:
+        """The same in a sentence; empty where nothing is marked."""
+        counts = ", ".join(text for _, text in self.counted)
+        marked = f" Marked above: {counts}." if counts else ""
+        return f"{marked} Shaded: planned maintenance." if self.planned else marked
+
+    def only(self, kinds: Collection[Kind]) -> Marks:
+        """The events of some kinds, and all planned maintenance."""
+        return replace(self, instants=tuple(mark for mark in self.instants if mark[1] in kinds))
+
+    def of_chart(self, name: str) -> Marks:
+        """The marks that may explain the figure ``name`` of the facts' timelines."""
+        return self.only(_EXPLAINS.get(name, ("restart", "change")))
+
+    def apart(self, within: Span, most: int) -> Marks:
+        """The first event of each kind in each of ``most`` equal parts of a period."""
+        whole = within[1] - within[0]
+        first: dict[tuple[Kind, int], int] = {}
+        for at, kind in self.instants:
+            first.setdefault((kind, (at - within[0]) * most // whole), at)
+        kept = sorted((at, kind) for (kind, _), at in first.items())
+        return replace(self, instants=tuple(kept))
+
+
+NONE: Final = Marks()
+
+
+def marks_of(facts: Facts) -> Marks:
+    """The events and the planned maintenance of a report's period."""
+    within = span_of(facts, "from", "to")
+    instants = [
+        (micros(formats.parse(row["at"])), _KINDS.get(str(row.get("kind")), "agent"))
+        for row in facts.get("events") or ()
+        if row.get("at")
+    ]
+    planned = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
+    return Marks(
+        tuple(sorted(mark for mark in instants if within[0] <= mark[0] <= within[1])),
+        tuple(sorted(span for span in planned if span)),
+        frozenset(_KINDS.get(str(kind), "agent") for kind in facts.get("events_omitted") or ()),
+    )
+
+
+def ticks_of(within: Span, most: int) -> list[tuple[int, str]]:
+    """Round instants of a period in the zone that is shown, oldest first, and their labels.
+
+    Args:
+        within: The period, microseconds.
+        most: How many there is room for; where the clocks change, one more.
+    """
+    start, end = map(instant, within)
+    part = next((part for part in _MINUTES if end - start <= most * part), None)
+    if part is not None:
+        ticks = ((tick, f"{formats.local(tick):%H:%M}") for tick in _times(start, end, part))
+    else:
+        step = next((days for days in _DAYS if end - start <= most * days * _DAY), _DAYS[-1])
+        ticks = ((tick, _date(formats.local(tick))) for tick in _midnights(start, end, step))
+    return [(micros(tick), label) for tick, label in ticks if start <= tick <= end]
+
+
+def _times(start: datetime, end: datetime, part: timedelta) -> list[datetime]:
+    """Multiples of a part of a day; a time that the clock skips is the next one."""
+    zone = formats.zone()
+    midnight = datetime(1970, 1, 1, tzinfo=UTC)
+    times = [(midnight + part * n).time() for n in range(_DAY // part)]
+    days = zones.days(start, end, zone)
+    return sorted({zones.wall(day, time, zone) for day in days for time in times})
+
+
+def _midnights(start: datetime, end: datetime, step: int) -> Iterator[datetime]:
+    zone = formats.zone()
+    for day in zones.days(start, end, zone):
+        if (day.toordinal() - 1) % step == 0:  # a step of weeks begins on Mondays
+            yield zones.wall(day, clock(), zone)
+
+
+def _date(moment: datetime) -> str:
+    return f"{moment.day} {moment:%b}"

@@ -1,0 +1,127 @@
+"""How long each family of each source should have been read, and how long it was."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import groupby
+from math import ceil
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import expected_us, with_ends
+from lakehouse.core.time.periods import iso
+from lakehouse.report.page.lookup import touching
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.engines.gold_reader import Row
+    from lakehouse.report.facts.gold import Gold
+
+ANY_FAMILY: Final = "any"
+"""The family of a source that was never read."""
+
+
+class Gap(NamedTuple):
+    """Time in which attempts to read a family failed in one way."""
+
+    start: str
+    end: str
+    outcome: str
+    error: str | None
+
+
+class SourceCoverage(NamedTuple):
+    """How long a family of a source was read, and how its attempts went."""
+
+    source: str | None
+    family: str
+    expected_us: int
+    observed_us: int
+    unknown_us: int
+    percent: float | None
+    outcomes: dict[str, int]
+    interval_us: int | None
+    slowest_us: int | None
+    first_error: str | None
+    gaps: list[Gap]
+
+
+class Coverage(NamedTuple):
+    """The section: all sources together, and each."""
+
+    expected_us: int
+    observed_us: int
+    unknown_us: int
+    percent: float | None
+    sources: list[SourceCoverage]
+
+
+def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Coverage:
+    """The section, with every family of every source that existed in the period."""
+    attempts: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
+    for row in gold.sums(tables.COVERAGE):
+        attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
+    failures = _failures(gold)
+    sources = []
+    for subject, end_us in with_ends(subjects):
+        if subject.kind != "source":
+            continue
+        expected = expected_us(subject, end_us, gold.period, now_us)
+        never_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
+        for family, outcomes in (attempts[subject.source] or never_read).items():
+            failed = failures[subject.source, family]
+            sources.append(_of_source(subject.source, family, expected, outcomes, failed))
+    total, seen = sum(one.expected_us for one in sources), sum(one.observed_us for one in sources)
+    return Coverage(total, seen, total - seen, _percent(seen, total), sources)
+
+
+def _of_source(
+    source: str | None, family: str, expected: int, outcomes: dict[str, Row], failed: list[Row]
+) -> SourceCoverage:
+    ok = outcomes.get("ok")
+    seen = ok["duration_us"] if ok else 0
+    expected = max(expected, seen)
+    return SourceCoverage(
+        source,
+        family,
+        expected,
+        seen,
+        expected - seen,
+        _percent(seen, expected),
+        outcomes={outcome: row["scrapes"] for outcome, row in outcomes.items()},
+        interval_us=max((row["interval_us"] for row in outcomes.values()), default=None),
+        slowest_us=ceil(ok["seconds_max"] * 1e6) if ok else None,
+        first_error=next((row["error"] for row in failed if row["error"]), None),
+        gaps=_gaps(failed),
+    )
+
+
+def _percent(seen: int, expected: int) -> float | None:
+    return 100 * seen / expected if expected else None
+
+
+def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:
+    """Stretches of failed attempts per source and family, oldest first."""
+    listed = ", ".join(
+        f"r.{name}" for name in ("start", "end", "outcome", "source", "family", "error")
+    )
+    failures: defaultdict[tuple[str | None, str], list[Row]] = defaultdict(list)
+    for row in gold.ask(
+        f"SELECT {listed} FROM {{rows}} r WHERE r.outcome NOT IN ('ok', 'skipped') "
+        f"ORDER BY {listed}",
+        rows=gold.whole(tables.READINGS),
+    ):
+        failures[row["source"], row["family"]].append(row)
+    return failures
+
+
+def _gaps(failed: list[Row]) -> list[Gap]:
+    """Failures of one outcome that touch, as one gap."""
+    return [
+        Gap(iso(rows[0]["start"]), iso(max(row["end"] for row in rows)), outcome, rows[0]["error"])
+        for outcome, alike in groupby(failed, key=itemgetter("outcome"))
+        for rows in touching(alike, itemgetter("start", "end"))
+    ]

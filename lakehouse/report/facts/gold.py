@@ -1,0 +1,305 @@
+"""Rows of gold of one cluster and period, and their sums by subject and metric.
+
+A lead that reaches back before its window's start is in that window's upper bound. So the first
+window after a period says how much of its upper bound may lie in the period: an incident that was
+first seen just after the period may have started in it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse import tables
+from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
+from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.gold_reader import (
+    GoldRows,
+    Row,
+    before_window,
+    is_hourly,
+    is_one_of,
+    is_same,
+    summed,
+    text,
+)
+from lakehouse.errors import PeriodError, TableNotFoundError
+from lakehouse.report.facts.saved import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.slo.attainment import Statement
+    from lakehouse.tables import Table
+
+
+COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
+DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+_MOST_EVENTS: Final = 10_000
+_MOST_ELECTIONS: Final = 1_000
+_ELECTION: Final = "leader_change"
+EVENT: Final = ", ".join(
+    f"r.{name}"
+    for name in tables.EVENTS.column_names
+    if name not in {"date", "cluster", "agent", "batch"}
+)
+"""The columns of an event ``r`` that are shown."""
+
+
+Sums = defaultdict[Any, defaultdict[str, Row]]
+"""Rows by subject, then by metric; a missing row is empty."""
+
+_UPPER_BOUNDS: Final = {
+    "any_high_us": ("spill_us", "any_us"),
+    "positive_high_us": ("spill_sum_us", "positive_us"),
+}
+"""Upper bounds, each with the part of it that lies before its window, and the time seen."""
+
+_ZERO: Final = dict.fromkeys(("positive_us", "positive_low_us", "positive_high_us"), 0)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """One cluster's rows of gold in a period.
+
+    Attributes:
+        engine: Reads gold.
+        period: Whole windows.
+        window_seconds: Length of the finest windows.
+    """
+
+    engine: Engine
+    cluster: str
+    period: Period
+    window_seconds: int
+    _cache: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def rows(self) -> GoldRows:
+        """Rows of every cluster and period."""
+        return GoldRows(self.engine, self.window_seconds * 1_000_000)
+
+    def within(self, period: Period) -> Gold:
+        """The same cluster's rows in another period."""
+        return Gold(self.engine, self.cluster, period, self.window_seconds)
+
+    def ask(self, sql: str, **relations: Relation) -> list[Row]:
+        """The rows of a SELECT over relations, which it names in braces."""
+        return self.rows.ask(sql, **relations)
+
+    def sums(self, table: Table, metrics: Sequence[str] = ()) -> list[Row]:
+        """A table summed over the period, in the order of its keys; queried once.
+
+        Args:
+            table: The table.
+            metrics: The metrics; by default all.
+        """
+        key = ("sums", table.name, *metrics)
+        if key not in self._cache:
+            self._cache[key] = self._summed(self.whole(table), table, table.keys[1:], metrics)
+        return list(self._cache[key])
+
+    def by_window(self, table: Table, seconds: int, metrics: Sequence[str] = ()) -> list[Row]:
+        """A table summed per window of a length and its keys; ``window`` in microseconds."""
+        size = seconds * 1_000_000
+        names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
+        rows = self.engine.query(
+            f"SELECT r.window - r.window % {size} AS window, {', '.join(names)} FROM {{rows}} r",
+            rows=self.hours(table) if size >= HOUR_US else self.finest(table),
+        )
+        return self._summed(rows, table, ("window", *table.keys[1:]), metrics)
+
+    def whole(self, table: Table) -> Relation:
+        """Rows of hours if the period is made of hours, else of its finest windows.
+
+        Stretches are cut off at the period's ends.
+        """
+        if table in (tables.INCIDENTS, tables.READINGS):
+            return self._of_cluster(self._stretches, table)
+        return self._of_cluster(self.rows.whole, table)
+
+    def hours(self, table: Table) -> Relation:
+        """Rows of the table itself, mostly of hours."""
+        return self._of_cluster(self.rows.hours, table)
+
+    def finest(self, table: Table) -> Relation:
+        """Rows of the finest windows."""
+        return self._of_cluster(self.rows.windows, table)
+
+    def after(self, table: Table) -> Relation:
+        """Rows that begin as the period ends."""
+        return self._of_cluster(self.rows.after, table)
+
+    def _summed(
+        self, rows: Relation, table: Table, keys: Sequence[str], metrics: Sequence[str]
+    ) -> list[Row]:
+        where = is_one_of("r.metric", metrics) if metrics else "true"
+        order = ", ".join(f"r.{name} NULLS FIRST" for name in keys)
+        return self.ask(f"{summed(table, keys, where)} ORDER BY {order}", rows=rows)
+
+    def _of_cluster(self, read: Callable[[Table, Period], Relation], table: Table) -> Relation:
+        key = (read.__name__, table.name)
+        if key not in self._cache:
+            self._cache[key] = self.engine.query(
+                f"SELECT r.* FROM {{rows}} r WHERE {is_same('r.cluster', self.cluster)}",
+                rows=read(table, self.period),
+            )
+        return self._cache[key]
+
+    def _stretches(self, table: Table, period: Period) -> Relation:
+        """Stretches of hours, cut off at the ends of a period of windows."""
+        start, end = micros(period.start), micros(period.end)
+        rows = self.rows.hours(table, Period(instant(start // HOUR_US * HOUR_US), period.end))
+        if is_hourly(period):
+            return rows
+        cut = {
+            "start": f"greatest(r.start, {start})",
+            "end": f"least(r.end, {end})",
+            "lead_us": f"CASE WHEN r.start < {start} THEN 0 ELSE r.lead_us END",
+            # The incident had not ended before the end less the tail.
+            "tail_us": f"greatest(0, least(r.end, {end}) - greatest(r.end - r.tail_us, {start}))",
+        }
+        names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
+        return self.engine.query(f"SELECT {names} FROM {{rows}} r WHERE r.end > {start}", rows=rows)
+
+    def check_stretches(self) -> None:
+        """Check that gold has the stretches of the period; an older jmxlake did not write them.
+
+        Raises:
+            PeriodError: They are missing in an hour with coverage.
+        """
+        missing = (
+            "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "
+            "ON r.cluster = c.cluster AND r.window = c.window "
+            f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL"
+        )
+        begin = instant(micros(self.period.start) // HOUR_US * HOUR_US)
+        hours = Period(begin, self.period.end)
+        both = {"coverage": tables.COVERAGE, "readings": tables.READINGS}
+        relations = {name: self.rows.hours(table, hours) for name, table in both.items()}
+        ((first,),) = ask(self.engine, missing, **relations)
+        if first is not None:
+            since = f"{instant(first):%Y-%m-%d}"
+            raise PeriodError(
+                f"{self.engine.lake.root}: an older jmxlake rolled {since} up, without incidents; "
+                f"run jmxlake rollup --since {since}, or choose a later period"
+            )
+
+    def events(self) -> tuple[list[Row], dict[str, int]]:
+        """Events, oldest first; and how many of each kind are left out.
+
+        A rolling restart has an election for each partition; these must not displace rare events.
+        """
+        try:
+            rows = self.hours(tables.EVENTS)
+        except TableNotFoundError:
+            return [], {}
+        is_election = f"r.kind = {text(_ELECTION)}"
+        placed = self.engine.query(
+            f"SELECT r.*, row_number() OVER (PARTITION BY {is_election} ORDER BY r.at, {EVENT}) "
+            f"AS place, CASE WHEN {is_election} THEN {_MOST_ELECTIONS} ELSE {_MOST_EVENTS} END "
+            "AS most FROM {rows} r",
+            rows=rows,
+        )
+        listed = self.ask(
+            f"SELECT {EVENT} FROM {{rows}} r WHERE r.place <= r.most ORDER BY r.at, {EVENT}",
+            rows=placed,
+        )
+        omitted = self.ask(
+            "SELECT r.kind, count(*) AS number FROM {rows} r WHERE r.place > r.most "
+            "GROUP BY r.kind ORDER BY r.kind",
+            rows=placed,
+        )
+        return listed, {row["kind"]: row["number"] for row in omitted}
+
+
+def sums(gold: Gold, table: Table, metrics: Sequence[str] = ()) -> Sums:
+    """Sums of a table by subject (its name, or a tuple of names) and metric."""
+    by_subject: Sums = defaultdict(lambda: defaultdict(dict))
+    for row in gold.sums(table, metrics):
+        by_subject[_subject(row, table)][row["metric"]] = row
+    return by_subject
+
+
+def raised_sums(gold: Gold, table: Table, metrics: Sequence[str] = ()) -> Sums:
+    """The same; upper bounds include what was first seen just after the period.
+
+    Gold has no row of a partition that was zero all the time; here it has one if it was bad then.
+    """
+    by_subject = sums(gold, table, metrics)
+    before = {
+        high: before_window(spill, high, seen)
+        for high, (spill, seen) in _UPPER_BOUNDS.items()
+        if high in table.column_names
+    }
+    chosen = [f"r.{name}" for name in table.keys] + [f"{us} AS {h}" for h, us in before.items()]
+    after = gold.ask(
+        f"SELECT {', '.join(chosen)} FROM {{rows}} r "
+        f"WHERE greatest(0, {', '.join(before.values())}) > 0",
+        rows=gold.after(table),
+    )
+    for more in after:
+        subject, metric = _subject(more, table), more["metric"]
+        if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
+            row = by_subject[subject][metric] or {**more, **_ZERO}
+            highs = {name: row[name] + more[name] for name in before if row[name] is not None}
+            by_subject[subject][metric] = row | highs
+    return by_subject
+
+
+def _subject(row: Row, table: Table) -> Any:
+    names = tuple(row[key] for key in table.keys if key not in {"cluster", "metric"})
+    return names if len(names) > 1 else names[0]
+
+
+def duration(row: Row, stem: str, absent: int | None = None) -> Bounds:
+    """The duration ``stem`` of a row and its bounds, microseconds.
+
+    Args:
+        row: A row of sums.
+        stem: ``any`` for a union over series, ``positive`` for a sum over them.
+        absent: What a row without this duration means.
+    """
+    return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
+
+
+def per_second(row: Row, time: str) -> float | None:
+    """The mean of a value over the time ``time``; None without such time."""
+    seconds = (row.get(time) or 0) / 1e6
+    return row["value_seconds"] / seconds if seconds else None
+
+
+def seconds_mean(row: Row) -> float:
+    """The mean of a total over the time in which any source reported it; 0 without such time.
+
+    Brokers that report in turns are several series in the time of one. No total was above
+    ``max_total``, so it took at least ``value_seconds / max_total`` to add up to the sum.
+    """
+    total = row["value_seconds"] or 0.0
+    seconds = (row["observed_us"] or 0) / 1e6 / (row["series"] or 1)
+    if row["max_total"]:
+        seconds = max(seconds, total / row["max_total"])
+    return total / seconds if seconds else 0.0
+
+
+def unknown_of(statements: Sequence[Statement], metric: str) -> dict[tuple[str | None, ...], int]:
+    """The unknown time of each subject by the objectives on a metric, microseconds.
+
+    If several objectives are on the metric it is the least: time seen to be bad is not unknown,
+    and a lower threshold sees more bad time.
+    """
+    unknown: dict[tuple[str | None, ...], int] = {}
+    for statement in statements:
+        if statement.objective.metric == metric:
+            key = statement.subject.key
+            unknown[key] = min(unknown.get(key, statement.unknown_us), statement.unknown_us)
+    return unknown
+
+
+def attribute(subject: Subject, metric: str) -> int | None:
+    """A whole number that describes a subject; None: not reported."""
+    value = subject.attributes.get(metric)
+    return None if value is None else int(value)

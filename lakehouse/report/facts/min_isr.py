@@ -1,0 +1,291 @@
+"""KIP-164: topics and partitions under or at their min ISR or without a leader, and incidents.
+
+A topic's time is unknown while it is neither good nor seen to be bad. While one partition is bad
+another may be unseen, so unknown time of partitions is computed from time in which not all
+partitions of the topic were seen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.core.time.periods import iso
+from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.report.facts.gold import attribute, duration, raised_sums, sums, unknown_of
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.page.lookup import touching
+from lakehouse.slo import partitions as partition_time
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.report.facts.gold import Gold
+    from lakehouse.slo.attainment import Statement
+
+_AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
+COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
+_STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
+
+
+class Incident(NamedTuple):
+    """A stretch of time in which a partition was bad; ``kind`` says in which way."""
+
+    start: str
+    end: str
+    lead_us: int
+    tail_us: int
+    kind: str
+    sources: list[str]
+
+
+class Topic(NamedTuple):
+    """How long a topic was bad: as a union over its partitions, and summed over them."""
+
+    topic: str
+    partitions: int | None
+    any_us: Bounds
+    under_us: Bounds
+    leaderless_us: Bounds
+    unavailable_any_us: Bounds
+    at_min_us: int | None
+    max_concurrent: int | None
+    unknown_us: int | None
+    unseen_us: int | None
+    partitions_unknown_us: int | None
+
+
+class Partition(NamedTuple):
+    """How long a partition was bad, and when."""
+
+    topic: str
+    partition: int
+    under_us: Bounds
+    leaderless_us: Bounds
+    unknown_us: int | None
+    incidents: list[Incident]
+
+
+class Broker(NamedTuple):
+    """A broker's own count, and sums over the partitions that it leads."""
+
+    source: str
+    under_min_isr_partition_seconds: float | None
+    sum_of_partitions_seconds: float | None
+    leaderless_partition_seconds: float | None
+
+
+class MinIsr(NamedTuple):
+    """The section."""
+
+    topics: list[Topic]
+    partitions: list[Partition]
+    brokers: list[Broker]
+
+
+def min_isr(gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statement]) -> MinIsr:
+    """The section, with every topic that an objective concerns or that gold has rows of."""
+    unseen = unseen_time(gold, statements)
+    return MinIsr(
+        _topics(gold, subjects, unknown_of(statements, UNAVAILABLE), unseen),
+        _partitions(gold, unseen),
+        [
+            Broker(
+                source,
+                metrics[COUNTED_BY_BROKER].get("value_seconds"),
+                metrics[UNDER_MIN_ISR].get("value_seconds"),
+                metrics[LEADERLESS].get("value_seconds"),
+            )
+            for source, metrics in sorted(sums(gold, tables.BROKERS).items())
+            if COUNTED_BY_BROKER in metrics or UNDER_MIN_ISR in metrics
+        ],
+    )
+
+
+def _topics(
+    gold: Gold,
+    subjects: Sequence[Subject],
+    unknown: Mapping[tuple[str | None, ...], int],
+    unseen: Mapping[str, Unseen],
+) -> list[Topic]:
+    rows = raised_sums(gold, tables.TOPICS)
+    topics = []
+    for subject in subjects:
+        name, partitions = str(subject.topic), attribute(subject, PARTITION_COUNT)
+        if subject.kind != "topic" or (subject.key not in unknown and name not in rows):
+            continue
+        under, leaderless = rows[name][UNDER_MIN_ISR], rows[name][LEADERLESS]
+        unavailable = rows[name][UNAVAILABLE]
+        topics.append(
+            Topic(
+                name,
+                partitions,
+                any_us=duration(under, "any"),
+                under_us=duration(under, "positive"),
+                leaderless_us=duration(leaderless, "positive"),
+                unavailable_any_us=duration(unavailable, "any"),
+                at_min_us=rows[name][_AT_MIN_ISR].get("positive_us"),
+                max_concurrent=unavailable.get("max_concurrent"),
+                unknown_us=unknown.get(subject.key),
+                unseen_us=unseen[name].unseen_us,
+                partitions_unknown_us=unseen[name].of_partitions(partitions, unavailable),
+            )
+        )
+    return topics
+
+
+def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
+    incidents = partition_incidents(gold)
+    rows = raised_sums(gold, tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
+    return [
+        Partition(
+            topic,
+            partition,
+            duration(metrics[UNDER_MIN_ISR], "positive", absent=0),
+            duration(metrics[LEADERLESS], "positive", absent=0),
+            unseen[topic].of_one(metrics[UNAVAILABLE]),
+            incidents.get((topic, partition), []),
+        )
+        for (topic, partition), metrics in sorted(rows.items())
+        if any(metrics[name].get("positive_high_us") for name in (UNDER_MIN_ISR, LEADERLESS))
+    ]
+
+
+def partition_incidents(gold: Gold) -> dict[tuple[str, int], list[Incident]]:
+    """Incidents per topic and partition, oldest first."""
+    return join_stretches(
+        gold.ask(
+            f"SELECT {', '.join(f'r.{name}' for name in _STRETCH)} FROM {{rows}} r WHERE "
+            f"{is_one_of('r.metric', (UNDER_MIN_ISR, LEADERLESS))} AND r.partition IS NOT NULL",
+            rows=gold.whole(tables.INCIDENTS),
+        )
+    )
+
+
+def join_stretches(stretches: Iterable[Row]) -> dict[tuple[str, int], list[Incident]]:
+    """Incidents per topic and partition, oldest first: stretches that touch are one.
+
+    Args:
+        stretches: Rows of gold/incidents that are of partitions, of any source and hour.
+    """
+    series = itemgetter("topic", "partition", "metric")
+    span = itemgetter("start", "end")
+    by_partition: defaultdict[tuple[str, int], list[tuple[int, Incident]]] = defaultdict(list)
+    ordered = sorted(stretches, key=lambda row: (*series(row), *span(row)))
+    for (topic, partition, metric), alike in groupby(ordered, series):
+        kind = "leaderless" if metric == LEADERLESS else "under_min_isr"
+        for rows in touching(alike, span):
+            by_partition[topic, partition].append((rows[0]["start"], _incident(rows, kind)))
+    return {
+        key: [one for _, one in sorted(incidents, key=lambda each: (each[0], each[1].kind))]
+        for key, incidents in by_partition.items()
+    }
+
+
+def _incident(rows: list[Row], kind: str) -> Incident:
+    """One incident; its lead and tail are the shortest that any source saw."""
+    start, end = min(row["start"] for row in rows), max(row["end"] for row in rows)
+    return Incident(
+        iso(start),
+        iso(end),
+        min(row["lead_us"] for row in rows if row["start"] == start),
+        _tail(rows, end),
+        kind,
+        sorted({row["source"] for row in rows}),
+    )
+
+
+def _tail(rows: list[Row], end: int) -> int:
+    """For how long before its end an incident may have been over.
+
+    A stretch that begins at an hour's start may not have been bad at all. Then the incident may
+    have ended within the stretch of the same source before it.
+    """
+    by_end = {(row["source"], row["end"]): row for row in rows}
+    tails = []
+    for source in {row["source"] for row in rows if row["end"] == end}:
+        at, tail = end, 0
+        while (row := by_end.get((source, at))) is not None:
+            tail += row["tail_us"]
+            if row["tail_us"] < row["end"] - row["start"]:
+                break
+            at = row["start"]
+        tails.append(tail)
+    return min(tails)
+
+
+class Unseen(NamedTuple):
+    """Time in which a topic was not seen; None: no objective concerns it, so it is not computed.
+
+    Attributes:
+        expected_us: Time in which it existed, microseconds.
+        unseen_us: Time in which not all its partitions were seen, microseconds.
+        seen_us: How long it was wholly seen, by the number of partitions it had then.
+    """
+
+    expected_us: int | None = None
+    unseen_us: int | None = None
+    seen_us: Mapping[int, int] = MappingProxyType({})
+
+    def of_one(self, row: Row) -> int | None:
+        """Unknown time of one partition, at most.
+
+        Args:
+            row: What gold has of the partition; it was seen while it was bad.
+        """
+        if self.expected_us is None or self.unseen_us is None:
+            return None
+        return min(self.unseen_us, max(0, self.expected_us - (row.get("positive_us") or 0)))
+
+    def of_partitions(self, partitions: int | None, row: Row) -> int | None:
+        """Unknown time summed over all partitions, at most.
+
+        Args:
+            partitions: How many there are, as reported last.
+            row: What gold has of the topic.
+        """
+        if self.expected_us is None or partitions is None:
+            return None
+        series = row.get("series")
+        expected = partition_time.expected_us(self.expected_us, self.seen_us, series, partitions)
+        return max(0, (expected or 0) - (row.get("observed_us") or 0))
+
+
+def unseen_time(gold: Gold, statements: Sequence[Statement]) -> Mapping[str, Unseen]:
+    """By topic; of a topic without a statement nothing is known."""
+    by_topic: defaultdict[str, Unseen] = defaultdict(Unseen)
+    of_topics = [one for one in statements if one.objective.metric == UNAVAILABLE]
+    seen = _wholly_seen(gold, {one.objective.name for one in of_topics}) if of_topics else {}
+    for statement in of_topics:
+        topic, expected = str(statement.subject.topic), statement.whole_us
+        seen_us = seen.get(topic, {})
+        by_topic[topic] = Unseen(expected, max(0, expected - sum(seen_us.values())), seen_us)
+    return by_topic
+
+
+def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int, int]]:
+    """How long topics were wholly seen, by the number of partitions they had then.
+
+    If several objectives concern a topic the one that saw most decides.
+    """
+    sli = gold.engine.query(
+        f"SELECT r.* FROM {{rows}} r WHERE {is_one_of('r.objective', sorted(objectives))}",
+        rows=gold.whole(tables.SLI),
+    )
+    seen: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    rows = partition_time.seen_by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
+    for _, objective, topic, partitions, us in rows:
+        if topic is not None:
+            seen[objective, topic][partitions] = us
+    by_topic: dict[str, dict[int, int]] = {}
+    for (_, topic), seen_us in sorted(seen.items()):
+        if sum(seen_us.values()) > sum(by_topic.get(topic, {}).values()):
+            by_topic[topic] = seen_us
+    return by_topic

@@ -1,0 +1,248 @@
+"""Statements as the facts have them: a verdict for each objective, and its subjects.
+
+Also statements on business hours alone, and figures that were published and differ now because
+late data arrived. Figures that were published before the period was over are not compared.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.time.intervals import without
+from lakehouse.core.time.periods import iso, micros
+from lakehouse.engines.gold_reader import is_same
+from lakehouse.errors import TableNotFoundError
+from lakehouse.report.page.lookup import tally
+from lakehouse.slo import attainment
+from lakehouse.slo.aggregate import by_cluster
+from lakehouse.slo.maintenance import Maintenance
+from lakehouse.tables import SLA_FIGURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.core.time.intervals import Span
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.gold_reader import Row
+    from lakehouse.report.facts.gold import Gold
+    from lakehouse.slo import Objective
+    from lakehouse.slo.attainment import Statement
+    from lakehouse.slo.business_hours import Calendar
+
+SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
+"""The names of a subject in the facts."""
+
+
+class Verdict(NamedTuple):
+    """The verdict of an objective, that of its worst subject, and how many have which."""
+
+    objective: str
+    title: str
+    target: float
+    verdict: str
+    subjects: int
+    missed: int
+    uncertain: int
+    no_data: int
+    met: int
+
+
+class BusinessHours(NamedTuple):
+    """The objectives over business hours alone; ``spans`` are pairs of start and end."""
+
+    hours: str
+    time_zone: str
+    spans: list[list[str]]
+    verdicts: list[Verdict]
+    objectives: list[dict[str, Any]]
+
+
+class Restated(NamedTuple):
+    """A subject of which other figures were published; ``before`` has the published ones."""
+
+    objective: str
+    title: str | None
+    topic: str | None
+    partition: int | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+    before: dict[str, Any]
+    now: dict[str, Any]
+
+
+def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -> list[Verdict]:
+    """One verdict per objective, worst first."""
+    rows = [
+        Verdict(
+            objective.name,
+            objective.title,
+            objective.target,
+            **tally(one.verdict for one in statements if one.objective == objective),
+        )
+        for objective in objectives
+    ]
+    return sorted(rows, key=lambda row: attainment.VERDICTS.index(row.verdict))
+
+
+def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
+    """One objective with all its subjects, worst first."""
+    judged = [one for one in statements if one.objective == wanted]
+    judged.sort(
+        key=lambda one: (attainment.VERDICTS.index(one.verdict), -one.times.bad_us, *_names(one))
+    )
+    return {
+        "name": wanted.name,
+        "title": wanted.title,
+        "description": wanted.description,
+        "target": wanted.target,
+        "level": wanted.level,
+        "window": wanted.window.name,
+        "method": wanted.method,
+        "labels": {key: list(values) for key, values in wanted.labels.items()},
+        **(judged[0].scope() if judged else {}),
+        "weighted": next((one.to_json() for one in by_cluster(judged)), None),
+        "subjects": [
+            {
+                **{name: getattr(one.subject, name) for name in SUBJECT},
+                **one.figures(),
+                **one.details(brief=True),
+            }
+            for one in judged
+        ],
+    }
+
+
+def _names(statement: Statement) -> tuple[str, int]:
+    return str(statement.subject.key), statement.subject.partition or 0
+
+
+def business_hours(
+    gold: Gold,
+    objectives: Sequence[Objective],
+    subjects: Sequence[Subject],
+    now_us: int,
+    calendar: Calendar,
+) -> BusinessHours | None:
+    """The section; None without business hours in the calendar."""
+    if calendar.business is None:
+        return None
+    spans = calendar.business.within(gold.period, calendar.zone)
+    statements = statements_in(gold, objectives, spans, subjects, now_us)
+    return BusinessHours(
+        calendar.business.text,
+        calendar.time_zone,
+        [[iso(end) for end in _micros(span)] for span in spans],
+        verdicts(objectives, statements),
+        [objective(one, statements) for one in objectives],
+    )
+
+
+def statements_in(
+    gold: Gold,
+    objectives: Sequence[Objective],
+    spans: Sequence[Period],
+    subjects: Sequence[Subject],
+    now_us: int,
+) -> list[Statement]:
+    """Statements on the time of some spans together; the rest of the period does not count.
+
+    Args:
+        gold: The cluster's gold.
+        objectives: The objectives.
+        spans: Parts of the period; each is widened to whole windows of gold.
+        subjects: The cluster's subjects.
+        now_us: Nothing is expected later than this.
+    """
+    rest = outside([span.aligned(gold.window_seconds) for span in spans], gold.period)
+    manner = attainment.Options(maintenance=rest, window_seconds=gold.window_seconds)
+    statements = attainment.read(gold.engine, objectives, gold.period, now_us, subjects, manner)
+    inside = (one.without or one for one in statements)
+    return [one for one in inside if one.expected_us or any(one.times)]
+
+
+def outside(spans: Sequence[Period], period: Period) -> tuple[Maintenance, ...]:
+    """The parts of a period that lie in no span, as time that does not count."""
+    rest = without(_micros(period), map(_micros, spans))
+    return tuple(Maintenance(start, end, "") for start, end in rest)
+
+
+def _micros(period: Period) -> Span:
+    return micros(period.start), micros(period.end)
+
+
+def restated(gold: Gold, objectives: Sequence[Mapping[str, Any]]) -> list[Restated] | None:
+    """Figures that differ from those published last; None: none were published.
+
+    Args:
+        gold: The cluster's gold.
+        objectives: As in the facts, each over its own time.
+    """
+    published = _published(gold, objectives)
+    return restated_figures(objectives, published) if published else None
+
+
+def restated_figures(
+    objectives: Iterable[Mapping[str, Any]], published: Sequence[Row]
+) -> list[Restated]:
+    """Figures that differ, in the order of the facts.
+
+    Args:
+        objectives: As in the facts.
+        published: Rows of gold/sla of the same cluster, in any order; ``stated_at`` in
+            microseconds, their time as ``from`` and ``to`` as the facts have it.
+    """
+    earlier: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(published, key=lambda row: int(row["stated_at"])):
+        key = (row["objective"], row.get("from"), row.get("to"), *(row[name] for name in SUBJECT))
+        earlier.setdefault(key, []).append(row)
+    differing = []
+    for one in objectives:
+        over = (one["name"], one.get("from"), one.get("to"))
+        for now in one.get("subjects") or ():
+            rows = earlier.get((*over, *(now.get(name) for name in SUBJECT)), [])
+            others = [row for row in rows if any(row[key] != now.get(key) for key in SLA_FIGURES)]
+            if others:
+                differing.append(_restated(one, now, others[-1]))
+    return differing
+
+
+def _restated(objective: Mapping[str, Any], now: Mapping[str, Any], before: Row) -> Restated:
+    return Restated(
+        objective["name"],
+        objective.get("title"),
+        **{name: now.get(name) for name in SUBJECT},
+        before={
+            "statement": before["statement"],
+            "stated_at": iso(before["stated_at"]),
+            **{key: before[key] for key in SLA_FIGURES},
+        },
+        now={key: now.get(key) for key in SLA_FIGURES},
+    )
+
+
+def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Figures of the cluster over the objectives' own times, published when these were over."""
+    parsed = dt.datetime.fromisoformat
+    times = {
+        (micros(parsed(one["from"])), micros(parsed(one["to"])))
+        for one in objectives
+        if one.get("from")
+    }
+    try:
+        rows = gold.engine.rows(tables.SLA)
+    except TableNotFoundError:
+        return []
+    over = (f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(times))
+    names = ("window", "window_end", "stated_at", "objective", *SUBJECT, "statement", *SLA_FIGURES)
+    published = gold.ask(
+        f"SELECT {', '.join(f'r.{name}' for name in names)} FROM {{rows}} r "
+        f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.window_end "
+        f"AND ({' OR '.join(over) or 'false'})",
+        rows=rows,
+    )
+    return [{**row, "from": iso(row["window"]), "to": iso(row["window_end"])} for row in published]

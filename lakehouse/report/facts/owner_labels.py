@@ -1,0 +1,252 @@
+"""Facts with owners: labels in rows, an account for each owner; and the facts of one team.
+
+These work on facts as JSON, for they are applied to facts that were read from a file, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse.core import formats
+from lakehouse.errors import OwnersError
+from lakehouse.report.facts.saved import Bounds, to_json
+from lakehouse.report.owners import LABELS, NO_OWNER, Owner
+from lakehouse.report.page.lookup import nothing_seen, tally, value_at
+from lakehouse.slo.trends.changes import LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from lakehouse.report.owners import Owners, Prices
+
+Facts = dict[str, Any]
+Row = dict[str, Any]
+
+_NAMES: Final = frozenset({"topic", "user", "client_id", "group"})
+"""Names of things that have owners; a row with one of these keys gets labels."""
+
+_COUNTED: Final = {
+    "topic": "min_isr.topics",
+    "client": "throttling.clients",
+    "group": "lost_before_read.groups",
+    "tiered": "tiering.topics",
+}
+_METRIC: Final = {
+    "client": "kafka.client.produce.throttle_time",
+    "tiered": "kafka.topic.remote_copy.bytes",
+    "group": "kafka.group.non_consumed.low",
+}
+"""If its family was read, no row means zero."""
+
+_TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
+
+
+class NotKnown(NamedTuple):
+    """How many rows the sums of an account leave out."""
+
+    clients: int
+    topics: int
+    groups: int
+
+
+class Account(NamedTuple):
+    """Throttling and tiered storage of an owner: sums of the known figures."""
+
+    team: str | None
+    owner: str | None
+    tier: str | None
+    topics: int
+    clients: int
+    groups: int
+    throttled_us: Bounds
+    uploaded_bytes: float | None
+    read_bytes: float | None
+    stored_byte_seconds: float | None
+    offsets_low: float | None
+    offsets_high: float | None
+    not_known: NotKnown
+    unknown_us: int | None
+    cost: float | None
+
+
+def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
+    """The facts with ``team``, ``owner`` and ``tier`` in rows, and a section ``owners``."""
+    with_labels = _with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
+    currency = None if owners.prices is None else owners.prices.currency
+    accounts = to_json(_accounts(with_labels, owners.prices))
+    return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
+
+
+def _with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
+    """The facts with changed rows, wherever these are about a topic, client or group.
+
+    Args:
+        value: The facts or a part of them, which stays as it is.
+        change: The new row; None: the row is left out.
+    """
+    if isinstance(value, dict):
+        return {key: _with_rows(part, change) for key, part in value.items()}
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return value
+    if not _NAMES & value[0].keys():
+        return [_with_rows(part, change) for part in value]
+    return [row for one in value if (row := change(one)) is not None]
+
+
+def _rows(value: Any) -> Iterator[Row]:
+    """All rows that are about a topic, client or group."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from _rows(part)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        has_names = bool(_NAMES & value[0].keys())
+        for row in value:
+            yield from (row,) if has_names else _rows(row)
+
+
+def _accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
+    """An account for each owner; that of rows without an owner is last."""
+    rows: defaultdict[Owner, defaultdict[str, list[Row]]]
+    rows = defaultdict(lambda: defaultdict(list))
+    for kind, path in _COUNTED.items():
+        for row in value_at(facts, path) or ():
+            rows[Owner(*map(row.get, LABELS))][kind].append(row)
+    was_read = {kind: not nothing_seen(facts, metric) for kind, metric in _METRIC.items()}
+    owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))
+    return [_account(owner, rows[owner], was_read, prices) for owner in owners]
+
+
+def _account(
+    owner: Owner,
+    rows: Mapping[str, list[Row]],
+    was_read: Mapping[str, bool],
+    prices: Prices | None,
+) -> Account:
+    def total(kind: str, key: str) -> float | None:
+        known = [row[key] for row in rows[kind] if row.get(key) is not None]
+        return sum(known) if known or (was_read[kind] and not rows[kind]) else None
+
+    clients, tiered, groups = rows["client"], rows["tiered"], rows["group"]
+    moved = {key: total("tiered", key) for key in _TIERED}
+    cost = None
+    if prices is not None and any(value is not None for value in moved.values()):
+        cost = prices.cost(**{key: value or 0.0 for key, value in moved.items()})
+    times = [row.get("unknown_us") for row in (*clients, *tiered)]
+    unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
+    keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
+    return Account(
+        **owner._asdict(),
+        topics=len({row.get("topic") for row in rows["topic"]}),
+        clients=len({(row.get("user"), row.get("client_id")) for row in clients}),
+        groups=len({row.get("group") for row in groups}),
+        throttled_us=Bounds(*(total("client", key) for key in keys)),
+        uploaded_bytes=moved["uploaded_bytes"],
+        read_bytes=moved["read_bytes"],
+        stored_byte_seconds=moved["stored_byte_seconds"],
+        offsets_low=total("group", "offsets_low"),
+        offsets_high=total("group", "offsets_high"),
+        not_known=NotKnown(
+            sum(row.get("throttled_us") is None for row in clients),
+            sum(None in map(row.get, _TIERED) for row in tiered),
+            sum(row.get("offsets_low") is None for row in groups),
+        ),
+        # If that of one row is not known, the sum is not known either.
+        unknown_us=None if unread or None in times else sum(us for us in times if us),
+        cost=cost,
+    )
+
+
+def of_team(facts: Mapping[str, Any], team: str) -> Facts:
+    """The facts of one team.
+
+    Coverage and events of brokers are of the whole cluster and stay, for they say how far the rest
+    can be trusted; sums over all teams are left out.
+
+    Args:
+        facts: With owners, see ``add_owners``.
+        team: Its name in the file of owners.
+
+    Raises:
+        OwnersError: The facts have no owners, or no such team.
+    """
+    if facts.get("owners") is None:
+        raise OwnersError(f"team {team!r}: these facts have no owners; name their file (--owners)")
+    accounts = facts["owners"]["accounts"]
+    teams = sorted({str(one["team"]) for one in accounts if one["team"] is not None})
+    if team not in teams:
+        known = ", ".join(map(formats.line, teams)) or "none"
+        raise OwnersError(f"team {team!r} owns nothing here; those that do: {known}")
+    part: Facts = _with_rows(
+        facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
+    )
+    part |= {
+        "team": team,
+        "owners": {
+            **facts["owners"],
+            "accounts": [one for one in accounts if one["team"] == team],
+        },
+        **_judged(part),
+        "timelines": _timelines(part),
+    }
+    for name in ("min_isr", "remote_reads"):
+        if part.get(name):
+            part[name] = {**part[name], "brokers": []}
+    if part.get("hygiene"):  # this number is of the cluster's topics, whose owners are not known
+        part["hygiene"] = {**part["hygiene"], "replicas_untold": 0}
+    if part.get("business_hours"):
+        part["business_hours"] = {**part["business_hours"], **_judged(part["business_hours"])}
+    if part.get("trends"):
+        part["trends"] = _trends(part["trends"])
+    return part
+
+
+def _is_of_all(row: Row) -> bool:
+    """Whether an event is of a node or the cluster; every other row has a name."""
+    return "kind" in row and "at" in row and all(row.get(key) is None for key in _NAMES)
+
+
+def _judged(facts: Mapping[str, Any]) -> Facts:
+    """Objectives that have a subject left, and verdicts on just these subjects; worst first."""
+    # ``weighted`` is of all teams.
+    objectives = [{**one, "weighted": None} for one in facts["objectives"] if one["subjects"]]
+    by_name = {one["name"]: one["subjects"] for one in objectives}
+    verdicts = [
+        {**row, **tally(str(one.get("verdict")) for one in by_name[row["objective"]])}
+        for row in facts.get("verdicts") or ()
+        if row["objective"] in by_name
+    ]
+    verdicts.sort(key=lambda row: formats.rank(row["verdict"]), reverse=True)
+    return {"objectives": objectives, "verdicts": verdicts}
+
+
+def _trends(trends: Mapping[str, Any]) -> Facts:
+    """The team's trends; the number that would stand out by chance is computed again."""
+    compared = [
+        changed["compared"] + 1
+        for one in trends["objectives"]
+        for subject in one["subjects"]
+        if (changed := subject.get("change")) and changed.get("p") is not None
+    ]
+    return {
+        **trends,
+        # How many were never bad is known of all teams together only.
+        "objectives": [{**one, "never_bad": None} for one in trends["objectives"]],
+        "tested": len(compared),
+        "significant_by_chance": round(sum(int(LEVEL * n) / n for n in compared), 2),
+    }
+
+
+def _timelines(part: Mapping[str, Any]) -> list[Row]:
+    """Timelines of the team's topics and groups, and coverage."""
+    # A row of a group names a topic that may be another team's.
+    rows = list(_rows(part))
+    groups = {row["group"] for row in rows if row.get("group") is not None}
+    topics = {row.get("topic") for row in rows if row.get("group") is None}
+
+    def is_own(line: Row) -> bool:
+        mine = groups if line.get("name") == "lost_offsets" else topics
+        return line.get("subject") is not None and line["subject"] in mine
+
+    lines = part.get("timelines") or ()
+    return [line for line in lines if line.get("name") == "coverage" or is_own(line)]

@@ -1,0 +1,176 @@
+"""KIP-1002: the cost of index fetches from the remote tier, and the saving by one fetch of all.
+
+No Kafka release counts its index fetches. They are measured where the Aiven plugin's beans exist,
+and modelled from remote reads elsewhere. What one fetch would save is always a model, for no
+plugin has it. docs/remote-index.md has the formulas and what they leave out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from lakehouse.report.facts.saved import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Basis = Literal["measured", "modelled"]
+
+INDEXES: Final = 3
+"""Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
+
+_FEWEST: Final = 2  # a segment without aborted transactions has no transaction index
+
+_FIGURES: Final = {
+    "reads": ("kafka.broker.remote_log_reader.fetches", "increase"),
+    "requests": ("kafka.topic.remote_fetch.requests", "increase"),
+    "read_bytes": ("kafka.topic.remote_fetch.bytes", "increase"),
+    # The same scrapes report both: their ratio is the size of a mean segment.
+    "stored_byte_seconds": ("kafka.topic.remote_log_size.bytes", "value_seconds"),
+    "stored_segment_seconds": ("kafka.topic.remote_log_metadata_count", "value_seconds"),
+    "hits": ("kafka.rsm.index_cache.hits", "increase"),
+    "misses": ("kafka.rsm.index_cache.misses", "increase"),
+    "load_ns": ("kafka.rsm.index_cache.load_time", "increase"),
+}
+"""Metric and column of gold/brokers, by the fields of RemoteReadCounts."""
+
+_READ_TIME: Final = "kafka.broker.remote_log_reader.fetch_time.mean"
+
+NOT_KNOWN: Final = Bounds(None, None, None)
+
+
+class RemoteReadCounts(NamedTuple):
+    """Remote reads that a broker reported over a period; None: not reported.
+
+    Attributes:
+        source: The broker.
+        reads: Remote reads; each is of one segment.
+        requests: The same, counted per topic; brokers before 3.8 have only this.
+        read_bytes: Bytes they read.
+        stored_byte_seconds: Bytes in the remote tier of partitions it leads, times seconds.
+        stored_segment_seconds: Segments of these bytes, times seconds.
+        read_ms: Mean time of a remote read, milliseconds.
+        hits: Index fetches that the plugin's cache answered.
+        misses: Index fetches that went to the store.
+        load_ns: Time that both took, nanoseconds.
+    """
+
+    source: str
+    reads: float | None = None
+    requests: float | None = None
+    read_bytes: float | None = None
+    stored_byte_seconds: float | None = None
+    stored_segment_seconds: float | None = None
+    read_ms: float | None = None
+    hits: float | None = None
+    misses: float | None = None
+    load_ns: float | None = None
+
+
+class Cost(NamedTuple):
+    """The cost of a broker's index fetches, and the cost if one fetch brought all.
+
+    Attributes:
+        source: The broker.
+        basis: Whether ``fetches``, ``round_trips`` and ``seconds`` are measured or modelled.
+        fetches: Indexes that the broker asked the plugin for.
+        round_trips: Those that went to the store.
+        seconds: Time they took.
+        at_once: Round trips if one fetched all indexes of a segment; modelled.
+        saved: Round trips that this saves; modelled.
+        saved_seconds: Time that this saves; modelled.
+    """
+
+    source: str
+    basis: Basis
+    fetches: Bounds
+    round_trips: Bounds
+    seconds: Bounds
+    at_once: Bounds
+    saved: Bounds
+    saved_seconds: Bounds
+
+
+def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:
+    """The cost of each broker that reads remotely, in the order of their names.
+
+    Args:
+        brokers: Sums of gold/brokers over a period, by source and metric.
+    """
+    known = (cost(_counts(source, sums)) for source, sums in sorted(brokers.items()))
+    return [one for one in known if one is not None]
+
+
+def _counts(source: str, sums: Mapping[str, Mapping[str, Any]]) -> RemoteReadCounts:
+    figures = {
+        name: sums.get(metric, {}).get(column) for name, (metric, column) in _FIGURES.items()
+    }
+    time = sums.get(_READ_TIME, {})
+    positive = time.get("positive_us")
+    return RemoteReadCounts(
+        source, **figures, read_ms=time["value_seconds"] * 1e6 / positive if positive else None
+    )
+
+
+def cost(counts: RemoteReadCounts) -> Cost | None:
+    """The cost of a broker's index fetches; None if it reported no remote reads."""
+    if counts.misses is not None:
+        return _measured(counts, counts.misses)
+    reads = counts.requests if counts.reads is None else counts.reads
+    return None if reads is None else _modelled(counts, reads)
+
+
+def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
+    """Figures as the plugin counts them; all indexes of a segment are missing together."""
+    fetches = None if counts.hits is None else counts.hits + misses
+    fewest, most = math.ceil(misses / INDEXES), math.ceil(misses / _FEWEST)
+    saved = Bounds(None, misses - most, misses - fewest)
+    seconds = None if counts.load_ns is None else counts.load_ns / 1e9
+    each = None if seconds is None else seconds / max(misses, 1)
+    return Cost(
+        counts.source,
+        "measured",
+        fetches=Bounds(fetches, fetches, fetches),
+        round_trips=Bounds(misses, misses, misses),
+        seconds=Bounds(seconds, seconds, seconds),
+        at_once=Bounds(None, fewest, most),
+        saved=saved,
+        saved_seconds=NOT_KNOWN if each is None else saved.times(each),
+    )
+
+
+def _modelled(counts: RemoteReadCounts, reads: float) -> Cost:
+    """All figures from remote reads: the first of a segment fetches its indexes."""
+    segments = Bounds(_segments(counts, reads), 0.0, reads)
+    seconds = Bounds(*(_seconds(counts, reads, number) for number in segments))
+    return Cost(
+        counts.source,
+        "modelled",
+        fetches=segments.times(INDEXES),
+        round_trips=segments.times(INDEXES),
+        seconds=seconds,
+        at_once=segments,
+        saved=segments.times(INDEXES - 1),
+        saved_seconds=seconds.times((INDEXES - 1) / INDEXES),
+    )
+
+
+def _segments(counts: RemoteReadCounts, reads: float) -> float | None:
+    """How many segments were read, if each was read once and as a whole."""
+    stored, segments = counts.stored_byte_seconds, counts.stored_segment_seconds
+    if not reads:
+        return 0.0
+    if counts.read_bytes is None or not stored or not segments:
+        return None
+    return min(reads, max(1.0, math.ceil(counts.read_bytes / (stored / segments))))
+
+
+def _seconds(counts: RemoteReadCounts, reads: float, segments: float | None) -> float | None:
+    """The indexes' share of the time of all reads, if every round trip takes as long."""
+    if not segments:
+        return segments  # none, or not known
+    if counts.read_ms is None:
+        return None
+    trips = INDEXES * segments
+    return reads * counts.read_ms / 1e3 * trips / (reads + trips)

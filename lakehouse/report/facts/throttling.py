@@ -1,0 +1,175 @@
+"""KIP-13: quotas, which of them is in force for a client, and how long it was throttled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.gold import duration, per_second, raised_sums
+from lakehouse.report.facts.saved import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.report.facts.gold import Gold
+    from lakehouse.slo.attainment import Statement
+
+DEFAULT_ENTITY: Final = "<default>"
+"""How Kafka spells the default user or client id of a quota."""
+
+Entity = tuple[str | None, str | None]
+"""User and client id of a quota; ``<default>`` means all that have no quota of their own."""
+
+Quotas = Mapping[Entity, Mapping[str, float | None]]
+"""The limits of each entity, by the quota's metric."""
+
+
+class Kind(NamedTuple):
+    """A kind of request that quotas limit: the metric of its rate, its unit, the quota's metric."""
+
+    rate: str
+    unit: str
+    quota: str
+
+
+KINDS: Final = {
+    "produce": Kind("kafka.client.produce.byte_rate", "By/s", "kafka.quota.produce.byte_rate"),
+    "fetch": Kind("kafka.client.fetch.byte_rate", "By/s", "kafka.quota.fetch.byte_rate"),
+    "request": Kind("kafka.client.request.time", "%", "kafka.quota.request.percentage"),
+    "controller_mutation": Kind(
+        "kafka.client.controller_mutation.rate",
+        "{mutation}/s",
+        "kafka.quota.controller_mutation.rate",
+    ),
+}
+
+
+class QuotaInForce(NamedTuple):
+    """A quota that holds for a client, and the entity it is set for."""
+
+    entity: Entity
+    limit: float
+
+
+class Use(NamedTuple):
+    """A client's use of one kind of request, and the quota that limits it.
+
+    Attributes:
+        client: Its user and client id.
+        kind: A key of ``KINDS``.
+        rate: Sums of gold of its rate.
+        throttle_metric: The metric of its throttling.
+        throttle: Sums of gold of that.
+        quota: The quota in force; None: none, or its limit was not reported.
+    """
+
+    client: Entity
+    kind: str
+    rate: Row
+    throttle_metric: str
+    throttle: Row
+    quota: QuotaInForce | None
+
+
+class Client(NamedTuple):
+    """How long a client was throttled for one kind of request, and its rate beside its quota."""
+
+    user: str | None
+    client_id: str | None
+    kind: str
+    throttled_us: Bounds
+    throttle_ms_mean: float | None
+    throttle_ms_max: float | None
+    rate_mean: float | None
+    rate_max: float | None
+    rate_unit: str
+    quota: float | None
+    unknown_us: int | None
+
+
+class Throttling(NamedTuple):
+    """The section, longest throttled first."""
+
+    clients: list[Client]
+
+
+def throttling(
+    gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statement]
+) -> Throttling:
+    """The section, with every client that was throttled or that has a quota and a rate."""
+    by_client: dict[tuple[str | None, ...], Statement] = {}
+    for one in statements:
+        by_client.setdefault((one.objective.metric, one.subject.user, one.subject.client_id), one)
+    clients = []
+    for use in uses(quotas(subjects), raised_sums(gold, tables.CLIENTS)):
+        if not use.throttle.get("positive_high_us") and (use.quota is None or not use.rate):
+            continue
+        statement = by_client.get((use.throttle_metric, *use.client))
+        seen = statement is not None and statement.attainment is not None
+        clients.append(
+            Client(
+                *use.client,
+                use.kind,
+                throttled_us=duration(use.throttle, "any", absent=0 if seen else None),
+                throttle_ms_mean=per_second(use.throttle, "positive_us"),
+                throttle_ms_max=use.throttle.get("max"),
+                rate_mean=per_second(use.rate, "any_us"),
+                rate_max=use.rate.get("max_total"),
+                rate_unit=KINDS[use.kind].unit,
+                quota=use.quota and use.quota.limit,
+                unknown_us=None if statement is None else statement.unknown_us,
+            )
+        )
+    clients.sort(key=lambda client: -(client.throttled_us.value or 0))
+    return Throttling(clients)
+
+
+def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[Use]:
+    """The use of each kind of request by each client.
+
+    Args:
+        known: All quotas.
+        rates: Sums of gold/clients by user and client id, and by metric.
+    """
+    for client, metrics in rates.items():
+        for kind, (rate, _, quota) in KINDS.items():
+            throttle = f"kafka.client.{kind}.throttle_time"
+            yield Use(
+                client,
+                kind,
+                metrics.get(rate) or {},
+                throttle,
+                metrics.get(throttle) or {},
+                quota_in_force(known, *client, quota),
+            )
+
+
+def quotas(subjects: Iterable[Subject]) -> Quotas:
+    """All quotas among the subjects."""
+    return {(one.user, one.client_id): one.attributes for one in subjects if one.kind == "quota"}
+
+
+def quota_in_force(
+    known: Quotas, user: str | None, client_id: str | None, metric: str
+) -> QuotaInForce | None:
+    """The quota that holds for a client, by Kafka's order of precedence.
+
+    None where there is none, or where its limit was not reported.
+
+    Args:
+        known: All quotas.
+        user: As the client's bean names it; None: the quota goes by client id alone.
+        client_id: As the client's bean names it; None: the quota goes by user alone.
+        metric: Which limit, such as ``kafka.quota.produce.byte_rate``.
+    """
+    users = (user, DEFAULT_ENTITY) if user is not None else (None,)
+    clients = (client_id, DEFAULT_ENTITY) if client_id is not None else (None,)
+    for entity in ((u, c) for u in users for c in clients):
+        limits = known.get(entity, {})
+        if metric in limits:
+            limit = limits[metric]
+            return None if limit is None else QuotaInForce(entity, float(limit))
+    return None

@@ -1,0 +1,290 @@
+"""KIP-963, KIP-1002 and KIP-490: tier lag, remote reads, tiered bytes and lost offsets."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.metrics import families
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.gold_reader import EXACT, is_one_of
+from lakehouse.report.facts import remote_index
+from lakehouse.report.facts.gold import (
+    COPY_LAG,
+    DELETE_LAG,
+    duration,
+    per_second,
+    raised_sums,
+    sums,
+    unknown_of,
+)
+from lakehouse.report.facts.saved import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.report.facts.gold import Gold
+    from lakehouse.slo.attainment import Statement
+
+_READER: Final = "kafka.broker.remote_log_reader"
+_IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
+_STORED: Final = "kafka.topic.remote_log_size.bytes"
+_UPLOADED: Final = "kafka.topic.remote_copy.bytes"
+_FETCHED: Final = "kafka.topic.remote_fetch"
+_LOST: Final = "kafka.group.non_consumed"
+_STILL_US: Final = 30_000_000  # brokers are read at different instants
+
+
+class Lag(NamedTuple):
+    """Bytes and segments of a topic that wait for upload, or for deletion."""
+
+    lagging_us: Bounds
+    max_bytes: float | None
+    max_segments: float | None
+    mean_bytes: float | None
+    last_bytes: float | None
+    unknown_us: int | None
+
+
+class LaggingTopic(NamedTuple):
+    """Both lags of a tiered topic; ``unknown_us`` is the longer of both."""
+
+    topic: str
+    copy: Lag
+    delete: Lag
+    unknown_us: int | None
+    flags: list[str]
+
+
+class TierLag(NamedTuple):
+    """The section on tier lag."""
+
+    topics: list[LaggingTopic]
+
+
+class LostOffsets(NamedTuple):
+    """Offsets of a partition that were deleted before a group had read them."""
+
+    group: str
+    topic: str
+    partition: int
+    offsets_low: int
+    offsets_high: int
+    unknown_us: int
+
+
+class LostBeforeRead(NamedTuple):
+    """The section on lost offsets, most first."""
+
+    groups: list[LostOffsets]
+
+
+class ReadTopic(NamedTuple):
+    """Reads of a topic from the remote tier."""
+
+    topic: str
+    requests: float | None
+    bytes: float | None
+    errors: float | None
+
+
+class ReadingBroker(NamedTuple):
+    """Reads of a broker from the remote tier."""
+
+    source: str
+    reads: float | None
+    read_ms_mean: float | None
+
+
+class RemoteReads(NamedTuple):
+    """The section on remote reads."""
+
+    topics: list[ReadTopic]
+    brokers: list[ReadingBroker]
+    indexes: list[remote_index.Cost]
+
+
+class TieredTopic(NamedTuple):
+    """Use of tiered storage by a topic, which providers charge for."""
+
+    topic: str
+    uploaded_bytes: float | None
+    read_bytes: float | None
+    stored_byte_seconds: float | None
+    unknown_us: int | None
+
+
+class Tiering(NamedTuple):
+    """The section on the use of tiered storage."""
+
+    topics: list[TieredTopic]
+
+
+def tier_lag(gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statement]) -> TierLag:
+    """Lags of every topic that is tiered, or that had a lag."""
+    rows, last, means = raised_sums(gold, tables.TOPICS), last_lags(gold), _means(gold)
+    unknown = {metric: unknown_of(statements, metric) for metric in (COPY_LAG, DELETE_LAG)}
+    topics = []
+    for subject in subjects:
+        topic, metrics = str(subject.topic), rows[subject.topic]
+        sums_of_lags = [metrics[metric] for metric in (COPY_LAG, DELETE_LAG)]
+        lagged = any(row.get("positive_high_us") for row in sums_of_lags)
+        if subject.kind != "topic" or not (lagged or subject.attributes.get(_IS_TIERED) == 1):
+            continue
+        copy, delete = (
+            Lag(
+                duration(metrics[metric], "any"),
+                metrics[metric].get("max_total"),
+                metrics[f"{metric.removesuffix('bytes')}segments"].get("max_total"),
+                means.get((metric, topic)),
+                last[metric, topic].known if (metric, topic) in last else None,
+                unknown[metric].get(subject.key),
+            )
+            for metric in (COPY_LAG, DELETE_LAG)
+        )
+        times = [lag.unknown_us for lag in (copy, delete) if lag.unknown_us is not None]
+        known_wrong = any(row.get("known_wrong") for row in sums_of_lags)
+        topics.append(
+            LaggingTopic(
+                topic,
+                copy,
+                delete,
+                max(times) if len(times) == len((copy, delete)) else None,
+                [tables.FLAG_KNOWN_WRONG] if known_wrong else [],
+            )
+        )
+    return TierLag(topics)
+
+
+def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
+    """Mean lag over the time in which any broker reported it, bytes, per metric and topic."""
+    # As ``seconds_mean`` has it, window by window.
+    seconds = (
+        "greatest(CAST(r.observed_us AS DOUBLE) / nullif(r.series, 0) / 1e6, "
+        "CASE WHEN r.max_total > 0 THEN r.value_seconds / r.max_total END)"
+    )
+    total, time = (
+        f"CAST(sum(CAST({what} AS {EXACT})) AS DOUBLE)" for what in ("r.value_seconds", seconds)
+    )
+    rows = gold.ask(
+        f"SELECT r.metric, r.topic, {total} / nullif({time}, 0) AS mean "
+        f"FROM {{rows}} r WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))} "
+        "GROUP BY r.metric, r.topic",
+        rows=gold.finest(tables.TOPICS),
+    )
+    return {(row["metric"], row["topic"]): row["mean"] for row in rows}
+
+
+class LastLag(NamedTuple):
+    """The lag of a topic at the end of a period, bytes.
+
+    Attributes:
+        known: Its sum over brokers; None: a broker that may still lead a partition was unread.
+        reported: The sum of what each of these reported last, even if earlier than the others.
+    """
+
+    known: float | None
+    reported: float
+
+
+def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
+    """Lag at the end of the period, per metric and topic.
+
+    A broker that was read on and stopped reporting a topic no longer leads it.
+    """
+    start = gold.period.end - 2 * dt.timedelta(seconds=gold.window_seconds)
+    last = gold.within(Period(max(gold.period.start, start), gold.period.end))
+    # The last report of each broker and the newest of all; until when each broker was read.
+    lags = (
+        "SELECT r.metric, r.topic, r.source, r.end, r.value, row_number() OVER (PARTITION BY "
+        "r.metric, r.topic, r.source ORDER BY r.end DESC, r.value) AS place, "
+        "max(r.end) OVER (PARTITION BY r.metric, r.topic) AS newest "
+        f"FROM {{lags}} r WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))}"
+    )
+    readings = (
+        "SELECT r.source, max(r.end) AS until FROM {readings} r "
+        f"WHERE {is_one_of('r.family', sorted(families(COPY_LAG)))} AND r.outcome = 'ok' "
+        "GROUP BY r.source"
+    )
+    late = f"l.end >= l.newest - {_STILL_US}"
+    rows = last.ask(
+        f"SELECT l.metric, l.topic, CAST(sum(CAST(l.value AS {EXACT})) AS DOUBLE) AS reported, "
+        f"min(CASE WHEN {late} THEN 1 ELSE 0 END) AS is_known "
+        f"FROM ({lags}) l LEFT JOIN ({readings}) u ON u.source = l.source "
+        f"WHERE l.place = 1 AND ({late} OR coalesce(u.until, 0) <= l.end) "
+        "GROUP BY l.metric, l.topic",
+        lags=last.hours(tables.LAGS),
+        readings=last.whole(tables.READINGS),
+    )
+    return {
+        (row["metric"], row["topic"]): LastLag(
+            row["reported"] if row["is_known"] else None, row["reported"]
+        )
+        for row in rows
+    }
+
+
+def lost_before_read(gold: Gold, statements: Sequence[Statement]) -> LostBeforeRead:
+    """Offsets that expired before a group had read them.
+
+    Offsets that expired while the group was not read are in neither bound. So the unknown time of
+    all that the group reads is given beside them.
+    """
+    unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
+    groups = [
+        LostOffsets(
+            row["group"],
+            row["topic"],
+            row["partition"],
+            row["offsets_low"],
+            row["offsets_high"],
+            max(row["unknown_us"], unknown.get(row["group"], 0)),
+        )
+        for row in gold.sums(tables.NON_CONSUMED)
+    ]
+    groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
+    return LostBeforeRead(groups)
+
+
+def remote_reads(gold: Gold) -> RemoteReads:
+    """Reads from the remote tier, by topic and broker."""
+    brokers = sums(gold, tables.BROKERS)
+    topics = [
+        ReadTopic(
+            topic, *(rows[f"{_FETCHED}.{name}"].get("increase") for name in ReadTopic._fields[1:])
+        )
+        for topic, rows in sorted(sums(gold, tables.TOPICS).items())
+    ]
+    return RemoteReads(
+        [one for one in topics if one.requests or one.bytes or one.errors],
+        [
+            ReadingBroker(
+                source,
+                rows[f"{_READER}.fetches"].get("increase"),
+                per_second(rows[f"{_READER}.fetch_time.mean"], "positive_us"),
+            )
+            for source, rows in sorted(brokers.items())
+            if rows[f"{_READER}.fetches"]
+        ],
+        remote_index.costs(brokers),
+    )
+
+
+def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
+    """Bytes uploaded and read, and byte-seconds stored, of each topic with any of these."""
+    unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
+    topics = [
+        TieredTopic(
+            topic,
+            rows[_UPLOADED].get("increase"),
+            rows[f"{_FETCHED}.bytes"].get("increase"),
+            rows[_STORED].get("value_seconds"),
+            unknown.get(topic),
+        )
+        for topic, rows in sorted(sums(gold, tables.TOPICS).items())
+    ]
+    return Tiering(
+        [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
+    )

@@ -1,0 +1,192 @@
+"""Timelines for a report's charts: one point per window, null where not all was read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from math import fsum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import with_ends
+from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
+from lakehouse.core.time.periods import iso, micros
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, duration, seconds_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.engines.gold_reader import Row
+    from lakehouse.report.facts.gold import Gold
+
+Point = tuple[float | None, ...]
+"""A value and its two bounds."""
+
+_MOST_POINTS: Final = 500
+_LENGTHS: Final = (300, 3600, 86_400)
+"""Lengths of a timeline's windows beside that of a finest window, seconds."""
+
+_SEEN: Final = 0.95
+"""Share of a window in which a source must have been read."""
+
+_OF_TOPICS: Final = {
+    UNDER_MIN_ISR: "under_min_isr",
+    LEADERLESS: "leaderless",
+    "kafka.topic.remote_fetch.bytes": "remote_fetch_bytes",
+    COPY_LAG: "copy_lag_bytes",
+    DELETE_LAG: "delete_lag_bytes",
+}
+_DRAWN: Final = {
+    "under_min_isr": ("partitions", UNDER_MIN_ISR),
+    "leaderless": ("partitions", LEADERLESS),
+    "throttled": ("clients", "kafka.client.produce.throttle_time"),
+    "remote_fetch_bytes": ("By", "kafka.topic.remote_fetch.bytes"),
+    "copy_lag_bytes": ("By", COPY_LAG),
+    "delete_lag_bytes": ("By", DELETE_LAG),
+    "lost_offsets": ("{offset}", "kafka.group.non_consumed.low"),
+}
+"""Units, and the metric whose families a timeline is read with; one of them is enough."""
+
+
+class Timeline(NamedTuple):
+    """A timeline; a point is the start of a window, a value and its two bounds."""
+
+    name: str
+    unit: str
+    subject: str | None
+    points: list[list[Any]]
+
+
+def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Timeline]:
+    """All timelines that have a value above zero somewhere, and coverage."""
+    seconds = window_seconds(gold)
+    reading = _reading(gold, subjects, now_us, seconds)
+    coverage = {window: (reading.percent(window),) * 3 for window in reading.expected}
+    parts: defaultdict[tuple[str, Any], defaultdict[int, list[Point]]]
+    parts = defaultdict(lambda: defaultdict(list))
+    for name, subject, window, point in _points(gold, seconds):
+        parts[name, subject][window].append(point)
+    drawn = []
+    for name, (unit, metric) in _DRAWN.items():
+        read = reading.windows_read(families(metric))
+        for subject in sorted(subject for other, subject in parts if other == name):
+            # fsum: the sum is the same in whatever order rows come.
+            points = {
+                window: tuple(fsum(part or 0.0 for part in one) for one in zip(*all_, strict=True))
+                for window, all_ in parts[name, subject].items()
+            }
+            if any(point[2] for point in points.values()):
+                filled = _filled(points, sorted({*coverage, *points}), read)
+                drawn.append(Timeline(name, unit, subject, filled))
+    whole = [[iso(window), *point] for window, point in coverage.items()]
+    return [*drawn, Timeline("coverage", "%", None, whole)]
+
+
+def window_seconds(gold: Gold) -> int:
+    """The shortest windows of a timeline that make no more points than a chart can show, seconds.
+
+    A period of months in another time zone than UTC is not made of days, and gets more points.
+    """
+    ends = [micros(end) for end in (gold.period.start, gold.period.end)]
+    # A window that crosses an end of the period would be drawn as not known there.
+    fitting = [
+        seconds
+        for seconds in (gold.window_seconds, *_LENGTHS)
+        if seconds % gold.window_seconds == 0
+        and not any(end % (seconds * 1_000_000) for end in ends)
+    ]
+    length = gold.period.microseconds / 1e6
+    return next((size for size in fitting if length / size <= _MOST_POINTS), fitting[-1])
+
+
+def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
+    """Name and subject of a timeline, a window, and a point that is summed with others.
+
+    Times become the mean number of series at one instant, lags a mean per topic.
+    """
+
+    def at_once(row: Row, stem: str) -> Point:
+        return tuple((us or 0) / (seconds * 1_000_000) for us in duration(row, stem))
+
+    for row in gold.by_window(tables.TOPICS, seconds, tuple(_OF_TOPICS)):
+        name, window = _OF_TOPICS[row["metric"]], row["window"]
+        if row["metric"] in (COPY_LAG, DELETE_LAG):
+            yield name, row["topic"], window, (seconds_mean(row),) * 3
+        elif name == "remote_fetch_bytes":
+            yield name, None, window, (row["increase"],) * 3
+        else:
+            yield name, None, window, at_once(row, "positive")
+    for row in gold.by_window(tables.CLIENTS, seconds):
+        if row["metric"].endswith(".throttle_time"):
+            yield "throttled", None, row["window"], at_once(row, "any")
+    for row in gold.by_window(tables.NON_CONSUMED, seconds):
+        low, high = row["offsets_low"], row["offsets_high"]
+        yield "lost_offsets", row["group"], row["window"], (low, low, high)
+
+
+def _filled(points: Mapping[int, Point], windows: Sequence[int], read: set[int]) -> list[list[Any]]:
+    """Every window of the period: zero only where all was read and nothing found."""
+    filled = []
+    for window in windows:
+        value, low, high = points.get(window, (0.0, 0.0, 0.0))
+        if window not in read:
+            # A value that was seen is real; there may have been more.
+            value, low, high = (value, low, None) if value else (None, None, None)
+        filled.append([iso(window), value, low, high])
+    return filled
+
+
+class _Reading(NamedTuple):
+    """How long sources should have been read in each window, and were; microseconds.
+
+    Attributes:
+        expected: By window, how long each source should have been read.
+        families: By source, the families that an agent tried to read.
+        ok: By window, how long a family of a source was read.
+    """
+
+    expected: Mapping[int, Mapping[str, int]]
+    families: Mapping[str, set[str]]
+    ok: Mapping[int, Mapping[tuple[str, str], int]]
+
+    def windows_read(self, families: frozenset[str]) -> set[int]:
+        """Windows in which every source was read, but for a scrape or two.
+
+        Args:
+            families: One of them is enough; sources that have none of them are left out.
+        """
+        windows = set()
+        for window, expected in self.expected.items():
+            sources = [one for one in expected if families & self.families.get(one, set())]
+            ok = self.ok.get(window, {})
+            seen = {one: max(ok.get((one, family), 0) for family in families) for one in sources}
+            if sources and all(seen[one] >= _SEEN * expected[one] for one in sources):
+                windows.add(window)
+        return windows
+
+    def percent(self, window: int) -> float | None:
+        """Percentage of the expected time of all families that was read."""
+        sources = self.expected[window].items()
+        expected = sum((len(self.families.get(one, ())) or 1) * us for one, us in sources)
+        seen = sum(self.ok.get(window, {}).values())
+        return min(100.0, 100 * seen / expected) if expected else None
+
+
+def _reading(gold: Gold, subjects: Sequence[Subject], now_us: int, seconds: int) -> _Reading:
+    """Expected and actual reading, per window of so many seconds."""
+    families: defaultdict[str, set[str]] = defaultdict(set)
+    ok: defaultdict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for row in gold.by_window(tables.COVERAGE, seconds):
+        families[row["source"]].add(row["family"])
+        if row["outcome"] == "ok":
+            ok[row["window"]][row["source"], row["family"]] = row["duration_us"]
+    size = seconds * 1_000_000
+    start, last = micros(gold.period.start), min(micros(gold.period.end), now_us)
+    expected: dict[int, dict[str, int]] = {n: {} for n in range(start // size * size, last, size)}
+    for subject, end_us in with_ends(subjects):
+        until = now_us if end_us is None else min(end_us, now_us)
+        for window, sources in expected.items() if subject.kind == "source" else ():
+            if (us := min(until, window + size) - max(subject.first_us, window)) > 0:
+                sources[str(subject.source)] = us
+    return _Reading(expected, families, ok)

@@ -1,0 +1,198 @@
+"""The facts under ``trends``: how objectives went week by week, and when lags will be gone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.time.periods import Period, micros
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.tiered_storage import last_lags
+from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
+from lakehouse.slo.trends.changes import Regime, by_chance, change, regimes
+from lakehouse.slo.trends.forecast import HOURS, Drain, Forecast, drain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakehouse.core.lifetimes import Subject
+    from lakehouse.engines.gold_reader import Row
+    from lakehouse.report.facts.gold import Gold
+    from lakehouse.report.facts.tiered_storage import LastLag
+    from lakehouse.slo import Objective
+    from lakehouse.slo.trends.changes import Change
+    from lakehouse.slo.trends.forecast import Point
+    from lakehouse.slo.trends.weeks import Trend, Week
+
+_KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
+_MOST_FORECASTS: Final = 100
+"""The worst subjects: each takes some hundredths of a second."""
+
+_SEEN: Final = 0.95
+_HOUR_SECONDS: Final = 3600
+
+
+class SubjectTrend(NamedTuple):
+    """The weeks of a subject; a week in which it did not exist is None."""
+
+    topic: str | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+    weeks: list[dict[str, Any] | None]
+    change: dict[str, Any] | None
+    regimes: list[Regime]
+    forecast: list[Forecast]
+
+
+class ObjectiveTrend(NamedTuple):
+    """An objective's subjects that were bad in these weeks, worst first."""
+
+    name: str
+    title: str
+    target: float
+    never_bad: int
+    subjects: list[SubjectTrend]
+
+
+class LagDrain(NamedTuple):
+    """How a topic's lag goes on, and the time until nothing waits."""
+
+    topic: str
+    kind: str
+    last_bytes: float | None
+    bytes_per_second: Bounds
+    drained_us: Bounds
+    verdict: str
+
+
+class Trends(NamedTuple):
+    """The section."""
+
+    weeks: list[str]
+    tested: int
+    significant_by_chance: float
+    forecast_by: str | None
+    forecast_level: float
+    objectives: list[ObjectiveTrend]
+    drains: list[LagDrain]
+
+
+def trends(
+    gold: Gold, objectives: Sequence[Objective], subjects: Sequence[Subject], now_us: int
+) -> Trends:
+    """The section.
+
+    Args:
+        gold: The report's cluster and period; the last week is that in which the period ends.
+        objectives: The objectives.
+        subjects: The cluster's subjects.
+        now_us: Nothing is expected later than this.
+    """
+    found = weeks_.read(gold.rows, objectives, gold.period.end, now_us, subjects)
+    return section(found, objectives, gold.period.end, drains(gold))
+
+
+def section(
+    every: Sequence[Trend],
+    objectives: Sequence[Objective],
+    end: dt.datetime,
+    drains: list[LagDrain],
+    forecaster: Callable[[Sequence[Week | None]], list[Forecast]] | None = None,
+) -> Trends:
+    """The section made of trends; worst subjects first.
+
+    Args:
+        every: Trends of every objective and subject.
+        objectives: In the order of the report.
+        end: The end of the report's period.
+        drains: Lags at the end of the period.
+        forecaster: Forecasts weeks; by default as far as jmxlake[trends] is installed.
+    """
+    forecaster = forecaster or forecasts.forecaster()
+    bad = sorted((trend for trend in every if trend.was_bad), key=_badness, reverse=True)
+    rows: defaultdict[str, list[SubjectTrend]] = defaultdict(list)
+    changes = [change(trend.known) for trend in bad]
+    for place, (trend, changed) in enumerate(zip(bad, changes, strict=True)):
+        ahead = forecaster(trend.known) if forecaster and place < _MOST_FORECASTS else []
+        rows[trend.objective.name].append(_of_subject(trend, changed, ahead))
+    tested = [changed for changed in changes if changed is not None and changed.p is not None]
+    return Trends(
+        [period.start.strftime("%G-W%V") for period in weeks_.weeks_until(end)],
+        len(tested),
+        round(by_chance(tested), 2),
+        forecasts.NAME if forecaster else None,
+        forecasts.LEVEL,
+        [
+            ObjectiveTrend(
+                one.name,
+                one.title,
+                one.target,
+                sum(trend.objective.name == one.name and not trend.was_bad for trend in every),
+                rows[one.name],
+            )
+            for one in objectives
+        ],
+        drains,
+    )
+
+
+def _of_subject(trend: Trend, changed: Change | None, ahead: list[Forecast]) -> SubjectTrend:
+    return SubjectTrend(
+        **trend.subject.names,
+        weeks=[None if week is None else _week(week) for week in trend.weeks],
+        change=None if changed is None else {**changed._asdict(), "verdict": changed.verdict},
+        regimes=regimes(trend.known),
+        forecast=ahead,
+    )
+
+
+def _week(week: Week) -> dict[str, Any]:
+    row = {**week._asdict(), "is_known": week.is_known}
+    del row["name"]  # the section has the names of all weeks
+    return row
+
+
+def _badness(trend: Trend) -> tuple[int, list[int]]:
+    """Bad time of the last week, then of the weeks before it."""
+    bad = [0 if week is None else week.bad_us for week in reversed(trend.weeks)]
+    return bad[0], bad
+
+
+def drains(gold: Gold) -> list[LagDrain]:
+    """When lags for upload or deletion will be gone, per topic; the longest first."""
+    last = {key: lag for key, lag in last_lags(gold).items() if lag.reported > 0}
+    if not last:
+        return []
+    end = gold.period.end
+    recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
+    hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
+    for row in recent.by_window(tables.TOPICS, _HOUR_SECONDS, tuple(_KINDS)):
+        point = _hour(row, micros(end))
+        if point is not None:
+            hours[row["metric"], row["topic"]].append(point)
+    longest = sorted(last, key=lambda key: (-last[key].reported, key[1], _KINDS[key[0]]))
+    return [_drain(key, last[key], hours[key]) for key in longest]
+
+
+def _hour(row: Row, end_us: int) -> Point | None:
+    """The mean lag of an hour; None if not enough of the hour was seen."""
+    series, seen_us = row["series"] or 0, row["observed_us"] or 0
+    if not series or seen_us < _SEEN * series * _HOUR_SECONDS * 1_000_000:
+        return None
+    hours = (row["window"] - end_us) / (_HOUR_SECONDS * 1e6)
+    return hours, (row["value_seconds"] or 0.0) / (seen_us / 1e6 / series)
+
+
+def _drain(key: tuple[str, str], lag: LastLag, hours: Sequence[Point]) -> LagDrain:
+    metric, topic = key
+    # If the lag is not known now, the time until it is gone is not known either.
+    one = Drain(lag.reported) if lag.known is None else drain(sorted(hours), lag.known)
+    slopes = Bounds(one.slope, one.slope_low, one.slope_high)
+    times = (one.seconds(slope) for slope in slopes)
+    gone = Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
+    return LagDrain(topic, _KINDS[metric], lag.known, slopes, gone, one.verdict)

@@ -1,0 +1,196 @@
+"""Owners: a file that maps topics, clients and groups to an owner, a team and a tier.
+
+```yaml
+owners:
+  - team: payments
+    owner: Ada Example
+    tier: gold
+    topics: ["payments.*", "ledger"]
+    clients: ["billing-*"]
+    users: ["svc-payments"]
+    groups: ["payments-*"]
+```
+
+Patterns are those of a shell (``*``, ``?``, ``[abc]``), match whole names and are case-sensitive.
+The first entry that matches counts, so special entries stand above general ones. ``prices`` says
+what tiered storage costs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import translate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse.core.yaml_nodes import MalformedError, documents, number
+from lakehouse.errors import OwnersError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakehouse.core.yaml_nodes import Node
+
+LABELS: Final = ("team", "owner", "tier")
+_NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
+_GIB: Final = 1024.0**3
+MONTH_SECONDS: Final = 30 * 86_400
+_PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib")
+
+
+class Owner(NamedTuple):
+    """The labels of an owner; None where the file does not say."""
+
+    team: str | None = None
+    owner: str | None = None
+    tier: str | None = None
+
+
+NO_OWNER: Final = Owner()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An entry of the file: an owner, and patterns by the key of the name that they match."""
+
+    owner: Owner
+    patterns: Mapping[str, re.Pattern[str]]
+
+    def matches(self, names: Mapping[str, str]) -> bool:
+        """Whether one of the names is the owner's."""
+        return any(
+            key in self.patterns and self.patterns[key].fullmatch(name)
+            for key, name in names.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices in one currency; a month has 30 days.
+
+    Attributes:
+        currency: Its name, such as EUR.
+        stored_gib_month: A GiB in the remote store for a month.
+        uploaded_gib: A GiB that is uploaded.
+        read_gib: A GiB that is read from the remote store.
+    """
+
+    currency: str
+    stored_gib_month: float = 0.0
+    uploaded_gib: float = 0.0
+    read_gib: float = 0.0
+
+    def cost(
+        self, *, stored_byte_seconds: float, uploaded_bytes: float, read_bytes: float
+    ) -> float:
+        """The cost of that, in the currency."""
+        stored = stored_byte_seconds / _GIB / MONTH_SECONDS * self.stored_gib_month
+        moved = uploaded_bytes * self.uploaded_gib + read_bytes * self.read_gib
+        return stored + moved / _GIB
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """All entries, in the order of the file, and what tiered storage costs."""
+
+    rules: tuple[Rule, ...]
+    prices: Prices | None = None
+    _cache: dict[tuple[tuple[str, str], ...], Owner] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def of(self, row: Mapping[str, Any]) -> Owner:
+        """The owner of a row of the facts: of its group, else its client, else its topic."""
+        for keys in (("group",), ("client_id", "user"), ("topic",)):
+            names = {key: str(row[key]) for key in keys if row.get(key) is not None}
+            if names:
+                return self._owner(names)
+        return NO_OWNER
+
+    def _owner(self, names: Mapping[str, str]) -> Owner:
+        key = tuple(names.items())
+        if key not in self._cache:
+            matching = (rule.owner for rule in self.rules if rule.matches(names))
+            self._cache[key] = next(matching, NO_OWNER)
+        return self._cache[key]
+
+
+def load(path: Path) -> Owners:
+    """The owners that a file names.
+
+    Raises:
+        OwnersError: It cannot be read, or is no file of owners; with line and column.
+    """
+    try:
+        roots = documents(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no text in UTF-8"
+        raise OwnersError(f"{path}: {reason}; name a file of owners") from error
+    except MalformedError as error:
+        raise OwnersError(str(error.finding)) from error
+    entries = roots[0][0].get("owners") if len(roots) == 1 else None
+    if entries is None or entries.tag != "seq":
+        raise OwnersError(f"{path}: there is no list under owners; see docs/report-owners.md")
+    root, findings = roots[0]
+    if findings:
+        raise OwnersError(str(findings[0]))
+    _check_keys(root, ("owners", "prices"))
+    prices = root.get("prices")
+    return Owners(tuple(map(_rule, entries.items)), None if prices is None else _prices(prices))
+
+
+def _rule(entry: Node) -> Rule:
+    _check_keys(entry, (*LABELS, *_NAMES))
+    labels = {key: _label(entry.entries[key]) for key in entry.present(*LABELS)}
+    if not labels:
+        raise _error(entry, f"an entry has one of {', '.join(LABELS)}")
+    patterns = {_NAMES[key]: pattern(_globs(entry.entries[key])) for key in entry.present(*_NAMES)}
+    if not patterns:
+        raise _error(entry, f"an entry has one of {', '.join(_NAMES)}")
+    return Rule(Owner(**labels), patterns)
+
+
+def pattern(globs: Iterable[str]) -> re.Pattern[str]:
+    """A pattern that any of some shell patterns matches."""
+    return re.compile("|".join(map(translate, globs)) or r"(?!)")
+
+
+def _globs(node: Node) -> list[str]:
+    items = node.items if node.tag == "seq" else (node,)
+    if any(item.tag != "str" for item in items):
+        raise _error(node, "write a pattern or a list of patterns, each in quotes")
+    return [item.text for item in items]
+
+
+def _label(node: Node) -> str:
+    if node.is_nested or not node.text.strip():
+        raise _error(node, "write a name")
+    return node.text.strip()
+
+
+def _prices(node: Node) -> Prices:
+    _check_keys(node, ("currency", *_PRICES))
+    currency = node.get("currency")
+    if currency is None or currency.tag != "str":
+        raise _error(node, "write a currency, such as EUR")
+    return Prices(
+        currency.text, **{key: _price(node.entries[key]) for key in node.present(*_PRICES)}
+    )
+
+
+def _price(node: Node) -> float:
+    price = number(node)
+    if price is None or price < 0:
+        raise _error(node, "write a price of 0 or more")
+    return price
+
+
+def _check_keys(node: Node, allowed: tuple[str, ...]) -> None:
+    for name, key in node.keys.items():
+        if name not in allowed:
+            raise _error(key, f"no such key; write one of {', '.join(allowed)}")
+
+
+def _error(node: Node, message: str) -> OwnersError:
+    return OwnersError(f"{node.says('invalid', message)}; see docs/report-owners.md")

@@ -1,0 +1,309 @@
+"""The functions that page.yaml names: contents of table cells, and how bad a row is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from lakehouse.core import formats
+from lakehouse.report.owners import MONTH_SECONDS
+from lakehouse.report.page import figures
+from lakehouse.report.page.figures import Answer, Cell, Figure, Name, Row
+from lakehouse.report.page.lookup import declared, value_at
+
+attainment, incident_length, offsets = figures.attainment, figures.incident_length, figures.offsets
+
+_SCOPES: Final = ("clusters", "topics", "users", "clients", "groups", "sources")
+_SCOPES_SHOWN: Final = 6
+
+
+def word(group: str, value: object) -> str:
+    """The words for a value of the facts, from a group of page.yaml's ``words``."""
+    text = formats.NOT_KNOWN if value is None else formats.line(value)
+    return str(declared("page.yaml")["words"][group].get(str(value), text))
+
+
+def word_of(row: Row, group: str, key: str) -> str:
+    """The same for a value of a row."""
+    return word(group, row.get(key))
+
+
+def times(value: float | None) -> str:
+    """A burn rate."""
+    return formats.NOT_KNOWN if value is None else f"{value:,.1f}".removesuffix(".0") + "\u00d7"
+
+
+# The five questions.
+
+
+def partition_time(row: Row, stem: str) -> Figure:
+    """Time added up over a topic's partitions, with their unknown time added up as well."""
+    unknown = row.get("partitions_unknown_us", row.get("unknown_us"))
+    return figures.time({**row, "unknown_us": unknown}, stem)
+
+
+def at_once(row: Row) -> str:
+    """How many of a topic's partitions were bad at once."""
+    most = row.get("max_concurrent")
+    return f", at most {formats.plural(most, 'partition')} at once" if most else ""
+
+
+def number_of_incidents(row: Row) -> Figure:
+    """How many incidents a partition had."""
+    number = len(row.get("incidents") or ())
+    return figures.plain(number, formats.count(number))
+
+
+def incident_badness(row: Row) -> float:
+    """How long it lasted."""
+    return incident_length(row).order or 0
+
+
+def incident_kind(row: Row) -> str:
+    """The kind of an incident, and whether it was planned."""
+    return word("incident", row.get("kind")) + ", in planned maintenance" * bool(row.get("planned"))
+
+
+def reporters(row: Row) -> tuple[Name, ...]:
+    """The sources that reported an incident."""
+    return tuple(figures.name(source) for source in row.get("sources") or ())
+
+
+def client(row: Row) -> Answer:
+    """A throttled client, as the beginning of a sentence."""
+    parts: list[str | Name] = []
+    for name in figures.subject(row, ("user", "client_id")):
+        parts += [f", {name.label} " if parts else f"{name.label.capitalize()} ", name]
+    return tuple(parts)
+
+
+def rate(row: Row, key: str) -> Figure:
+    """A rate in the row's own unit."""
+    value = row.get(key)
+    return figures.plain(value, formats.quantity(value, str(row.get("rate_unit") or "")))
+
+
+def lag(row: Row, way: str) -> Figure:
+    """How long a topic was behind with its uploads (``copy``) or its deletions (``delete``)."""
+    return figures.time(_of_way(row, way), "lagging")
+
+
+def tier_badness(row: Row) -> tuple[float, float]:
+    """The worse of a topic's uploads and deletions."""
+    return max(figures.badness(_of_way(row, way), "lagging") for way in ("copy", "delete"))
+
+
+def _of_way(row: Row, way: str) -> Row:
+    return {"unknown_us": row.get("unknown_us"), **(row.get(way) or {})}
+
+
+def cautions(row: Row) -> str:
+    """Known errors of a lag."""
+    return "; ".join(word("flag", flag) for flag in row.get("flags") or ())
+
+
+def partition(row: Row) -> tuple[Name, ...]:
+    """A partition as Kafka's tools spell it."""
+    return figures.single(f"{row.get('topic')}-{row.get('partition')}")
+
+
+def lost_badness(row: Row) -> Any:
+    """Offsets lost at most."""
+    most = row.get("offsets_high")
+    return 0.5 if most is None else most, figures.badness(row)[1]
+
+
+# Coverage.
+
+
+def outcomes(row: Row) -> str:
+    """How many readings had which outcome."""
+    return ", ".join(f"{word('outcome', k)} {n:,}" for k, n in (row.get("outcomes") or {}).items())
+
+
+def event(row: Row) -> str:
+    """The kind of an event."""
+    return formats.line(row.get("kind")).replace("_", " ")
+
+
+# Verdicts and what qualifies them.
+
+
+def subject(row: Row) -> tuple[Name, ...]:
+    """The subject of a verdict."""
+    return figures.subject(row) or (Name("the whole cluster"),)
+
+
+def burn_rate(row: Row, length: str) -> Figure:
+    """The burn rate over the ``long`` or the ``short`` time."""
+    value, low, high = (value_at(row, f"{length}_rate.{name}") for name in ("rate", "low", "high"))
+    if value is None:
+        return Figure(formats.NOT_KNOWN)
+    bounds = "±0" if low == value == high else f"{times(low)} to {times(high)}"
+    return Figure(f"{times(value)} over {formats.line(row.get(length))}", bounds, order=value)
+
+
+def burnt(row: Row) -> Figure:
+    """How long it burnt too fast, at least."""
+    us = row.get("burnt_us")
+    return figures.plain(us, formats.duration(us, "down"))
+
+
+def burn_badness(row: Row) -> Any:
+    """Rates that are too fast now, then those that were for the longest time."""
+    ranks = {"uncertain": 1, "burning": 2}
+    now = ranks.get(str(row.get("verdict")), 0)
+    return now, row.get("burnt_us") or 0, value_at(row, "long_rate.rate") or 0.0
+
+
+def planned_length(row: Row) -> Figure:
+    """How long planned maintenance lasts."""
+    return incident_length({**row, "lead_us": 0, "tail_us": 0})
+
+
+def scope(row: Row) -> tuple[Name, ...]:
+    """The patterns of the subjects that maintenance affects."""
+    names = tuple(
+        figures.name(pattern, "client id" if key == "clients" else key.removesuffix("s"))
+        for key in _SCOPES
+        for pattern in row.get(key) or ()
+    )
+    return names[:_SCOPES_SHOWN] or (Name("the whole cluster"),)
+
+
+def excluded(row: Row) -> Figure:
+    """How much expected time of a subject lies in planned maintenance."""
+    left, whole = value_at(row, "without_maintenance.expected_us"), row.get("expected_us")
+    us = None if left is None or whole is None else whole - left
+    return figures.plain(us, formats.duration(us))
+
+
+def differs_without(row: Row) -> bool:
+    """Whether the verdict differs without planned maintenance."""
+    without = row.get("without_maintenance") or {}
+    verdicts = {statement.get("verdict") or "no_data" for statement in (row, without)}
+    return bool(without) and len(verdicts) > 1
+
+
+def without_badness(row: Row) -> Any:
+    """Verdicts that differ without maintenance, then the worst."""
+    low = row.get("attainment_low") or 0.0
+    return differs_without(row), formats.rank(row.get("verdict")), -low
+
+
+# Trends.
+
+
+def _bad_share(week: Row) -> Figure:
+    if week.get("share") is None:
+        return Figure(formats.NOT_KNOWN)
+    return figures.bounded((week.get(f"share{end}") for end in figures.BOUNDS), formats.percent, 0)
+
+
+def this_week(row: Row) -> Figure:
+    """The share of the last week that was bad."""
+    return _bad_share((row.get("weeks") or (None,))[-1] or {})
+
+
+def next_week(row: Row) -> Figure:
+    """The share of the next week that is expected to be bad."""
+    return _bad_share((row.get("forecast") or ({},))[0])
+
+
+def change(row: Row) -> str:
+    """How the last week differs from the one before."""
+    change_ = row.get("change") or {}
+    text = word("change", change_.get("verdict"))
+    if not change_.get("p") or change_.get("verdict") not in {"worse", "better"}:
+        return text
+    return f"{text}; by chance 1 week in {round(1 / change_['p'])} differs as much"
+
+
+def another_level(row: Row) -> Cell:
+    """The week since which the level differs from the weeks before."""
+    regimes = row.get("regimes") or ()
+    if not regimes:
+        return Cell(text="", order="")
+    before, after = (
+        formats.percent(regimes[-1].get(f"share_{name}")) for name in ("before", "after")
+    )
+    week = formats.line(regimes[-1].get("week"))
+    return Cell(text=f"{week}: {before} to {after}", order=week)
+
+
+def trend_badness(row: Row) -> tuple[float, ...]:
+    """The bad shares of the weeks, the last week first."""
+    shares = ((week or {}).get("share") for week in reversed(row.get("weeks") or ()))
+    return tuple(0.0 if share is None else float(share) for share in shares)
+
+
+def drains(row: Row) -> str:
+    """Whether a lag shrinks."""
+    known = row.get("last_bytes") is not None
+    return word("drain", row.get("verdict")) if known else formats.NOT_KNOWN
+
+
+def drained(row: Row) -> Figure:
+    """In how long a lag will be gone."""
+    if row.get("verdict") == "growing":
+        return Figure("never at this rate")
+    is_draining = row.get("verdict") == "draining"
+    return figures.seen_time(row, "drained") if is_draining else Figure(formats.NOT_KNOWN)
+
+
+# Owners, and findings of hygiene.
+
+
+def owner(row: Row) -> tuple[Name, ...]:
+    """Team, owner and tier."""
+    labels = {"of_team": "", "owner": "", "tier": "tier"}
+    present = (key for key in labels if row.get(key) is not None)
+    names = tuple(figures.name(row[key], labels[key]) for key in present)
+    return names or (Name("no owner"),)
+
+
+def throttled_of_owner(row: Row) -> Figure:
+    """Throttled time of an owner's clients."""
+    return _with_omitted(figures.seen_time(row, "throttled"), row, "clients")
+
+
+def lost_of_owner(row: Row) -> Figure:
+    """Offsets that an owner's groups lost."""
+    return _with_omitted(offsets({**row, "unknown_us": 0}), row, "groups")
+
+
+def stored_of_owner(row: Row) -> Figure:
+    """Remote storage of an owner's topics, as bytes times months."""
+    stored = row.get("stored_byte_seconds")
+    months = "" if stored is None else f"{formats.size(stored / MONTH_SECONDS)}\u00a0months"
+    return _with_omitted(figures.plain(stored, months or formats.NOT_KNOWN), row, "topics")
+
+
+def cost(row: Row) -> Figure:
+    """The cost of an owner's storage and traffic."""
+    value = row.get("cost")
+    return figures.plain(value, formats.NOT_KNOWN if value is None else f"{value:,.2f}")
+
+
+def _with_omitted(figure: Figure, row: Row, noun: str) -> Figure:
+    """The figure, and how many subjects it leaves out because they are not known."""
+    number = value_at(row, f"not_known.{noun}") or 0
+    text = f"{formats.plural(number, noun.removesuffix('s'))} not known"
+    return replace(figure, unknown=text) if number else figure
+
+
+def suggested(row: Row) -> Figure:
+    """A suggested quota."""
+    figure = rate(row, "suggested")
+    return replace(figure, value="at least " * bool(row.get("suggested_at_least")) + figure.value)
+
+
+def quota_of(row: Row) -> tuple[Name, ...]:
+    """User and client id of a quota."""
+    return figures.subject(row.get("quota_of") or {}, ("user", "client_id"))
+
+
+def retention_left(row: Row) -> Figure:
+    """The time until retention overtakes a group."""
+    left = row.get("least_seconds")
+    return figures.plain(left, formats.seconds(left) if left else "overtaken now")

@@ -1,0 +1,213 @@
+"""Figures with their bounds and their unknown time, and names from outside, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.core import formats
+from lakehouse.core.time.periods import micros
+
+if TYPE_CHECKING:
+    from lakehouse.core.time.intervals import Span
+
+Row = Mapping[str, Any]
+Facts = Mapping[str, Any]
+"""The facts of a report, as docs/report-json.md describes them."""
+
+SUBJECT_KEYS: Final = ("group", "user", "client_id", "topic", "partition", "source")
+BOUNDS: Final = ("", "_low", "_high")
+"""Suffixes of a value and its bounds."""
+
+_LABELS: Final = {"client_id": "client id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name from outside: of a topic, a client, a broker.
+
+    Attributes:
+        text: The name, shortened, without invisible characters.
+        title: The whole name, capped; empty where ``text`` is the whole name already.
+        label: The kind of thing it names; empty where the column says so.
+    """
+
+    text: str
+    title: str = ""
+    label: str = ""
+
+    @property
+    def labelled(self) -> str:
+        """Label and name."""
+        return f"{self.label} {self.text}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its uncertainty, as text.
+
+    Attributes:
+        value: The best figure, or ``not known``.
+        bounds: The bounds of the true value; empty where the facts give none.
+        unknown: The time that was not seen; empty where all was seen.
+        order: The sort key; None where the value is not known.
+    """
+
+    value: str
+    bounds: str = ""
+    unknown: str = ""
+    order: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The figure on one line."""
+        bounded = f"{self.value} ({self.bounds})" if self.bounds else self.value
+        return f"{bounded}, {self.unknown}" if self.unknown else bounded
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table: names, a figure, a verdict or plain text."""
+
+    names: tuple[Name, ...] = ()
+    figure: Figure | None = None
+    verdict: str = ""
+    text: str = ""
+    order: float | str | None = None
+
+
+Answer = tuple[str | Name | Figure, ...]
+"""A sentence: words, names and figures in reading order."""
+
+
+def plain_text(answer: Answer) -> str:
+    """The sentence without markup."""
+    return "".join(part if isinstance(part, str) else part.text for part in answer)
+
+
+def span_of(row: Row, start: str = "start", end: str = "end") -> Span:
+    """Two instants of a row, microseconds.
+
+    Args:
+        row: A row with ISO 8601 instants.
+        start: Key of the first.
+        end: Key of the second.
+    """
+    return micros(formats.parse(row[start])), micros(formats.parse(row[end]))
+
+
+def has_span(row: Row) -> bool:
+    """Whether a row has both a start and an end."""
+    return row.get("start") is not None and row.get("end") is not None
+
+
+def name(value: object, label: str = "", limit: int = formats.NAME_LIMIT) -> Name:
+    """A name that is safe to show, whatever characters it has."""
+    # Shortened before invisible characters are spelt out, which makes each six times as long.
+    whole = formats.visible(formats.shorten(str(value), 2 * formats.TITLE_LIMIT))
+    text = formats.shorten(whole, limit) or "(empty)"
+    title = formats.shorten(whole, formats.TITLE_LIMIT)
+    return Name(text, "" if title == text or not whole else title, label)
+
+
+def subject(row: Row, keys: Iterable[str] = SUBJECT_KEYS) -> tuple[Name, ...]:
+    """The names of a row's subject; none for the whole cluster."""
+    return tuple(name(row[key], _LABELS.get(key, key)) for key in keys if row.get(key) is not None)
+
+
+def single(value: object) -> tuple[Name, ...]:
+    """One name without a label; empty for None."""
+    return () if value is None else (name(value),)
+
+
+def unknown_time(us: int | None) -> str:
+    """Time that was not seen; empty where all was seen."""
+    if us is None:
+        return "unknown time not known"
+    return f"{formats.duration(us, 'up')} unknown" if us else ""
+
+
+def time(row: Row, stem: str) -> Figure:
+    """The duration ``stem`` of a row, from its columns ``_us``, ``_low_us`` and ``_high_us``."""
+    values = (row.get(f"{stem}{bound}_us") for bound in BOUNDS)
+    return bounded(values, formats.duration, row.get("unknown_us"))
+
+
+def seen_time(row: Row, stem: str) -> Figure:
+    """The same without the unknown time."""
+    return time({**row, "unknown_us": 0}, stem)
+
+
+def incident_length(incident: Row) -> Figure:
+    """The length of an incident, bounded by the uncertainty of its edges."""
+    if not has_span(incident):
+        return Figure(formats.NOT_KNOWN)
+    start, end = span_of(incident)
+    lead, tail = incident.get("lead_us"), incident.get("tail_us")
+    low = None if tail is None else max(0, end - start - tail)
+    high = None if lead is None else end - start + lead
+    return bounded((end - start, low, high), formats.duration, 0)
+
+
+def attainment(row: Row) -> Figure:
+    """The share of the time that was good."""
+    values = (row.get(f"attainment{bound}") for bound in BOUNDS)
+    return bounded(values, formats.percent, row.get("unknown_us"))
+
+
+def offsets(row: Row) -> Figure:
+    """The offsets that were lost, at least and at most."""
+    low, high = row.get("offsets_low"), row.get("offsets_high")
+    unknown = unknown_time(row.get("unknown_us"))
+    order = low if high is None else high
+    if order is None:
+        return Figure(formats.NOT_KNOWN, "", unknown)
+    if low is None or high is None:
+        limit = "at least" if high is None else "at most"
+        return Figure(f"{limit} {formats.count(order)}", "", unknown, order)
+    if low == high:
+        return Figure(formats.count(low), "±0", unknown, high)
+    return Figure(f"{formats.count(low)} to {formats.count(high)}", "", unknown, high)
+
+
+def plain(value: float | None, text: str) -> Figure:
+    """A figure for which the facts give no bounds."""
+    return Figure(text, order=value)
+
+
+def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:
+    """A count with its bounds; without a best value the bounds are the figure."""
+    value, low, high = (row.get(f"{stem}{bound}") for bound in BOUNDS)
+    bounds = f"{write(low)} to {write(high)}" if low != high else ""
+    if value is None:
+        known = None not in (low, high)
+        return Figure((bounds or write(high)) if known else formats.NOT_KNOWN, order=high)
+    return Figure(write(value), bounds, order=value)
+
+
+def badness(row: Row, *stems: str) -> tuple[float, float]:
+    """A sort key, worst greatest: the longest bad time at most, then the unknown time.
+
+    A figure that is not known ranks above zero and below every known bad time.
+    """
+    worst = 0.0
+    for stem in stems:
+        value = row.get(f"{stem}_high_us", row.get(f"{stem}_us"))
+        worst = max(worst, 0.5 if value is None else float(value))
+    unknown = row.get("unknown_us")
+    return worst, float("inf") if unknown is None else float(unknown)
+
+
+def bounded(
+    values: Iterable[float | None], write: Callable[..., str], unknown_us: int | None
+) -> Figure:
+    """A value with its low and its high bound, rounded outwards, and the unknown time."""
+    value, low, high = values
+    if value == low == high:
+        bounds = "" if value is None else "±0"
+    elif low is None and high is None:
+        bounds = "bounds not known"
+    else:
+        bounds = f"{write(low, 'down')} to {write(high, 'up')}"
+    return Figure(write(value), bounds, unknown_time(unknown_us), value)

@@ -1,0 +1,140 @@
+"""Lookups in the facts of a report, and in the YAML files and templates of this package."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from lakehouse.core import formats
+from lakehouse.core.metrics import families
+from lakehouse.report.page import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from lakehouse.report.page.figures import Facts, Row
+
+T = TypeVar("T")
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def asset(*path: str) -> str:
+    """The text of a file of this package."""
+    return resources.files("lakehouse.report").joinpath(*path).read_text("utf-8")
+
+
+@lru_cache
+def declared(file: str) -> Mapping[str, Any]:
+    """The content of csv.yaml, page.yaml or charts.yaml."""
+    content: Mapping[str, Any] = yaml.load(asset(file), _LOADER)  # noqa: S506  a safe loader, in C
+    return content
+
+
+def columns(listed: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Names and definitions of a table's columns; a nested list is shared with other tables."""
+    for item in listed:
+        yield from columns(item) if isinstance(item, list) else item.items()
+
+
+@lru_cache
+def templates(package: str) -> Environment:
+    """The templates of a package, with autoescape for all but plain text."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(disabled_extensions=["txt.j2"], default=True),
+        undefined=StrictUndefined,
+    )
+    environment.globals |= {"figures": figures, "words": formats, "verdict_words": formats.VERDICTS}
+    return environment
+
+
+def sentence(name: str, **values: Any) -> str:
+    """A sentence of the report.
+
+    Args:
+        name: Its macro in sentences.txt.j2.
+        values: The macro's arguments.
+    """
+    macros: Any = templates("lakehouse.report").get_template("sentences.txt.j2").module
+    return re.sub("[ \n]+", " ", getattr(macros, name)(**values)).strip(" \n")
+
+
+def value_at(row: Any, path: str) -> Any:
+    """The value at a dotted path, such as ``forecast.0.share``; None where there is none."""
+    for key in path.split("."):
+        if isinstance(row, list):
+            row = row[int(key)] if int(key) < len(row) else None
+        else:
+            row = (row or {}).get(key)
+    return row
+
+
+def subjects(facts: Row) -> Iterator[tuple[Row, Row]]:
+    """Each objective with each of its subjects, in the order of the facts.
+
+    Args:
+        facts: A mapping with ``objectives``: the facts, their business hours or their trends.
+    """
+    for objective in facts.get("objectives") or ():
+        for subject in objective.get("subjects") or ():
+            yield objective, subject
+
+
+def titled(facts: Row) -> Iterator[Row]:
+    """Each subject as one row with the title of its objective."""
+    for objective, subject in subjects(facts):
+        yield {**subject, "objective": objective.get("title") or objective.get("name")}
+
+
+def week_of(facts: Facts) -> str:
+    """The ISO week and its time zone; empty where the period is no ISO week."""
+    week = facts.get("week")
+    return (
+        f"ISO week {formats.line(week['iso'])} of {formats.line(week['time_zone'])}" if week else ""
+    )
+
+
+def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
+    """Whether no family that has this metric was read; None: no family at all.
+
+    A family that no agent reads is in no row of the coverage, and counts as not read.
+    """
+    if metric is None:
+        return not value_at(facts, "coverage.observed_us")
+    sources, read_with = value_at(facts, "coverage.sources") or (), families(metric)
+    return not any(row.get("observed_us") for row in sources if row.get("family") in read_with)
+
+
+def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> Iterator[list[T]]:
+    """Groups of rows that touch or overlap.
+
+    Args:
+        rows: In the order of their starts.
+        span: Start and end of a row.
+    """
+    group: list[T] = []
+    reached: Any = None
+    for row in rows:
+        start, end = span(row)
+        if group and start > reached:
+            yield group
+            group = []
+        reached = max(reached, end) if group else end
+        group.append(row)
+    if group:
+        yield group
+
+
+def tally(verdicts: Iterable[str]) -> dict[str, Any]:
+    """The worst of some verdicts, how many there are, and how many of each."""
+    counts = Counter(verdicts)
+    worst = next((verdict for verdict in formats.VERDICTS if counts[verdict]), "no_data")
+    counted = {verdict: counts[verdict] for verdict in formats.VERDICTS}
+    return {"verdict": worst, "subjects": counts.total(), **counted}

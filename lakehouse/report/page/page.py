@@ -1,0 +1,91 @@
+"""The page: one self-contained HTML file that needs neither network nor script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from lakehouse.core import formats
+from lakehouse.report.charts import charts
+from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.page import figures, incidents, sections
+from lakehouse.report.page.listing import listing
+from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
+from lakehouse.report.page.verdicts import headline, verdicts
+
+if TYPE_CHECKING:
+    from lakehouse.report.charts.axis import Marks
+    from lakehouse.report.page.figures import Facts
+
+
+def render(facts: Facts) -> str:
+    """The report as one HTML page.
+
+    Args:
+        facts: The report's facts, as docs/report-json.md describes them.
+    """
+    with formats.shown_in(formats.zone_of(facts)):
+        return _rendered(facts)
+
+
+def _rendered(facts: Facts) -> str:
+    marks = marks_of(facts)
+    questions, changed = sections.questions(facts), sections.changed(facts)
+    others = (*sections.additional(facts), sections.coverage(facts))
+    return html(
+        "page.html.j2",
+        facts=facts,
+        headline=headline(facts),
+        cluster=figures.name(facts.get("cluster")),
+        team=figures.single(facts.get("team")),
+        period=formats.period(facts["from"], facts["to"]),
+        week=week_of(facts),
+        seen=formats.per_cent(value_at(facts, "coverage.percent")),
+        verdicts=verdicts(facts),
+        questions=questions,
+        changed=changed,
+        sections=(*changed, *questions, *others),
+        charts=lambda section: charts.of(section, facts, marks),
+        happened=_happened(facts, marks),
+        marks=marks,
+        events=listing("events", facts.get("events")),
+        events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
+    )
+
+
+def _happened(facts: Facts, marks: Marks) -> dict[str, Any]:
+    """The incidents of the period: a sentence, a chart and a table."""
+    rows, period = incidents.incidents(facts), figures.span_of(facts, "from", "to")
+    topics = len({row["topic"] for row in rows})
+    counts = {"incidents": len(rows), "topics": topics, "drawn": incidents.LANES}
+    return {
+        "caption": sentence("happened", **counts),
+        "drawings": charts.incidents(incidents.bars(facts, period), period, marks),
+        "listing": listing("incidents", rows),
+    }
+
+
+def html(template: str, **values: Any) -> str:
+    """A page made of a template, with the style, the script and a policy that admits only these.
+
+    Args:
+        template: File of the template.
+        values: Its variables; every text is escaped.
+    """
+    style, script = asset("templates", "page.css"), asset("templates", "page.js")
+    policy = (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # Both are files of this package and have nothing from outside.
+    safe = {"style": Markup(style), "script": Markup(script)}  # noqa: S704
+    environment = templates("lakehouse.report")
+    return environment.get_template(template).render(**safe, policy=policy, **values)
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,281 @@
+"""The sections of the page: the five questions, and those on what qualifies or adds to them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from string import Formatter
+from typing import Any, Final
+
+from lakehouse.core import formats
+from lakehouse.report.owners import LABELS
+from lakehouse.report.page import cells, figures, incidents, verdicts
+from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
+from lakehouse.report.page.listing import Listing, in_words, listing, table
+from lakehouse.report.page.lookup import declared, nothing_seen, sentence, titled, value_at
+
+_UNDER: Final = "under_min_isr_partition_seconds"
+"""Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the page.
+
+    Attributes:
+        anchor: Its id in the page.
+        short: Its name in the list of sections.
+        title: Its heading; of a question the question.
+        answer: The answer in one or two sentences.
+        notes: How to read it, or why it matters.
+        listings: Its tables; empty ones are not shown.
+        charts: Names of its timelines, with their titles.
+        kip: The KIP that raises the question; empty for other sections.
+    """
+
+    anchor: str
+    short: str
+    title: str
+    answer: Answer
+    notes: tuple[str, ...] = ()
+    listings: tuple[Listing, ...] = ()
+    charts: Mapping[str, str] = field(default_factory=dict)
+    kip: str = ""
+
+
+def questions(facts: Facts) -> tuple[Section, ...]:
+    """The five questions in the order of the page."""
+    specs = declared("page.yaml")["questions"]
+    return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
+
+
+def changed(facts: Facts) -> list[Section]:
+    """The sections on changes and on doubts about the verdicts, as far as the facts have them."""
+    sections = (restated(facts), burn(facts), maintenance(facts), trends(facts))
+    return [section for section in sections if section is not None]
+
+
+def additional(facts: Facts) -> list[Section]:
+    """The sections after the five questions, as far as the facts have them."""
+    sections = (business(facts), owners(facts), racks(facts), hygiene(facts))
+    return [section for section in sections if section is not None]
+
+
+def coverage(facts: Facts) -> Section:
+    """How much was seen, and every gap."""
+    totals = value_at(facts, "coverage") or {}
+    nothing, rejected = nothing_seen(facts), facts.get("rejected")
+    values = {"totals": totals, "nothing": nothing, "rejected": rejected}
+    rows = {"sources": totals.get("sources"), "gaps": incidents.gaps(facts)}
+    return replace(
+        _section("coverage", values),
+        listings=tuple(listing(name, of_table) for name, of_table in rows.items()),
+    )
+
+
+def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
+    tables = [
+        (table(name), list(value_at(facts, path) or ())) for name, path in spec["tables"].items()
+    ]
+    first, rows = tables[0]
+    bad = [row for row in rows if any((value_at(row, key) or 0) > 0 for key in spec["bad"])]
+    bad.sort(key=first.badness or str, reverse=True)
+    answer: Answer
+    if bad:
+        others = sentence("others", number=len(bad) - 1, words_=spec["others"])
+        answer = (*_filled(spec["answer"], bad[0]), others)
+    elif nothing_seen(facts, spec["read"]):
+        answer = ("Not known: no source was read for this question.",)
+    else:
+        doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
+        answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
+    texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
+    listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
+    return Section(anchor, **texts, answer=answer, notes=(spec["meaning"],), listings=listings)
+
+
+def _filled(template: str, row: Row) -> Answer:
+    """A sentence about a row, from a template with column definitions of page.yaml in braces."""
+    parts: list[str | Name | Figure] = []
+    for literal, definition, *_ in Formatter().parse(template):
+        parts += [literal, *(in_words(definition, row) if definition else ())]
+    return tuple(parts)
+
+
+def _section(
+    anchor: str,
+    values: Mapping[str, Any],
+    note_values: Mapping[str, str] | None = None,
+    **rows: Iterable[Row],
+) -> Section:
+    """A section of page.yaml that is none of the five questions.
+
+    Args:
+        anchor: Its key in page.yaml, and the name of the sentence that answers it.
+        values: For that sentence.
+        note_values: For the note.
+        rows: Rows for each of its tables.
+    """
+    spec: Mapping[str, Any] = declared("page.yaml")["sections"][anchor]
+    notes = (spec["note"].format(**note_values or {}),) if "note" in spec else ()
+    listings = tuple(listing(name, of_table).brief() for name, of_table in rows.items())
+    answer, charts = (sentence(anchor, **values),), spec.get("charts", {})
+    return Section(anchor, spec["short"], spec["title"], answer, notes, listings, charts)
+
+
+def restated(facts: Facts) -> Section | None:
+    """Published figures that changed since; None where none did."""
+    rows = facts.get("restated")
+    if not rows:
+        return None
+    verdicts_changed = sum(
+        row["before"].get("verdict") != row["now"].get("verdict") for row in rows
+    )
+    return _section("restated", {"number": len(rows), "turned": verdicts_changed}, restated=rows)
+
+
+def burn(facts: Facts) -> Section | None:
+    """Error budgets that burn too fast; None where none burns, burnt or may burn.
+
+    The facts list neither calm budgets nor those without data, so a budget that is missing here
+    need not be calm.
+    """
+    rows = [{**row, **pair} for row in titled(facts) for pair in row.get("burn") or ()]
+    if not rows:
+        return None
+    now = {_budget(row) for row in rows if row.get("verdict") == "burning"}
+    perhaps = {_budget(row) for row in rows if row.get("verdict") == "uncertain"} - now
+    once = {_budget(row) for row in rows if row.get("burnt_us")} | now
+    at = max((str(row["at"]) for row in rows if row.get("at")), default=None)
+    counts = {"now": len(now), "perhaps": len(perhaps), "once": len(once)}
+    return _section("burn", counts, {"at": formats.day_and_time(at)}, burns=rows)
+
+
+def _budget(row: Row) -> tuple[object, ...]:
+    return tuple(row.get(key) for key in ("objective", *figures.SUBJECT_KEYS))
+
+
+def maintenance(facts: Facts) -> Section | None:
+    """Planned maintenance, and the figures without it; None where nothing was planned."""
+    planned = facts.get("maintenance")
+    if not planned:
+        return None
+    rows = [row for row in titled(facts) if row.get("maintenance")]
+    turned = sum(map(cells.differs_without, rows))
+    counts = {"windows": len(planned), "subjects": len(rows), "turned": turned}
+    return _section("maintenance", counts, planned=planned, without=rows)
+
+
+def trends(facts: Facts) -> Section | None:
+    """How the objectives went over the last weeks; None where the facts have no trends."""
+    rows, drains = list(titled(facts.get("trends") or {})), value_at(facts, "trends.drains") or ()
+    if not rows and not drains:
+        return None
+    changes = Counter(value_at(row, "change.verdict") for row in rows)
+    values = {
+        "tested": value_at(facts, "trends.tested"),
+        "worse": changes["worse"],
+        "better": changes["better"],
+        "by_chance": value_at(facts, "trends.significant_by_chance"),
+    }
+    return _section("trends", values, trends=rows, drains=drains)
+
+
+def business(facts: Facts) -> Section | None:
+    """Business hours alone; None where the report has none."""
+    hours = facts.get("business_hours")
+    if hours is None:
+        return None
+    names = {key: formats.line(hours.get(key)) for key in ("hours", "time_zone")}
+    if not hours.get("spans"):
+        return replace(_section("business", {"headline": "", **names}, names), notes=())
+    always = {row["objective"]: row.get("verdict") for row in facts.get("verdicts") or ()}
+    judged = verdicts.verdicts(hours)
+    rows = [
+        {
+            "title": verdict.title,
+            "verdict": verdict.verdict,
+            "target": verdict.target,
+            "worst": verdict.worst,
+            "attainment": verdict.attainment or Figure(formats.NOT_KNOWN),
+            "always": always.get(verdict.name),
+        }
+        for verdict in judged
+    ]
+    section = _section("business", {"headline": verdicts.headline(hours), **names}, names)
+    # An objective that is met needs no list of its subjects.
+    missed = (verdict.subjects for verdict in judged if verdict.verdict != "met")
+    lists = tuple(subjects.brief() for subjects in missed if subjects is not None)
+    return replace(section, listings=(listing("business", rows), *lists))
+
+
+def owners(facts: Facts) -> Section | None:
+    """An account for each owner; None where the report has no owners."""
+    content = facts.get("owners")
+    if content is None:
+        return None
+    accounts, currency = list(content.get("accounts") or ()), content.get("currency")
+    cost = "The file of owners has no prices, so costs are not shown."
+    if currency is not None:
+        cost = f"Costs are in {formats.line(currency)}, and include only known amounts."
+    # The first column names the team already.
+    rows = [{**account, "team": None, "of_team": account.get("team")} for account in accounts]
+    owned = [account for account in accounts if any(account.get(key) for key in LABELS)]
+    unowned = [
+        formats.plural(account[key], key.removesuffix("s"))
+        for account in accounts
+        for key in ("topics", "clients", "groups")
+        if account not in owned and account.get(key)
+    ]
+    teams = len({account.get("team") for account in owned if account.get("team") is not None})
+    section = _section("owners", {"teams": teams, "unowned": unowned}, {"cost": cost})
+    table_name = "owners" if currency is None else "owners_with_cost"
+    return replace(section, listings=(listing(table_name, rows),))
+
+
+def racks(facts: Facts) -> Section | None:
+    """Racks side by side; None where brokers of fewer than two racks are known."""
+    brokers: defaultdict[str, list[str]] = defaultdict(list)
+    for row in facts.get("racks") or ():
+        brokers[row["rack"]].append(row["source"])
+    if len(brokers) < 2:
+        return None
+    rows = [{"rack": rack, **_rack(facts, sources)} for rack, sources in sorted(brokers.items())]
+    return _section("racks", {"rows": rows}, racks=rows)
+
+
+def _rack(facts: Facts, sources: list[str]) -> Row:
+    of_brokers, readings, events = (
+        [row for row in value_at(facts, path) or () if row.get("source") in sources]
+        for path in ("min_isr.brokers", "coverage.sources", "events")
+    )
+    known = [row[_UNDER] for row in of_brokers if row.get(_UNDER) is not None]
+    expected, unknown = (
+        sum(row.get(key) or 0 for row in readings) for key in ("expected_us", "unknown_us")
+    )
+    return {
+        "brokers": len(sources),
+        "restarts": sum(row.get("kind") == "source_restart" for row in events),
+        "under": sum(known) if known else None,  # without any report it is not zero
+        "percent": 100 * (expected - unknown) / expected if expected else None,
+        "unknown_us": unknown if readings else None,
+    }
+
+
+def hygiene(facts: Facts) -> Section | None:
+    """Findings to tidy up; None where the facts have none."""
+    content = facts.get("hygiene")
+    if content is None:
+        return None
+    lists: Mapping[str, Any] = declared("page.yaml")["hygiene"]
+    known = {key: content.get(key) for key in lists}
+    notes = [lists[key]["note"] for key in ("near_quota", "unused_quotas") if content.get(key)]
+    if content.get("overtaken") is not None:
+        notes.append(lists["overtaken"]["note"].format(hours=content.get("within_hours")))
+    if content.get("replicas_untold"):
+        topics = formats.plural(content["replicas_untold"], "topic")
+        notes.append(f"The number of replicas is not known for {topics}.")
+    rows = {key: of_list for key, of_list in known.items() if of_list}
+    section = _section("hygiene", {"lists": lists, "rows": known}, **rows)
+    return replace(section, notes=tuple(notes))

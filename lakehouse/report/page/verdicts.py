@@ -1,0 +1,150 @@
+"""The verdicts: objectives met, missed, uncertain and without data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse.core import formats
+from lakehouse.report.page import cells, figures
+from lakehouse.report.page.figures import Answer, Figure, Name
+from lakehouse.report.page.listing import Listing, table
+from lakehouse.report.page.lookup import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.report.page.figures import Facts, Row
+
+_COUNTED: Final = formats.VERDICTS | {"no_data": "without data"}
+_LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One objective's verdict as the page, the terminal and mails show it.
+
+    Attributes:
+        name: The objective's name in the facts.
+        verdict: ``met``, ``missed``, ``uncertain`` or ``no_data``.
+        title: The objective's title.
+        target: The target, in words.
+        counts: How many subjects have which verdict, in words.
+        description: The objective's description; may be empty.
+        worst: The subject with the lowest share.
+        attainment: The lowest share; None without subjects.
+        budget: The strip of its error budget, see ``budget``.
+        subjects: Every subject.
+        remarks: The share without planned maintenance, and how many budgets burn.
+    """
+
+    name: str
+    verdict: str
+    title: str
+    target: str
+    counts: str
+    description: str
+    worst: tuple[Name, ...]
+    attainment: Figure | None
+    budget: Mapping[str, Any] | None
+    subjects: Listing | None
+    remarks: Answer = ()
+
+    @property
+    def word(self) -> str:
+        """The verdict in words."""
+        return formats.VERDICTS[self.verdict]
+
+    @property
+    def mark(self) -> str:
+        """The shape of the verdict, as a letter."""
+        return formats.MARKS[self.verdict]
+
+    @property
+    def lowest(self) -> str:
+        """The worst subject and its share; empty without subjects."""
+        names = " ".join(name.labelled for name in self.worst)
+        return "" if self.attainment is None else f"Lowest: {names} {self.attainment.text}"
+
+
+def verdicts(facts: Facts) -> tuple[Verdict, ...]:
+    """All verdicts, worst first."""
+    objectives = {objective["name"]: objective for objective in facts.get("objectives") or ()}
+    return tuple(_verdict(row, objectives.get(row["objective"], {})) for row in ordered(facts))
+
+
+def ordered(facts: Facts) -> list[Row]:
+    """The rows of the facts' verdicts, worst first."""
+    rows = facts.get("verdicts") or ()
+    return sorted(rows, key=lambda row: formats.rank(row.get("verdict")), reverse=True)
+
+
+def headline(facts: Facts) -> str:
+    """The verdict on the period in one sentence."""
+    tally = Counter(row.get("verdict") for row in facts.get("verdicts") or ())
+    return sentence("headline", tally=tally, total=tally.total(), counted=_COUNTED)
+
+
+def _verdict(row: Row, objective: Row) -> Verdict:
+    subjects = sorted(objective.get("subjects") or (), key=_badness, reverse=True)
+    worst = subjects[0] if subjects else None
+    level = objective["level"] if objective.get("level") in _LEVELS else "subject"
+    title = formats.line(objective.get("title") or objective.get("name") or "")
+    spec = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
+    return Verdict(
+        row["objective"],
+        formats.verdict(row.get("verdict")),
+        formats.line(row.get("title") or row["objective"]),
+        "no target" if row.get("target") is None else f"target {formats.percent(row['target'])}",
+        sentence("counts", row=row, level=level, counted=_COUNTED),
+        formats.line(objective.get("description") or "", 400),
+        cells.subject(worst) if worst else (),
+        figures.attainment(worst) if worst else None,
+        budget(worst) if worst else None,
+        spec.listing(subjects) if subjects else None,
+        _remarks(worst, subjects) if worst else (),
+    )
+
+
+def _remarks(worst: Row, subjects: Sequence[Row]) -> Answer:
+    """The worst share without planned maintenance, and how many budgets burn at the end."""
+    parts: list[str | Figure] = []
+    without = worst.get("without_maintenance")
+    if without:
+        parts += ["Without planned maintenance: ", figures.attainment(without)]
+        parts.append(f", {formats.VERDICTS[formats.verdict(without.get('verdict'))]}. ")
+    elif worst.get("maintenance"):
+        parts.append("Without planned maintenance no time is left to judge. ")
+    burning = sum(
+        any(pair.get("verdict") == "burning" for pair in subject.get("burn") or ())
+        for subject in subjects
+    )
+    if burning:
+        budgets = formats.plural(burning, "budget")
+        parts.append(f"{budgets} burnt too fast at the end of the period.")
+    return tuple(parts)
+
+
+def _badness(row: Row) -> tuple[int, float, float]:
+    low, unknown = row.get("attainment_low") or 0.0, row.get("unknown_us") or 0
+    return formats.rank(row.get("verdict")), -low, unknown
+
+
+def budget(row: Row) -> dict[str, Any] | None:
+    """The strip of one subject's error budget; None where no budget is known.
+
+    In hundredths of the strip: where the time ends that is bad for ``certain``, the bad time at
+    most (``possible``), that and the unknown time (``unknown``), and the budget (``limit``).
+    ``text`` is the same in words.
+    """
+    limit, low, high = (row.get(key) for key in ("budget_us", "bad_low_us", "bad_high_us"))
+    if limit is None or low is None or high is None:
+        return None
+    most = high + (row.get("unknown_us") or 0)
+    scale = max(limit * 1.25, most * 1.05, 1) / 100
+    ends = {"certain": low, "possible": high, "unknown": most, "limit": limit}
+    strip = {name: round(us / scale, 2) for name, us in ends.items()}
+    bad, left = figures.time(row, "bad"), row.get("budget_left_us")
+    return {**strip, "text": sentence("budget", bad=bad, limit=limit, left=left)}

@@ -1,0 +1,143 @@
+"""A report in a few lines and pictures, for a mail or a message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import vl_convert
+
+from lakehouse.core import formats
+from lakehouse.report.charts import charts
+from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.charts.series import timelines
+from lakehouse.report.charts.svg import COLOURS
+from lakehouse.report.page import incidents
+from lakehouse.report.page.figures import name, plain_text, span_of
+from lakehouse.report.page.lookup import declared, value_at, week_of
+from lakehouse.report.page.sections import changed, questions
+from lakehouse.report.page.verdicts import Verdict, headline, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakehouse.report.charts.axis import Marks
+    from lakehouse.report.page.figures import Facts
+
+MOST: Final = 6
+WIDTH: Final = 600
+_SCALE: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The report in short; every text is safe to show, and none has a line break.
+
+    Attributes:
+        headline: The verdict on the period in one sentence.
+        period: Its start and end, and its ISO week if it is one.
+        about: The cluster, and the team.
+        verdicts: The verdicts, worst first.
+        changed: A short name and an answer for each section on what changed.
+        findings: A short name and an answer for each of the five questions.
+        coverage: How much was seen.
+    """
+
+    headline: str
+    period: str
+    about: str
+    verdicts: tuple[Verdict, ...]
+    changed: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, str], ...]
+    coverage: str
+
+    @property
+    def subject(self) -> str:
+        """The subject of the mail."""
+        return formats.shorten(f"Kafka SLA: {self.headline} {self.period}, {self.about}", 200)
+
+
+def digest(facts: Facts) -> Digest:
+    """The digest of a report's facts, in their time zone."""
+    with formats.shown_in(formats.zone_of(facts)):
+        week = week_of(facts)
+        seen = formats.per_cent(value_at(facts, "coverage.percent"))
+        period = formats.period(facts["from"], facts["to"])
+        cluster = f"cluster {name(facts.get('cluster')).text}"
+        team = facts.get("team")
+        return Digest(
+            plain(headline(facts)),
+            f"{period} ({week})" if week else period,
+            cluster if team is None else f"team {name(team).text}, {cluster}",
+            verdicts(facts),
+            tuple((section.short, plain_text(section.answer)) for section in changed(facts)),
+            tuple((section.short, plain_text(section.answer)) for section in questions(facts)),
+            f"{seen} of the expected time was seen.",
+        )
+
+
+def plain(text: str) -> str:
+    """The text with plain spaces, for media that wrap no lines themselves."""
+    return text.replace("\u00a0", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart as PNG, because mail clients show no SVG.
+
+    Attributes:
+        name: Unique within the mail.
+        caption: All that it shows, in words.
+        png: The file: ``WIDTH`` wide, with twice as many pixels.
+    """
+
+    name: str
+    caption: str
+    png: bytes
+
+
+def pictures(facts: Facts) -> tuple[Picture, ...]:
+    """The incidents, then the worst timeline of each question, then the coverage."""
+    with formats.shown_in(formats.zone_of(facts)):
+        return tuple(islice(_pictures(facts), MOST))
+
+
+def _pictures(facts: Facts) -> Iterator[Picture]:
+    within, marks = span_of(facts, "from", "to"), marks_of(facts)
+    bars = incidents.bars(facts, within)
+    if bars:
+        caption = "Incidents: under minimum (red), no leader (black), perhaps (pale), not seen"
+        svg = charts.incidents_svg(bars, within, WIDTH, marks)
+        yield Picture("incidents", f"{caption} (grey).{_legend(marks)}", _png(svg))
+    titles = {
+        figure: f"{question.short}: {title.lower()}"
+        for question in questions(facts)
+        for figure, title in question.charts.items()
+    }
+    titles |= declared("page.yaml")["sections"]["coverage"]["charts"]
+    for figure, title in titles.items():
+        drawn = [pair for pair in timelines(facts, figure, title) if pair[1].is_drawn]
+        for caption, series in drawn[:1]:
+            summary = series.summary.replace(", hatched.", ", grey.")
+            of_chart = marks.of_chart(figure)
+            svg = charts.timeline_svg(series, WIDTH, of_chart)
+            yield Picture(figure, f"{caption}: {summary}{_legend(of_chart)}", _png(svg))
+
+
+def _legend(marks: Marks) -> str:
+    """The marks and their shapes: a mail has no legend."""
+    kinds = declared("charts.yaml")["marks"]
+    counts = ", ".join(f"{kinds[kind]['letter']} {text}" for kind, text in marks.counted)
+    return (f" Above: {counts}." if counts else "") + (" Shaded: planned." if marks.planned else "")
+
+
+def _png(svg: str) -> bytes:
+    colours = declared("charts.yaml")["picture_colours"]
+    for colour, stand_in in COLOURS.items():
+        svg = svg.replace(stand_in, colours[colour])
+    # Without a background a dark mail client would show dark text on dark.
+    head, mark, rest = svg.partition(">")
+    paper = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    png: bytes = vl_convert.svg_to_png(f"{head}{mark}{paper}{rest}", scale=_SCALE)
+    return png

@@ -1,0 +1,224 @@
+"""The mail: text, the same as HTML with pictures, and files attached.
+
+The same report to the same recipients is the same message, byte by byte but for its date, with the
+same Message-ID. It is sent over TLS to a server with a valid certificate, or to this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import smtplib
+import ssl
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from typing import TYPE_CHECKING
+
+from lakehouse.core import formats
+from lakehouse.errors import SendError
+from lakehouse.report.page.lookup import templates
+from lakehouse.report.send.digest import WIDTH, plain
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Sequence
+
+    from lakehouse.report.page.figures import Facts
+    from lakehouse.report.send.digest import Digest, Picture
+    from lakehouse.report.send.settings import Mail
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to attach: its name, such as ``report.pdf``, its media type and its content."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message for the server.
+
+    Attributes:
+        sender: Address of the sender.
+        to: Addresses of the recipients.
+        content: The message, with CR LF and in ASCII.
+    """
+
+    sender: str
+    to: tuple[str, ...]
+    content: bytes
+
+
+def letter(
+    facts: Facts,
+    digest: Digest,
+    pictures: Sequence[Picture],
+    files: Sequence[File],
+    mail: Mail,
+    now: dt.datetime,
+) -> Letter:
+    """The message.
+
+    Args:
+        facts: The report.
+        digest: The report in short.
+        pictures: Its charts.
+        files: The attachments.
+        mail: Sender and recipients.
+        now: The date of the message.
+
+    Raises:
+        SendError: An address is invalid, or not in ASCII.
+    """
+    message = EmailMessage(policy=SMTP)
+    sender, to = _addressed(message, mail)
+    message["Subject"] = digest.subject
+    message["Date"] = format_datetime(now)
+    message["Auto-Submitted"] = "auto-generated"  # so that no auto-reply comes back
+    attached = [file.name for file in files]
+    message.set_content(text(digest, attached))
+    html = _html(digest, pictures, attached, str(facts.get("jmxlake") or ""))
+    message.add_alternative(html, subtype="html")
+    html_part = list(message.iter_parts())[1]
+    for picture in pictures:
+        html_part.add_related(
+            picture.png, "image", "png", cid=f"<{_cid(picture)}>", disposition="inline",
+            filename=f"{picture.name}.png",
+        )  # fmt: skip
+    for file in files:
+        main, _, sub = file.kind.partition("/")
+        charset = {"charset": "utf-8"} if main == "text" else {}
+        message.add_attachment(file.content, main, sub, filename=file.name, params=charset)
+    contents = (*(picture.png for picture in pictures), *(file.content for file in files))
+    digests = (hashlib.sha256(content).hexdigest() for content in contents)
+    _sign(message, [digest.subject, html, *sender.split("@"), *to, *digests])
+    return Letter(sender, to, message.as_bytes())
+
+
+def text(digest: Digest, attached: Sequence[str]) -> str:
+    """The mail as plain text."""
+    about = digest.about[:1].upper() + digest.about[1:]
+    lines = [digest.headline, digest.period, about, ""]
+    for verdict in digest.verdicts:
+        lines.append(f"{verdict.mark} {verdict.word.upper():<10} {verdict.title}")
+        details = (f"{verdict.counts}; {verdict.target}", verdict.lowest)
+        lines += [f"{'':13}{part}" for part in details if part]
+    for heading, answers in (("changed", digest.changed), ("happened", digest.findings)):
+        if answers:
+            lines += ["", f"What {heading}", ""]
+            lines += [f"{short}: {answer}" for short, answer in answers]
+    lines += ["", digest.coverage, "Not known is never counted as good or as zero."]
+    if attached:
+        lines += ["", f"Attached, with every figure and its bounds: {', '.join(attached)}"]
+    return plain("\n".join(lines) + "\n")
+
+
+def file_name(facts: Facts, ending: str) -> str:
+    """A name for a file of this report that is valid on every system."""
+    week = facts.get("week")
+    parts = ("kafka-sla", facts.get("team"), week["iso"] if week else str(facts["from"])[:10])
+    safe = (re.sub(r"[^A-Za-z0-9]+", "-", str(part)).strip("-")[:40] for part in parts if part)
+    return f"{'-'.join(filter(None, safe))}.{ending}"
+
+
+def _addressed(message: EmailMessage, mail: Mail) -> tuple[str, tuple[str, ...]]:
+    try:
+        message["From"] = mail.sender
+        message["To"] = ", ".join(mail.to)
+        (sender,) = message["From"].addresses
+        to = message["To"].addresses
+    except (ValueError, IndexError) as error:
+        raise SendError(f"mail: an address is invalid: {formats.line(error)}") from error
+    if not to:
+        raise SendError("mail: it has no recipient; list some in mail.to")
+    for address in (sender, *to):
+        if not (address.username and address.domain and address.addr_spec.isascii()):
+            raise SendError(
+                f"mail: {formats.line(str(address))!r} is not an address that every server "
+                "accepts; write it as name@example.org"
+            )
+    return sender.addr_spec, tuple(dict.fromkeys(address.addr_spec for address in to))
+
+
+def _html(
+    digest: Digest, pictures: Sequence[Picture], attached: Sequence[str], version: str
+) -> str:
+    template = templates("lakehouse.report.send").get_template("mail.html.j2")
+    return template.render(
+        digest=digest,
+        pictures=[{"caption": picture.caption, "cid": _cid(picture)} for picture in pictures],
+        attached=attached,
+        width=WIDTH,
+        version=formats.line(version),
+    )
+
+
+def _cid(picture: Picture) -> str:
+    return f"{picture.name}@jmxlake"
+
+
+def _sign(message: EmailMessage, parts: Sequence[str]) -> None:
+    """Derive the Message-ID and the boundaries from the content, not from chance."""
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    message["Message-ID"] = f"<{digest}@jmxlake>"
+    for number, part in enumerate(message.walk()):
+        if part.is_multipart():
+            part.set_boundary(f"=_{digest}_{number}")
+
+
+def deliver(letter: Letter, mail: Mail) -> None:
+    """Hand a message to the server.
+
+    Raises:
+        SendError: The server did not accept it, or not for every recipient.
+    """
+    where = f"mail: {mail.host}:{mail.port}"
+    password = None if mail.password is None else mail.password.read("mail")
+    try:
+        with _connected(mail) as server:
+            if mail.username is not None and password is not None:
+                server.login(mail.username, password)
+            refused = server.sendmail(letter.sender, letter.to, letter.content)
+    except UnicodeEncodeError:
+        # smtplib sends ASCII only, and the text of this error has the secret.
+        raise SendError(f"{where}: user name or password have letters beyond ASCII") from None
+    except smtplib.SMTPRecipientsRefused as error:
+        raise SendError(f"{where} refused every recipient: {_reasons(error.recipients)}") from None
+    except smtplib.SMTPNotSupportedError as error:
+        raise SendError(f"{where}: {formats.line(error)}; see mail.security") from None
+    except smtplib.SMTPResponseException as error:
+        response = error.smtp_error
+        said = response.decode(errors="replace") if isinstance(response, bytes) else str(response)
+        raise SendError(f"{where} answered {error.smtp_code} {formats.line(said)}") from None
+    except (smtplib.SMTPException, OSError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise SendError(f"{where}: {formats.line(reason)}") from None
+    if refused:
+        raise SendError(f"{where} accepted it, but refused {_reasons(refused)}")
+
+
+def _connected(mail: Mail) -> smtplib.SMTP:
+    # It verifies certificates and their host names.
+    context = ssl.create_default_context(cafile=None if mail.ca_file is None else str(mail.ca_file))
+    if mail.security == "tls":
+        return smtplib.SMTP_SSL(mail.host, mail.port, timeout=mail.timeout_seconds, context=context)
+    server = smtplib.SMTP(mail.host, mail.port, timeout=mail.timeout_seconds)
+    if mail.security == "starttls":
+        try:
+            server.starttls(context=context)
+        except BaseException:
+            server.close()
+            raise
+    return server
+
+
+def _reasons(refused: dict[str, tuple[int, bytes]]) -> str:
+    return "; ".join(
+        f"{formats.line(address)} ({code} {formats.line(reason.decode(errors='replace'))})"
+        for address, (code, reason) in sorted(refused.items())
+    )

@@ -1,0 +1,250 @@
+"""How a report is sent, and to whom: one YAML file, without a secret in it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import yaml
+
+from lakehouse.errors import SendError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    _Parser = Callable[[str, object], Any]
+
+Security = Literal["starttls", "tls", "none"]
+Attachment = Literal["html", "pdf", "json"]
+
+PORTS: Final[dict[str, int]] = {"starttls": 587, "tls": 465, "none": 25}
+TIMEOUT_SECONDS: Final = 30.0
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """The place of a secret; the secret itself is in no attribute and no repr.
+
+    Attributes:
+        file: Its first line is the secret.
+        variable: Name of an environment variable.
+    """
+
+    file: Path | None = None
+    variable: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The place in words."""
+        return f"the file {self.file}" if self.file else f"the variable {self.variable}"
+
+    def read(self, what: str, environment: Mapping[str, str] = os.environ) -> str:
+        """The secret as it is now.
+
+        Args:
+            what: The setting it is for, as the error's line begins.
+            environment: Has the variable.
+
+        Raises:
+            SendError: It does not exist, or is empty.
+        """
+        try:
+            content = (
+                environment[str(self.variable)]
+                if self.file is None
+                else self.file.read_text(encoding="utf-8")
+            )
+        except KeyError:
+            raise SendError(f"{what}: {self.place} is not set") from None
+        except UnicodeDecodeError:
+            raise SendError(f"{what}: {self.place} is not UTF-8 text") from None
+        except OSError as error:
+            raise SendError(f"{what}: {self.place}: {error.strerror}") from None
+        secret = content.partition("\n")[0].strip()
+        if not secret:
+            raise SendError(f"{what}: {self.place} is empty")
+        return secret
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """An SMTP server, and the mail's addresses.
+
+    Attributes:
+        sender: ``Name <address>`` or an address.
+        to: The same of each recipient.
+        security: ``none`` is only for a server on this machine.
+        password: None: the server needs none.
+        ca_file: Trusted certificate authorities; None: those of the machine.
+        attach: The attachments.
+        timeout_seconds: For each step.
+    """
+
+    host: str
+    sender: str
+    to: tuple[str, ...]
+    security: Security = "starttls"
+    port: int = 0
+    username: str | None = None
+    password: Secret | None = None
+    ca_file: Path | None = None
+    attach: tuple[Attachment, ...] = ("html",)
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """An address that takes a Slack message as JSON; the whole address is a secret."""
+
+    url: Secret
+    ca_file: Path | None = None
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The content of the file: a mail, a webhook or both."""
+
+    mail: Mail | None = None
+    webhook: Webhook | None = None
+
+
+def load(path: Path) -> Settings:
+    """The settings of a file.
+
+    Raises:
+        SendError: It cannot be read, or a setting is wrong.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SendError(f"{path}: {error.strerror}; name a file of settings") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SendError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    try:
+        return _settings(document)
+    except ValueError as error:
+        raise SendError(f"{path}: {error}; see docs/send.md") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    return host in _LOOPBACK
+
+
+def _settings(document: object) -> Settings:
+    sections = _mapping("the file", document, ("mail", "webhook"))
+    mail, webhook = sections.get("mail"), sections.get("webhook")
+    if mail is None and webhook is None:
+        raise ValueError("it has neither mail nor webhook")
+    return Settings(
+        None if mail is None else _mail(_values("mail", mail, _MAIL)),
+        None if webhook is None else _webhook(_values("webhook", webhook, _WEBHOOK)),
+    )
+
+
+def _mail(given: dict[str, Any]) -> Mail:
+    for key in ("host", "from", "to"):
+        if key not in given:
+            raise ValueError(f"mail.{key} is missing")
+    sender, password = given.pop("from"), _secret("mail", given, "password")
+    security = given.get("security", "starttls")
+    if security == "none" and not is_loopback(given["host"]):
+        raise ValueError("mail.security none is for a server on this machine alone")
+    if ("username" in given) != (password is not None):
+        raise ValueError("mail has a username and a password (file or variable), or neither")
+    return Mail(sender=sender, password=password, **{"port": PORTS[security], **given})
+
+
+def _webhook(given: dict[str, Any]) -> Webhook:
+    url = _secret("webhook", given, "url")
+    if url is None:
+        raise ValueError("webhook has url_file or url_variable")
+    return Webhook(url, **given)
+
+
+def _secret(section: str, given: dict[str, Any], key: str) -> Secret | None:
+    """Remove the two settings of a secret from a section, and return the secret."""
+    file, variable = (given.pop(f"{key}_{place}", None) for place in ("file", "variable"))
+    if file is not None and variable is not None:
+        raise ValueError(f"{section} has {key}_file or {key}_variable, not both")
+    return None if file is None and variable is None else Secret(file, variable)
+
+
+def _values(section: str, given: object, parsers: Mapping[str, _Parser]) -> dict[str, Any]:
+    """The settings of a section; one without a value is left out."""
+    return {
+        key: parsers[key](f"{section}.{key}", value)
+        for key, value in _mapping(section, given, tuple(parsers)).items()
+        if value is not None
+    }
+
+
+def _mapping(name: str, given: object, allowed: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise ValueError(f"{name} has keys such as {', '.join(allowed[:3])}")  # noqa: TRY004
+    for key in given:
+        if key in ("password", "url"):
+            raise ValueError(f"{name}.{key}: a secret has no place here; use {key}_file")
+        if key not in allowed:
+            raise ValueError(f"{name} has no {str(key)!r}, but {', '.join(allowed)}")
+    return given
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, str) and value.strip() and value.isprintable():
+        return value.strip()
+    raise ValueError(f"{name} is a line of text")
+
+
+def _path(name: str, value: object) -> Path:
+    return Path(_text(name, value))
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if isinstance(listed, list):
+        return tuple(dict.fromkeys(_text(name, item) for item in listed))
+    raise ValueError(f"{name} is a list of text")
+
+
+def _recipients(name: str, value: object) -> tuple[str, ...]:
+    if recipients := _texts(name, value):
+        return recipients
+    raise ValueError(f"{name} is a list of text")
+
+
+def _security(name: str, value: object) -> str:
+    if value in get_args(Security):
+        return str(value)
+    raise ValueError(f"{name} is one of {', '.join(get_args(Security))}")
+
+
+def _attachments(name: str, value: object) -> tuple[str, ...]:
+    kinds = _texts(name, value)
+    if set(kinds) <= set(get_args(Attachment)):
+        return kinds
+    raise ValueError(f"{name} has {', '.join(get_args(Attachment))}")
+
+
+def _port(name: str, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65_536:
+        return value
+    raise ValueError(f"{name} is a number from 1 to 65535")
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 600:
+        return float(value)
+    raise ValueError(f"{name} is a number of seconds up to 600")
+
+
+_BOTH: Final[dict[str, _Parser]] = {"ca_file": _path, "timeout_seconds": _seconds}
+_WEBHOOK: Final = {"url_file": _path, "url_variable": _text, **_BOTH}
+_MAIL: Final[dict[str, _Parser]] = {
+    "host": _text, "port": _port, "security": _security, "username": _text, "password_file": _path,
+    "password_variable": _text, "from": _text, "to": _recipients, "attach": _attachments, **_BOTH,
+}  # fmt: skip

@@ -1,0 +1,113 @@
+"""Late rows: rows of frozen hours, which go to gold/rejected.
+
+They are stored there by batch, so writing a batch again changes nothing. Recomputing other hours
+leaves them alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.time.periods import DAY_US, FIRST, HOUR_US, LAST, micros
+from lakehouse.engines import arrow_types, predicates
+from lakehouse.engines.engine import ask, in_hours, span_of
+from lakehouse.tables.gold import BEYOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakehouse.engines.engine import Engine, Relation
+    from lakehouse.rollup.plan import Plan
+    from lakehouse.tables import Table
+
+TOO_LATE: Final = "its hour is not recomputed any more"
+MISDATED: Final = "its date is not that of its start"
+
+REASONS: Final = (TOO_LATE, MISDATED, BEYOND)
+"""Reasons of rows that are set aside; recomputing their hour does not produce them."""
+
+_REASONS: Final = predicates.strings(REASONS)
+
+RECOMPUTED: Final = f"reason NOT IN {_REASONS}"
+"""The condition that a row of gold/rejected is one of those that a recomputed hour replaces."""
+
+_PAIR: Final = arrow_types.schema((("cluster", "string"), ("hour", "bigint")))
+_KEYS: Final = ("cluster", "window", "reason", "table", "source", "metric", "agent", "batch")
+_BY_KEY: Final = ", ".join(f"t.{key}" for key in _KEYS)
+_OURS: Final = f"r.start >= {micros(FIRST)} AND r.start <= {micros(LAST)}"
+_REASON: Final = (
+    f"CASE WHEN NOT r.misdated THEN '{TOO_LATE}' WHEN {_OURS} THEN '{MISDATED}' ELSE '{BEYOND}' END"
+)
+_GROUPED: Final = (
+    f"SELECT {_BY_KEY}, min(t.start) AS start, max(t.end) AS end, %s AS rows FROM {{rows}} t "
+    f"GROUP BY {_BY_KEY}"
+)
+_PLACED: Final = (
+    f"SELECT DATE '1970-01-01' + CAST((t.window - t.window % {DAY_US}) / {DAY_US} AS INT) "
+    "AS date, t.*, CAST(NULL AS STRING) AS members FROM {rows} t"
+)
+
+
+class Aside(NamedTuple):
+    """Numbers of rows that were set aside, too late and misdated."""
+
+    late: int = 0
+    misdated: int = 0
+
+
+def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Aside:
+    """Write to gold/rejected the rows of a plan that no hour is recomputed for."""
+    hours = sorted({one.hour for one in plan.late | plan.misdated})
+    if not hours:
+        return Aside()
+    rows = [_of(engine, plan, one, window_seconds) for one in _came(engine, plan)]
+    fresh = engine.query(_GROUPED % "count(*)", rows=_united(engine, rows))
+    summed = "SELECT r.reason, CAST(sum(r.rows) AS BIGINT) AS n FROM {rows} r GROUP BY r.reason"
+    found = dict(ask(engine, summed, rows=fresh))
+    if found:
+        columns = ", ".join(f"r.{name}" for name in (*_KEYS, "start", "end", "rows"))
+        known = engine.query(
+            f"SELECT {columns} FROM {{rejected}} r "
+            f"WHERE {in_hours(hours)} AND r.reason IN {_REASONS}",
+            rejected=engine.rows(tables.REJECTED, between=span_of(hours)),
+        )
+        both = engine.query(_GROUPED % "max(t.rows)", rows=_united(engine, [fresh, known]))
+        replaced = f"{predicates.of_hours(hours)} AND reason IN {_REASONS}"
+        engine.write(tables.REJECTED, engine.query(_PLACED, rows=both), replaced)
+    return Aside(found.pop(TOO_LATE, 0), sum(found.values()))
+
+
+def _came(engine: Engine, plan: Plan) -> Iterator[tuple[Table, Relation]]:
+    """Rows of bronze that are new."""
+    for table, now, index in (
+        (tables.RUNS, plan.now.runs, 0),
+        (tables.SCRAPES, plan.now.scrapes, 1),
+    ):
+        if plan.before is None:
+            yield table, engine.rows(table, now)
+        elif plan.before[index] < now:
+            yield table, engine.inserts(table, plan.before[index] + 1, now)
+
+
+def _of(engine: Engine, plan: Plan, came: tuple[Table, Relation], window_seconds: int) -> Relation:
+    """Those that are set aside, with their window and the reason."""
+    table, rows = came
+    metric = "metric" if table is tables.RUNS else "family"
+    start, end = (f"least(greatest(r.{name}, 0), {micros(LAST)})" for name in ("start", "end"))
+    late = [(one.cluster, micros(one.hour) // HOUR_US) for one in plan.late]
+    return engine.query(
+        f"SELECT r.cluster, {start} - {start} % {window_seconds * 1_000_000} AS window, "
+        f"{_REASON} AS reason, '{table.name}' AS table, r.source, r.{metric} AS metric, r.agent, "
+        f"r.batch, {start} AS start, {end} AS end FROM {{rows}} r "
+        "LEFT JOIN {late} p ON p.cluster = r.cluster AND p.hour = r.hour "
+        "WHERE r.misdated OR p.cluster IS NOT NULL",
+        rows=rows,
+        late=engine.relation(arrow_types.rows(_PAIR, late)),
+    )
+
+
+def _united(engine: Engine, parts: Sequence[Relation]) -> Relation:
+    named = {f"part_{number}": part for number, part in enumerate(parts)}
+    union = " UNION ALL ".join(f"SELECT * FROM {{{name}}}" for name in named)
+    return engine.query(union, **named)

@@ -1,0 +1,49 @@
+"""Objectives, read from OpenSLO v1 files.
+
+A file's ``metricSource`` has type ``jmxlake``, with a ``level``, a ``metric``, the attributes that
+a subject must have (``where``) and the patterns that its names must match (``match``). See
+docs/objectives.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.core.objective import Objective
+from lakehouse.errors import ObjectiveError
+from lakehouse.slo.openslo.files import read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["COVERAGE", "SHIPPED", "Objective", "ObjectiveError", "load"]
+
+SHIPPED: Final = Path(__file__).parent / "objectives"
+"""The folder of the objectives that jmxlake ships."""
+
+COVERAGE: Final = "jmxlake.coverage"
+"""The metric of the agents' own scrapes, which no bean has."""
+
+
+def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
+    """All objectives of a folder, by name.
+
+    Raises:
+        ObjectiveError: A file is no OpenSLO v1 or has what jmxlake does not support, or two objects
+            have one name.
+    """
+    contents = read([folder])
+    faults = [finding for finding in contents.findings if finding.kind != "note"]
+    if faults:
+        others = len(faults) - 1
+        more = f" (and {others} more: see jmxlake objectives check)" if others else ""
+        raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
+    if not contents.objectives:
+        raise ObjectiveError(f"{folder}: no objective there (*.yaml); use the shipped ones")
+    return tuple(sorted(contents.objectives, key=lambda objective: objective.name))
+
+
+def chosen(objectives: Sequence[Objective], labels: Mapping[str, str]) -> tuple[Objective, ...]:
+    """The objectives with all these labels; an empty value matches any."""
+    return tuple(objective for objective in objectives if objective.has(labels))

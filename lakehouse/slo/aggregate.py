@@ -1,0 +1,92 @@
+"""Statements on several subjects as one: on topics as on their cluster.
+
+Times are summed by weight, so that bounds remain bounds and unknown time remains unknown.
+docs/objectives.md compares these figures with those of the worst subject and of the union.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.slo.statement import Statement, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WEIGHTS: Final = {"topic": "partitions"}
+
+
+class Weighted(NamedTuple):
+    """A statement on several subjects together; its times are weight times microseconds.
+
+    Attributes:
+        weight: ``partitions``: the weight of a subject is its number of partitions; ``equal``: it
+            is 1; ``partition-time``: the times of partitions themselves are summed.
+        subjects: How many subjects.
+    """
+
+    statement: Statement
+    weight: str
+    subjects: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The statement as JSON has it."""
+        return {
+            "cluster": self.statement.subject.cluster,
+            "objective": self.statement.objective.name,
+            "topic": self.statement.subject.topic,
+            "weight": self.weight,
+            "subjects": self.subjects,
+            **self.statement.figures(),
+        }
+
+
+def by_cluster(statements: Sequence[Statement]) -> list[Weighted]:
+    """Each objective over all its subjects of a cluster, topics weighted by their partitions."""
+    groups: defaultdict[tuple[str, str], list[Statement]] = defaultdict(list)
+    for statement in statements:
+        groups[statement.subject.cluster, statement.objective.name].append(statement)
+    return [
+        Weighted(_sum(group), _WEIGHTS.get(group[0].subject.kind, "equal"), len(group))
+        for group in groups.values()
+    ]
+
+
+def with_clusters(statements: Sequence[Statement]) -> list[Statement]:
+    """Statements; under an objective of level ``cluster`` one for each cluster, without alerts."""
+    clusters = [statement for statement in statements if statement.objective.level == "cluster"]
+    others = [statement for statement in statements if statement.objective.level != "cluster"]
+    return others + [weighted.statement for weighted in by_cluster(clusters)]
+
+
+def _sum(group: Sequence[Statement]) -> Statement:
+    """One statement on a group, with the maintenance of all its members."""
+    total = _weighted_sum(group)
+    planned = [item for statement in group for item in statement.maintenance]
+    if not planned:
+        return total
+    distinct = tuple(item for at, item in enumerate(planned) if item not in planned[:at])
+    without = _weighted_sum([statement.without or statement for statement in group])
+    return replace(total, maintenance=distinct, without=without)
+
+
+def _weighted_sum(group: Sequence[Statement]) -> Statement:
+    expected, ahead, times = 0, 0, [0, 0, 0, 0]
+    for statement in group:
+        weight = partition_count(statement.subject)
+        expected += weight * statement.whole_us
+        ahead += weight * statement.ahead_us
+        times = [total + weight * us for total, us in zip(times, statement.times, strict=True)]
+    first = group[0]
+    subject = Subject(first.subject.cluster, "cluster", None, None, None, None, None, 0, 0)
+    return Statement(first.objective, subject, expected, Times(*times), first.period, ahead)
+
+
+def partition_count(subject: Subject) -> int:
+    """The last reported number of a topic's partitions; 1 without a report, and of others."""
+    count = subject.attributes.get(PARTITION_COUNT)
+    return max(1, int(count)) if count else 1

@@ -1,0 +1,344 @@
+"""Attainment per objective and subject over a period, with bounds.
+
+Expected time follows from the calendar and gold/subjects, not from what was reported. See
+``statement`` for the figures, and docs/objectives.md for their meaning.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from heapq import nlargest
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import Subject, subject, with_ends
+from lakehouse.core.time.intervals import without
+from lakehouse.core.time.periods import Period, instant, micros
+from lakehouse.engines.engine import ask
+from lakehouse.engines.gold_reader import GoldRows, window_of
+from lakehouse.errors import ObjectiveError
+from lakehouse.slo import partitions, slices, sums
+from lakehouse.slo.aggregate import with_clusters
+from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, burnt_us, least_us
+from lakehouse.slo.events import EventCounter
+from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.statement import (
+    PERIOD,
+    VERDICTS,
+    Key,
+    Lifetime,
+    Query,
+    Statement,
+    Sums,
+    Times,
+    build,
+    build_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.objective import Objective, Slices
+    from lakehouse.engines.engine import Engine
+    from lakehouse.slo.burn_rate import Pair
+    from lakehouse.slo.statement import Counts, SliKey
+
+__all__ = ["VERDICTS", "Options", "Statement", "Times", "now_us", "read"]
+
+_MOST_HISTORIES: Final = 20
+"""Subjects of each objective with a burn history: each brings as many rows as it was bad in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Contents of statements beside plain figures.
+
+    Attributes:
+        own_windows: Whether each objective is stated over the window of its own that ends with the
+            period (see ``TimeWindow.of``), and not over the period.
+        burns: Whether there are burn rates.
+        maintenance: Planned maintenance.
+        window_seconds: Length of gold's finest windows; by default that of gold/progress.
+        only: Kind and key of the only subject that is stated; by default all are. The others still
+            determine whether it has ended.
+    """
+
+    own_windows: bool = False
+    burns: bool = False
+    maintenance: tuple[Maintenance, ...] = ()
+    window_seconds: int | None = None
+    only: tuple[str, Key] | None = None
+
+
+_DEFAULT: Final = Options()
+
+
+def read(
+    engine: Engine,
+    objectives: Sequence[Objective],
+    period: Period,
+    now_us: int,
+    known: Sequence[Subject] | None = None,
+    options: Options = _DEFAULT,
+) -> list[Statement]:
+    """Statements from gold over a period of whole windows.
+
+    Args:
+        engine: Reads gold.
+        objectives: The objectives.
+        period: The period.
+        now_us: The present; nothing is expected later.
+        known: All subjects of the clusters to state; by default of every cluster.
+        options: Further contents of statements.
+
+    Raises:
+        ObjectiveError: An objective's slices do not fit gold's windows.
+        PeriodError: The finest windows that it takes are kept no more.
+    """
+    known = subjects(engine) if known is None else known
+    if not known:
+        return []
+    seconds = options.window_seconds or window_of(engine)
+    until = min(now_us, micros(period.end))
+    gold = GoldRows(engine, seconds * 1_000_000)
+    return _Reader(gold, period, until, options).statements(objectives, known)
+
+
+def on_time_of(
+    period: Period, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> tuple[list[Statement], list[Objective]]:
+    """Statements on the time of all subjects in exactly one period, and objectives without one.
+
+    The objectives are those over other windows, in slices, or on some subjects only, as objectives
+    on time. Objectives on events have no time and are in neither list.
+    """
+    elsewhere = {statement.objective.name for statement in statements if statement.period != period}
+    plain = {
+        objective.name
+        for objective in objectives
+        if objective.kind == objective.level
+        and not (objective.slices or objective.events or objective.match)
+    } - elsewhere
+    missing = [
+        replace(objective, level=objective.kind, slices=None, match={})
+        for objective in objectives
+        if objective.name not in plain and objective.events is None
+    ]
+    return [statement for statement in statements if statement.objective.name in plain], missing
+
+
+def subjects(engine: Engine) -> list[Subject]:
+    """All of gold/subjects, in the order of their names."""
+    rows = engine.collect(engine.rows(tables.SUBJECTS)).to_pylist(maps_as_pydicts="strict")
+    known = [subject(row) for row in rows]
+    return sorted(known, key=lambda one: (one.cluster, one.kind, [name or "" for name in one.key]))
+
+
+def now_us() -> int:
+    """This instant, microseconds."""
+    return micros(dt.datetime.now(dt.UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads gold; nothing is expected after ``until_us``."""
+
+    gold: GoldRows
+    period: Period
+    until_us: int
+    options: Options
+
+    @property
+    def window_us(self) -> int:
+        return self.gold.window_us
+
+    def statements(
+        self, objectives: Sequence[Objective], known: Sequence[Subject]
+    ) -> list[Statement]:
+        only, lifetimes = self.options.only, _lifetimes(known, self.until_us)
+        if only:
+            lifetimes = [one for one in lifetimes if (one.subject.kind, one.subject.key) == only]
+        queries = self._queries(objectives)
+        found = self._sums(queries, lifetimes, ())
+        statements = build_all(queries, lifetimes, found, self.window_us)
+        if self.options.burns:
+            statements = self._with_burn_history(statements, queries, lifetimes)
+        statements = self._with_maintenance(statements, queries, lifetimes)
+        return with_clusters(partitions.split(self.gold, statements, self.options.maintenance))
+
+    def _queries(self, objectives: Sequence[Objective]) -> list[Query]:
+        """Objectives that can be summed together; each on events has a query of its own."""
+        groups: defaultdict[tuple[Slices | None, Period, str], list[Objective]] = defaultdict(list)
+        for objective in objectives:
+            self._check_slices(objective)
+            events_of = objective.name if objective.events else ""
+            groups[objective.slices, self._period(objective), events_of].append(objective)
+        lengths = LENGTHS_US if self.options.burns else {}
+        until_us = self._end_of_data_us() if lengths else 0
+        return [
+            Query(
+                tuple(group), cut, period, {} if events_of and cut is None else lengths, until_us,
+                {objective.name: self._ahead_us(objective) for objective in group},
+            )
+            for (cut, period, events_of), group in groups.items()
+        ]  # fmt: skip
+
+    def _check_slices(self, objective: Objective) -> None:
+        cut = objective.slices
+        if cut is None:
+            return
+        is_short = objective.events is not None and cut.length_us < self.window_us
+        if is_short or not slices.fits(cut, self.window_us):
+            raise ObjectiveError(
+                f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
+                f"gold's windows of {self.window_us // 1_000_000} s; write a multiple"
+            )
+
+    def _period(self, objective: Objective) -> Period:
+        """The period of an objective, up to the present."""
+        if not self.options.own_windows:
+            return self.period
+        window = objective.window.of(self._until_now)
+        until = Period(window.start, min(window.end, self.period.end), window.grain)
+        return until.aligned(self.window_us // 1_000_000)
+
+    @property
+    def _until_now(self) -> Period:
+        """The period up to the present, in whole windows: a rolling window ends there."""
+        until = instant(-(-self.until_us // self.window_us) * self.window_us)
+        end = min(until, self.period.end)
+        return Period(self.period.start, end) if end > self.period.start else self.period
+
+    def _ahead_us(self, objective: Objective) -> int:
+        """The rest of an objective's window after the present."""
+        if not self.options.own_windows:
+            return 0
+        return max(0, micros(objective.window.of(self._until_now).end) - self.until_us)
+
+    def _end_of_data_us(self) -> int:
+        """End of the last window of the period with any data."""
+        rows = self.gold.windows(tables.COVERAGE, self.period)
+        ((last,),) = ask(self.gold.engine, "SELECT max(r.window) FROM {rows} r", rows=rows)
+        return micros(self.period.end) if last is None else int(last) + self.window_us
+
+    def _sums(
+        self, queries: Sequence[Query], lifetimes: Sequence[Lifetime],
+        excluded: Sequence[Maintenance],
+    ) -> Sums:  # fmt: skip
+        """Times and events of all subjects; times of events follow from these."""
+        timed = [query for query in queries if query.slices or query.events is None]
+        times = sums.times(self.gold, timed, lifetimes, excluded)
+        counter = EventCounter(self.gold, lifetimes, excluded)
+        spans = {(one.subject.cluster, one.subject.key): one.spans for one in lifetimes}
+        counts: dict[SliKey, Counts] = {}
+        for query in queries:
+            if query.events is None:
+                continue
+            period = query.ranges(self.window_us)[PERIOD]
+            counted = counter.counts(query.objectives[0], query.events, period)
+            counts |= counted
+            if query.slices is None:
+                for (cluster, name, key), events in counted.items():
+                    lived = spans.get((cluster, key), ())
+                    expected = query.expected_us(period, lived, self.window_us)
+                    times[cluster, name, key] = {PERIOD: events.times(expected)}
+        return Sums(times, counts)
+
+    def _with_burn_history(
+        self, statements: Sequence[Statement], queries: Sequence[Query],
+        lifetimes: Sequence[Lifetime],
+    ) -> list[Statement]:  # fmt: skip
+        """Statements; those whose budget could have burnt with the time for which it did."""
+        by_key = {statement.key: statement for statement in statements}
+        for query in queries:
+            ranges = query.ranges(self.window_us)
+            pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= ranges.keys()]
+            worst = _worst(statements, query, pairs)
+            # A period longer than gold keeps its finest windows has no history.
+            if not worst or not self.gold.are_kept(query.period.start.date()):
+                continue
+            keys = [statement.key for statement in worst]
+            bad = sums.bad_windows(self.gold, query, lifetimes, keys)
+            size, period = query.unit_us(self.window_us), ranges[PERIOD]
+            for statement in worst:
+                windows, target = bad.get(statement.key, []), statement.objective.target
+                alerts = (
+                    replace(alert, burnt_us=burnt_us(windows, size, period, alert.pair, target))
+                    if alert.pair in pairs
+                    else alert
+                    for alert in statement.alerts
+                )
+                by_key[statement.key] = replace(statement, alerts=tuple(alerts))
+        return list(by_key.values())
+
+    def _with_maintenance(
+        self, statements: list[Statement], queries: Sequence[Query], lifetimes: Sequence[Lifetime]
+    ) -> list[Statement]:
+        """Statements; those that maintenance concerns with the figures outside of it."""
+        planned = [
+            item
+            for item in self.options.maintenance
+            if any(item.overlaps(query.period) for query in queries)
+        ]
+        outside = {}
+        for lifetime in lifetimes:
+            subject = lifetime.subject
+            windows = [item.windows(self.window_us) for item in planned if item.concerns(subject)]
+            if windows:
+                spans = [part for span in lifetime.spans for part in without(span, windows)]
+                outside[_identity(subject)] = lifetime._replace(spans=spans)
+        if not outside:
+            return statements
+        plain = [replace(query, lengths={}) for query in queries]
+        sums_outside = self._sums(plain, list(outside.values()), planned)
+        by_objective = {objective.name: query for query in plain for objective in query.objectives}
+        result = []
+        for statement in statements:
+            objective, subject = statement.objective, statement.subject
+            query = by_objective[objective.name]
+            concerned = tuple(
+                item for item in planned if item.concerns(subject) and item.overlaps(query.period)
+            )
+            if not concerned:
+                result.append(statement)
+                continue
+            lifetime = outside[_identity(subject)]
+            other = build(query, objective, lifetime, sums_outside, self.window_us)
+            result.append(replace(statement, maintenance=concerned, without=other))
+        return result
+
+
+def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair]) -> list[Statement]:
+    """The subjects of each objective with the most bad time, if a pair can have burnt in it."""
+    worst: list[Statement] = []
+    # Clusters and partitions, which are made of topics, have no burn rates.
+    plain = [objective for objective in query.objectives if objective.kind == objective.level]
+    for objective in plain if pairs else ():
+        least = least_us(pairs, objective.target)
+        candidates = [
+            statement
+            for statement in statements
+            if statement.objective.name == objective.name and statement.times.bad_low_us >= least
+        ]
+        worst += nlargest(_MOST_HISTORIES, candidates, lambda worse: worse.times.bad_low_us)
+    return worst
+
+
+def _lifetimes(known: Sequence[Subject], until_us: int) -> list[Lifetime]:
+    """When subjects existed, up to an instant."""
+    by_cluster: defaultdict[str, list[Subject]] = defaultdict(list)
+    for subject_ in known:
+        by_cluster[subject_.cluster].append(subject_)
+    lifetimes = []
+    for group in by_cluster.values():
+        for subject_, end_us in with_ends(group):
+            last = until_us if end_us is None else min(until_us, end_us)
+            spans = [(subject_.first_us, last)] if subject_.first_us < last else []
+            lifetimes.append(Lifetime(subject_, spans, end_us is not None))
+    return lifetimes
+
+
+def _identity(subject: Subject) -> tuple[str, str, Key]:
+    return (subject.cluster, subject.kind, subject.key)

@@ -1,0 +1,151 @@
+"""How fast an error budget burns: at rate 1 it lasts exactly as long as the objective's window.
+
+A pair of windows burns while both reach its rate: the long one shows that the burn matters, the
+short one that it goes on. Lengths and rates are those of the Site Reliability Workbook, chapter 5,
+"Multiwindow, Multi-Burn-Rate Alerts" (https://sre.google/workbook/alerting-on-slos/). jmxlake sends
+no alerts: it reports the rates at the last instant with data, and how long a pair burnt.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.time.intervals import Span
+
+_MINUTE_US: Final = 60_000_000
+LENGTHS_US: Final = {
+    "5m": 5 * _MINUTE_US, "30m": 30 * _MINUTE_US, "1h": 60 * _MINUTE_US, "6h": 360 * _MINUTE_US,
+    "3d": 4320 * _MINUTE_US,
+}  # fmt: skip
+
+
+class Pair(NamedTuple):
+    """A long and a short window, and the rate that both must reach."""
+
+    long: str
+    short: str
+    rate: float
+
+    def limit_us(self, length: str, target: float) -> float:
+        """The bad time at which one of its windows reaches the rate, microseconds."""
+        return self.rate * (1 - target) * LENGTHS_US[length]
+
+
+PAIRS: Final = (Pair("1h", "5m", 14.4), Pair("6h", "30m", 6.0), Pair("3d", "6h", 1.0))
+
+
+class Rate(NamedTuple):
+    """A burn rate with its bounds; None without data."""
+
+    rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def exceeds(self, limit: float) -> bool | None:
+        """Whether it is the limit or more; None where the limit lies between the bounds."""
+        if self.low is None or self.high is None:
+            return None
+        if self.low >= limit:
+            return True
+        return False if self.high < limit else None
+
+
+NO_DATA: Final = Rate()
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """The burn rates of one pair of windows.
+
+    Attributes:
+        at: The end of both windows, ISO 8601.
+        burnt_us: How long of the period the pair certainly burnt (see ``burnt_us``); None where
+            that was not computed.
+    """
+
+    pair: Pair
+    long: Rate
+    short: Rate
+    at: str
+    burnt_us: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        """``burning``, ``calm``, ``uncertain``, or ``no_data`` where either has none."""
+        if self.long.rate is None or self.short.rate is None:
+            return "no_data"
+        both = (self.long.exceeds(self.pair.rate), self.short.exceeds(self.pair.rate))
+        if all(both):
+            return "burning"
+        return "calm" if False in both else "uncertain"
+
+    @property
+    def may_burn(self) -> bool:
+        """Whether it burnt in the period, or there was bad time and it may burn now."""
+        may = bool(self.long.rate) and self.verdict in {"burning", "uncertain"}
+        return may or bool(self.burnt_us)
+
+    def to_json(self) -> dict[str, Any]:
+        """The alert as JSON has it."""
+        return {
+            "long": self.pair.long,
+            "short": self.pair.short,
+            "limit": self.pair.rate,
+            "at": self.at,
+            "verdict": self.verdict,
+            "long_rate": self.long._asdict(),
+            "short_rate": self.short._asdict(),
+            "burnt_us": self.burnt_us,
+        }
+
+
+class BadWindow(NamedTuple):
+    """The start of a window or slice, and how long it was bad at least; microseconds."""
+
+    at: int
+    low_us: int
+
+
+def least_us(pairs: Sequence[Pair], target: float) -> float:
+    """The bad time below which no pair burns, microseconds."""
+    return min(pair.limit_us(pair.long, target) for pair in pairs)
+
+
+def burnt_us(
+    bad: Sequence[BadWindow], size_us: int, within: Span, pair: Pair, target: float
+) -> int:
+    """How long of a span both windows of a pair burnt, checked at the end of each window.
+
+    Only certain bad time counts, against the whole of each length: the result is a minimum.
+
+    Args:
+        bad: In the order of time, from the long length before the span on.
+        size_us: Length of a window or slice.
+        within: The span.
+        pair: The pair of windows.
+        target: The objective's target.
+
+    Returns:
+        Microseconds.
+    """
+    ends = [window.at + size_us for window in bad]
+    sums = [0, *accumulate(window.low_us for window in bad)]
+
+    def burns(at: int, length: str) -> bool:
+        first, last = bisect_left(ends, at - LENGTHS_US[length] + 1), bisect_left(ends, at + 1)
+        return sums[last] - sums[first] >= pair.limit_us(length, target)
+
+    # The short length burns only while it contains bad time.
+    instants = {
+        at
+        for end in ends
+        for at in range(end, end + LENGTHS_US[pair.short], size_us)
+        if within[0] < at <= within[1]
+    }
+    return size_us * sum(burns(at, pair.short) and burns(at, pair.long) for at in instants)

@@ -1,0 +1,113 @@
+"""Business hours: parts of a week in a time zone.
+
+They are written as ``Mon-Fri 08:00-18:00``, several with a comma between; ``22:00-06:00`` ends on
+the next day.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from lakehouse.core.time import zones
+from lakehouse.core.time.intervals import overlap, union
+from lakehouse.core.time.periods import Period, micros
+from lakehouse.errors import PeriodError
+from lakehouse.slo.maintenance import Maintenance
+
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_DAY: Final = "|".join(_DAYS)
+_RULE: Final = re.compile(
+    rf"({_DAY})(?:-({_DAY}))? +([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Hours on some days of the week (Monday is 0); minutes after midnight."""
+
+    days: frozenset[int]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class BusinessHours:
+    """Business hours.
+
+    Attributes:
+        text: The hours as they were written.
+        rules: The hours of some days; they may overlap.
+    """
+
+    text: str
+    rules: tuple[Rule, ...]
+
+    def within(self, period: Period, zone: dt.tzinfo) -> tuple[Period, ...]:
+        """The parts of a period that are business hours, oldest first, without overlap."""
+        whole = (micros(period.start), micros(period.end))
+        spans = (
+            (_at(date, rule.start, zone), _at(date, rule.end, zone))
+            for date in zones.days(period.start - dt.timedelta(days=1), period.end, zone)
+            for rule in self.rules
+            if date.weekday() in rule.days
+        )
+        clipped = (overlap(span, whole) for span in spans)
+        return tuple(Period.of(span) for span in union(span for span in clipped if span))
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The time zone of a report, its business hours and planned maintenance.
+
+    Attributes:
+        time_zone: IANA name; it determines the limits of a week, and how instants are shown.
+        business: Business hours in that zone; None: the report has no section on them.
+        maintenance: Planned maintenance; objectives are reported without it, too.
+    """
+
+    time_zone: str = zones.UTC_NAME
+    business: BusinessHours | None = None
+    maintenance: tuple[Maintenance, ...] = ()
+
+    @property
+    def zone(self) -> dt.tzinfo:
+        """The time zone."""
+        return zones.named(self.time_zone)
+
+
+OF_UTC: Final = Calendar()
+
+
+def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:
+    days, rest = divmod(minutes, 24 * 60)
+    time = dt.time(rest // 60, rest % 60)
+    return micros(zones.wall(date + dt.timedelta(days=days), time, zone))
+
+
+def parse(text: str) -> BusinessHours:
+    """Business hours from their text.
+
+    Raises:
+        PeriodError: The text has another form.
+    """
+    rules = []
+    for part in text.split(","):
+        match = _RULE.fullmatch(part.strip())
+        if match is None:
+            raise PeriodError(
+                f"business hours {text[:60]!r}: write Mon-Fri 08:00-18:00, several with a comma"
+            )
+        rules.append(_rule(*match.groups()))
+    return BusinessHours(", ".join(part.strip() for part in text.split(",")), tuple(rules))
+
+
+def _rule(first: str, last: str | None, *clock: str) -> Rule:
+    begin, end = _DAYS.index(first), _DAYS.index(last or first)
+    days = frozenset((begin + n) % 7 for n in range((end - begin) % 7 + 1))
+    start, until = (int(hour) * 60 + int(minute) for hour, minute in (clock[:2], clock[2:]))
+    if until > 24 * 60:
+        raise PeriodError(f"business hours {clock[2]}:{clock[3]}: a day ends at 24:00")
+    return Rule(days, start, until if until > start else until + 24 * 60)

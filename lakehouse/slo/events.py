@@ -1,0 +1,125 @@
+"""Good and bad events, from counters in gold/topics and gold/brokers.
+
+A count has no share of time. To be stated like times, the time in which events were counted is
+divided into good and bad as the events are. This assumes that unseen time had events at the same
+rate as seen time.
+
+How much of a window was seen follows from its observed time, relative to the window with the most:
+the counters of a topic are on several brokers, and one of them alone has a part of the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text
+from lakehouse.slo.maintenance import Exclusions, Maintenance
+from lakehouse.slo.statement import Counts, Lifetime
+
+if TYPE_CHECKING:
+    from lakehouse.core.objective import Events, Objective
+    from lakehouse.core.time.intervals import Span
+    from lakehouse.engines.engine import Relation
+    from lakehouse.slo.statement import SliKey
+
+_TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
+_SUMS: Final = (
+    *(f"CAST(sum(CAST(r.{name} AS {EXACT})) AS DOUBLE) AS {name}" for name in ("counted", "total")),
+    "sum(r.observed) AS observed",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounter:
+    """Counts the events of some subjects, outside some maintenance."""
+
+    gold: GoldRows
+    lifetimes: Sequence[Lifetime]
+    excluded: Sequence[Maintenance] = ()
+
+    def counts(self, objective: Objective, events: Events, span: Span) -> dict[SliKey, Counts]:
+        """The events of a span, of every subject that gold has rows of."""
+        rows = self.gold.ask(
+            f"SELECT r.cluster, r.subject, {', '.join(_SUMS)}, max(r.observed) AS best "
+            "FROM {rows} r GROUP BY r.cluster, r.subject",
+            rows=self._windows(objective, events, span),
+        )
+        counts: dict[SliKey, Counts] = {}
+        for row in rows:
+            key = tuple(row["subject"] if name == objective.level else None for name in SUBJECT)
+            seen = row["observed"] * self.gold.window_us // row["best"] if row["best"] else 0
+            counts[row["cluster"], objective.name, key] = Counts(
+                row["counted"], row["total"], seen, events.are_good
+            )
+        return counts
+
+    def slices(self, objective: Objective, events: Events, span: Span, slot: str) -> Relation:
+        """Good and bad time of each slice; a slice that was seen and had no events is good.
+
+        Args:
+            objective: The objective.
+            events: Its events.
+            span: Microseconds.
+            slot: SQL that gives the slice of a row's window.
+
+        Returns:
+            cluster, objective, the columns of a subject, at, good, bad, low, high.
+        """
+        subject = ", ".join(
+            f"s.subject AS {name}" if name == objective.level else f"CAST(NULL AS STRING) AS {name}"
+            for name in SUBJECT
+        )
+        counted = "least(s.counted, s.total)"
+        good = counted if events.are_good else f"s.total - {counted}"
+        seen = f"floor(s.observed * CAST({self.gold.window_us} AS DOUBLE) / s.best)"
+        return self.gold.engine.query(
+            f"""
+            WITH windows AS (SELECT r.*, {slot} AS at FROM {{rows}} r),
+            best AS (
+                SELECT r.cluster, r.subject, max(r.observed) AS best
+                FROM windows r GROUP BY r.cluster, r.subject),
+            slots AS (
+                SELECT r.cluster, r.subject, r.at, {", ".join(_SUMS)}
+                FROM windows r GROUP BY r.cluster, r.subject, r.at),
+            seen AS (
+                SELECT s.*, CAST({seen} AS BIGINT) AS seen FROM (
+                    SELECT r.*, b.best FROM slots r JOIN best b
+                    ON b.cluster = r.cluster AND b.subject IS NOT DISTINCT FROM r.subject) s
+                WHERE s.best > 0),
+            judged AS (
+                SELECT s.*, CASE WHEN s.total > 0
+                    THEN CAST(round(s.seen * ({good}) / s.total) AS BIGINT) ELSE s.seen END AS good
+                FROM seen s)
+            SELECT s.cluster, {text(objective.name)} AS objective, {subject}, s.at, s.good,
+                s.seen - s.good AS bad, s.seen - s.good AS low, s.seen - s.good AS high
+            FROM judged s
+            """,
+            rows=self._windows(objective, events, span),
+        )
+
+    def _windows(self, objective: Objective, events: Events, span: Span) -> Relation:
+        """cluster, subject, window; what was counted in it, and how long that was observed."""
+        subjects = [lifetime.subject for lifetime in self.lifetimes]
+        level, metrics = objective.level, (events.counted, events.total)
+        exclusions = Exclusions(self.excluded, subjects, self.gold.window_us, (level,))
+
+        def sum_of(metric: str, column: str) -> str:
+            value = f"CASE WHEN r.metric = {text(metric)} THEN CAST(r.{column} AS {EXACT}) END"
+            return f"coalesce(CAST(sum({value}) AS DOUBLE), 0)"
+
+        observed = ", ".join(sum_of(metric, "observed_us") for metric in metrics)
+        return self.gold.engine.query(
+            f"SELECT r.cluster, r.{level} AS subject, r.window AS window, "
+            f"{sum_of(events.counted, 'increase')} AS counted, "
+            f"{sum_of(events.total, 'increase')} AS total, "
+            f"CAST(least({observed}) AS BIGINT) AS observed FROM {{rows}} r "
+            f"WHERE {is_one_of('r.metric', metrics)} AND NOT ({exclusions.condition()}) "
+            f"AND {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
+            f"GROUP BY r.cluster, r.{level}, r.window",
+            rows=self.gold.windows(_TABLES[level], Period.of(span)),
+        )

@@ -1,0 +1,224 @@
+"""Planned maintenance, from a YAML file: shown beside the figures, never taken out of them.
+
+Gold has whole windows, so maintenance counts for the windows that lie wholly in it: the position of
+the bad time within a window is not known.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from lakehouse.core.lifetimes import SUBJECT, Subject
+from lakehouse.core.time.periods import iso, micros
+from lakehouse.core.yaml_nodes import MalformedError, Node, documents
+from lakehouse.engines.gold_reader import is_one_of
+from lakehouse.errors import MaintenanceFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from lakehouse.core.time.intervals import Span
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.engine import Relation
+    from lakehouse.engines.gold_reader import GoldRows
+
+_LISTS: Final = {
+    "clusters": "cluster", "topics": "topic", "users": "user", "clients": "client_id",
+    "groups": "group", "sources": "source",
+}  # fmt: skip
+_REQUIRED: Final = ("start", "end", "reason")
+_KEYS: Final = (*_REQUIRED, *_LISTS)
+
+SPILL: Final = "spill_us"
+"""The column with the part of a row's upper bound that may lie before its window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """A span in which bad time was planned.
+
+    Attributes:
+        start_us: Microseconds since the epoch.
+        end_us: The first instant after it.
+        reason: The planned work.
+        names: Patterns of clusters and of subjects, by column; without a pattern of subjects the
+            maintenance concerns all subjects of its clusters.
+    """
+
+    start_us: int
+    end_us: int
+    reason: str
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def concerns(self, subject: Subject) -> bool:
+        """Whether it concerns a subject."""
+        if not _matches(subject.cluster, self.names.get("cluster", ("*",))):
+            return False
+        columns = self.subject_columns
+        return not columns or any(_matches(subject.names[c], self.names[c]) for c in columns)
+
+    def overlaps(self, period: Period) -> bool:
+        """Whether some of it lies in a period."""
+        return self.start_us < micros(period.end) and self.end_us > micros(period.start)
+
+    @property
+    def subject_columns(self) -> tuple[str, ...]:
+        """The columns of a subject for which it has patterns."""
+        return tuple(name for name in self.names if name != "cluster")
+
+    def windows(self, window_us: int) -> Span:
+        """The whole windows in it; empty or negative where there are none."""
+        return -(-self.start_us // window_us) * window_us, self.end_us // window_us * window_us
+
+    def to_json(self) -> dict[str, Any]:
+        """The maintenance as JSON has it, with the keys of its file."""
+        return {
+            "start": iso(self.start_us),
+            "end": iso(self.end_us),
+            "reason": self.reason,
+            **{key: list(self.names[name]) for key, name in _LISTS.items() if name in self.names},
+        }
+
+
+def load(path: Path) -> tuple[Maintenance, ...]:
+    """All maintenance of a file, by its start.
+
+    Raises:
+        MaintenanceFileError: The file cannot be read or is malformed; with line and column.
+    """
+    try:
+        nodes = documents(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no text in UTF-8"
+        raise MaintenanceFileError(f"{path}: {reason}; name a file that can be read") from error
+    except MalformedError as error:
+        raise MaintenanceFileError(str(error.finding)) from error
+    planned = []
+    for node, findings in nodes:
+        if findings:
+            raise MaintenanceFileError(str(findings[0]))
+        items = node.entries.get("maintenance")
+        if items is None or items.tag != "seq" or len(node.entries) > 1:
+            raise _error(node, "write one key, maintenance, with a list of start, end and reason")
+        planned += [_read(item) for item in items.items]
+    return tuple(sorted(planned, key=lambda one: (one.start_us, one.end_us, one.reason)))
+
+
+def _read(node: Node) -> Maintenance:
+    if node.tag != "map":
+        raise _error(node, "write start, end and reason")
+    for key in node.entries:
+        if key not in _KEYS:
+            raise _error(node.keys[key], f"unknown key; write one of {', '.join(_KEYS)}")
+    for key in _REQUIRED:
+        if key not in node.entries or not node.entries[key].text:
+            raise _error(node, f"{key} is missing")
+    start, end = (_instant(node.entries[key]) for key in ("start", "end"))
+    if end <= start:
+        raise _error(node.entries["end"], "it is not after the start")
+    names = {
+        name: _patterns(node.entries[key]) for key, name in _LISTS.items() if key in node.entries
+    }
+    return Maintenance(start, end, node.entries["reason"].text, names)
+
+
+def _instant(node: Node) -> int:
+    try:
+        moment = dt.datetime.fromisoformat(node.text)
+    except ValueError as error:
+        raise _error(node, "write an instant such as 2026-11-17T22:00:00Z") from error
+    if moment.tzinfo is None:
+        raise _error(node, "add an offset: 2026-11-17T22:00:00Z, or +01:00 at its end")
+    return micros(moment)
+
+
+def _patterns(node: Node) -> tuple[str, ...]:
+    if node.tag != "seq" or not node.items or any(item.is_nested for item in node.items):
+        raise _error(node, 'write a list of patterns, such as ["orders-*"]')
+    return tuple(item.text for item in node.items)
+
+
+def _matches(name: str | None, patterns: Iterable[str]) -> bool:
+    return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _error(node: Node, message: str) -> MaintenanceFileError:
+    return MaintenanceFileError(str(node.says("invalid", message)))
+
+
+class Exclusions(NamedTuple):
+    """Maintenance whose windows do not count.
+
+    Attributes:
+        planned: The maintenance.
+        subjects: All subjects that the rows are of.
+        window_us: Length of gold's finest windows.
+        columns: The columns of a subject that the rows have.
+    """
+
+    planned: Sequence[Maintenance]
+    subjects: Sequence[Subject]
+    window_us: int
+    columns: Sequence[str] = SUBJECT
+
+    def condition(self, window: str = "r.window") -> str:
+        """SQL: whether a window of a row ``r`` lies in maintenance of its subject."""
+        return " OR ".join(self._condition(one, window) for one in self.planned) or "false"
+
+    def apply(
+        self, gold: GoldRows, rows: Relation, keys: Sequence[str], sums: Sequence[str], since: int
+    ) -> Relation:
+        """Rows outside maintenance, with the bad time that may lie just before maintenance.
+
+        Bad time that is first seen in the first window of maintenance may have started before it.
+        No other row covers that, so there is a row more for the window before: all zeros but for
+        its upper bound.
+
+        Args:
+            gold: The source of the rows.
+            rows: With ``window``, ``keys``, ``sums`` and ``SPILL``.
+            keys: Columns that a row keeps.
+            sums: Columns with times; the upper bound is the last.
+            since: Start of the first window that counts, microseconds.
+        """
+        if not self.planned:
+            return rows
+        before = f"r.window - {self.window_us}"
+        kept = ", ".join(f"r.{name} AS {name}" for name in (*keys, *sums, SPILL))
+        values = {name: f"r.{name}" for name in keys} | dict.fromkeys((*sums, SPILL), "0")
+        values[sums[-1]] = f"r.{SPILL}"
+        moved = ", ".join(f"{value} AS {name}" for name, value in values.items())
+        return gold.engine.query(
+            f"SELECT r.window AS window, {kept} FROM {{rows}} r WHERE NOT ({self.condition()}) "
+            f"UNION ALL SELECT {before} AS window, {moved} FROM {{rows}} r "
+            f"WHERE ({self.condition()}) AND NOT ({self.condition(before)}) AND r.{SPILL} > 0 "
+            f"AND {before} >= {since}",
+            rows=rows,
+        )
+
+    def _condition(self, planned: Maintenance, window: str) -> str:
+        start, end = planned.windows(self.window_us)
+        parts = [f"{window} >= {start} AND {window} < {end}"]
+        if "cluster" in planned.names:
+            clusters = {subject.cluster for subject in self.subjects}
+            patterns = planned.names["cluster"]
+            matching = sorted(name for name in clusters if _matches(name, patterns))
+            parts.append(is_one_of("r.cluster", matching))
+        if planned.subject_columns:
+            subjects = [
+                f"coalesce({is_one_of(f'r.{name}', self._names(planned, name))}, false)"
+                for name in planned.subject_columns
+                if name in self.columns
+            ]
+            parts.append(f"({' OR '.join(subjects) or 'false'})")
+        return f"({' AND '.join(parts)})"
+
+    def _names(self, planned: Maintenance, column: str) -> list[str]:
+        names = {subject.names[column] for subject in self.subjects}
+        patterns = planned.names[column]
+        return sorted(name for name in names if name is not None and _matches(name, patterns))

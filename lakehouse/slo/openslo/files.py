@@ -1,0 +1,161 @@
+"""Files and folders of OpenSLO v1 objects, read together because they refer to one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse.core.objective import Objective
+from lakehouse.core.yaml_nodes import Finding, Findings, MalformedError, Node, documents, worst
+from lakehouse.errors import ObjectiveError
+from lakehouse.slo.openslo import reading, schema
+from lakehouse.slo.openslo.sources import Library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_SUFFIXES: Final = (".yaml", ".yml")
+_NO_EFFECT: Final = {
+    "Service": "jmxlake has no list of services",
+    "AlertPolicy": "jmxlake sends no alerts",
+    "AlertCondition": "jmxlake sends no alerts",
+    "AlertNotificationTarget": "jmxlake sends no alerts",
+    "DataSource": "only its type counts, where an SLI refers to it",
+    "SLI": "no SLO of these files refers to it",
+}
+
+
+@dataclass(slots=True)
+class FileObject:
+    """One object of a file, and what jmxlake makes of it.
+
+    Attributes:
+        node: The object; an empty one where nothing could be read.
+        kind: Its kind; empty where it has none.
+        findings: Its faults, and its parts that are unsupported or have no effect.
+        objectives: The objectives that jmxlake computes.
+    """
+
+    node: Node
+    kind: str
+    findings: Findings
+    objectives: list[Objective] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where it has none."""
+        metadata = self.node.entries.get("metadata")
+        name = metadata.entries.get("name") if metadata else None
+        return name.text if name else ""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is OpenSLO v1."""
+        return self.kind != "" and worst(self.findings) != "invalid"
+
+    @property
+    def outcome(self) -> str:
+        """``supported``, ``read`` (others refer to it), ``no effect``, or its worst finding."""
+        kind = worst(self.findings)
+        if kind in {"invalid", "unsupported"}:
+            return str(kind)
+        if self.objectives:
+            return "supported"
+        return "no effect" if kind else "read"
+
+
+class Contents(NamedTuple):
+    """All objects of some files."""
+
+    objects: tuple[FileObject, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, file by file."""
+        return [finding for item in self.objects for finding in item.findings]
+
+    @property
+    def objectives(self) -> list[Objective]:
+        """All objectives."""
+        return [objective for item in self.objects for objective in item.objectives]
+
+
+def read(places: Sequence[Path]) -> Contents:
+    """Read files, and all YAML files of folders (not of their subfolders).
+
+    Raises:
+        ObjectiveError: A place does not exist, or a folder has no YAML file.
+    """
+    objects: list[FileObject] = []
+    for path in _paths(places):
+        try:
+            objects += [
+                FileObject(node, schema.check(node, findings), findings)
+                for node, findings in _nodes(path)
+            ]
+        except MalformedError as error:
+            fault = error.finding
+            node = Node(fault.file, "", fault.line, fault.column, "null")
+            objects.append(FileObject(node, "", Findings([fault])))
+    _read_objectives([item for item in objects if item.is_valid])
+    for item in objects:
+        item.findings.sort(key=lambda finding: (finding.line, finding.column))
+    return Contents(tuple(sorted(objects, key=lambda item: (item.node.file, item.node.line))))
+
+
+def _paths(places: Sequence[Path]) -> list[Path]:
+    paths = []
+    for place in places:
+        if place.is_dir():
+            files = sorted(path for path in place.iterdir() if path.suffix in _SUFFIXES)
+            if not files:
+                raise ObjectiveError(f"{place}: no *.yaml in this folder; use the shipped ones")
+            paths += files
+        else:
+            paths.append(place)
+    return list(dict.fromkeys(paths))
+
+
+def _nodes(path: Path) -> list[tuple[Node, Findings]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedError(str(path), None, f"no text in UTF-8: {error.reason}") from error
+    except OSError as error:
+        raise ObjectiveError(f"{path}: {error.strerror}; name a file that can be read") from error
+    nodes = documents(text, str(path))
+    if not nodes:
+        raise MalformedError(str(path), None, "the file has no object")
+    return nodes
+
+
+def _read_objectives(valid: list[FileObject]) -> None:
+    """Set the objectives of valid SLOs; add notes to the objects without effect."""
+    nodes = {
+        kind: {item.name: item.node for item in valid if item.kind == kind}
+        for kind in ("SLI", "DataSource")
+    }
+    library, used = Library(nodes["SLI"], nodes["DataSource"]), set()
+    for item in valid:
+        if item.kind == "SLO":
+            ref = item.node.entries["spec"].entries.get("indicatorRef")
+            used.add(ref.text if ref else "")
+            objectives = reading.objectives(item.node, library, item.findings)
+            item.objectives = objectives if item.is_valid else []
+    for item in valid:
+        if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
+            reason = _NO_EFFECT[item.kind]
+            item.findings.note(item.node, f"{item.kind} has no effect: {reason}")
+    _check_names(valid)
+
+
+def _check_names(valid: list[FileObject]) -> None:
+    """Refuse a second object of one name, among those with objectives or references to them."""
+    first_by_name: dict[tuple[str, str], Node] = {}
+    for item in valid:
+        first = first_by_name.setdefault((item.kind, item.name), item.node)
+        if first is not item.node and item.kind in {"SLO", "SLI", "DataSource"}:
+            message = f"another {item.kind} is called {item.name}: {first.file}:{first.line}"
+            item.findings.unsupported(item.node.entries["metadata"].entries["name"], message)
+            item.objectives = []

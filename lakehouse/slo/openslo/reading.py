@@ -1,0 +1,237 @@
+"""The objectives of a valid SLO, and findings on what jmxlake does not support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from lakehouse.core.objective import ISO_WEEK, LONGEST_DAYS, Objective, Slices, TimeWindow
+from lakehouse.core.yaml_nodes import Findings, Node, number, truth
+from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
+from lakehouse.slo.openslo.sources import Library, Source, counters, entries, source, texts
+from lakehouse.tables import DEFAULT_WINDOW_SECONDS
+
+if TYPE_CHECKING:
+    from lakehouse.core.objective import Events
+
+_SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_DAYS: Final = {"d": 1, "w": 7, "M": 31, "Q": 92, "Y": 366}
+
+
+def objectives(slo: Node, library: Library, findings: Findings) -> list[Objective]:
+    """The objectives of a valid SLO; none where jmxlake does not support it.
+
+    Args:
+        slo: The object.
+        library: Objects that it may refer to.
+        findings: Receives what is not supported, and what has no effect.
+    """
+    reader = _Reader(slo, library)
+    supported = reader.objectives()
+    findings += reader.findings
+    return supported if all(finding.kind == "note" for finding in reader.findings) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    slo: Node
+    library: Library
+    findings: Findings = field(default_factory=Findings)
+
+    @property
+    def spec(self) -> Node:
+        return self.slo.entries["spec"]
+
+    @property
+    def goals(self) -> tuple[Node, ...]:
+        """The SLO's entries of ``objectives``."""
+        return self.spec.entries["objectives"].items
+
+    @property
+    def method(self) -> Node:
+        return self.spec.entries["budgetingMethod"]
+
+    def objectives(self) -> list[Objective]:
+        window = self._window()
+        if "alertPolicies" in self.spec.entries:
+            self.findings.note(self.spec.keys["alertPolicies"], "jmxlake sends no alerts")
+        for goal in self.goals:
+            for key in goal.present("indicator", "indicatorRef", "compositeWeight"):
+                self.findings.unsupported(goal.keys[key], "composite SLOs are not supported")
+        indicator = self._indicator()
+        if indicator is None:
+            return []
+        measured, events = self._measured(indicator)
+        has_events = bool(indicator.present("ratioMetric"))
+        labels = entries(self.slo.entries["metadata"].get("labels"))
+        objectives = []
+        for position, goal in enumerate(self.goals, 1):
+            above = self._above(goal, measured, has_events=has_events)
+            target, slices = self._target(goal), self._slices(goal, has_events=has_events)
+            if measured is None or window is None:
+                continue
+            name, title = self._name_and_title(position, goal)
+            objectives.append(
+                Objective(
+                    name, title, self._text("description"), measured.level, measured.metric, above,
+                    target, measured.where, slices, events, window,
+                    {key: texts(node) for key, node in labels},
+                    measured.match, self._text("service"),
+                )
+            )  # fmt: skip
+        return objectives
+
+    def _indicator(self) -> Node | None:
+        present = self.spec.present("indicator", "indicatorRef")
+        if len(present) != 1:
+            if not any(goal.present("indicator", "indicatorRef") for goal in self.goals):
+                actual = " and ".join(present) or "none"
+                message = "exactly one of indicator and indicatorRef is required; present:"
+                self.findings.invalid(self.spec, f"{message} {actual}")
+            return None
+        indicator = self.spec.entries[present[0]]
+        if present == ["indicatorRef"]:
+            sli = self.library.indicators.get(indicator.text)
+            if sli is None:
+                self.findings.unsupported(indicator, f"no valid SLI {indicator.text!r} here")
+                return None
+            indicator = sli
+        return indicator.entries["spec"]
+
+    def _measured(self, indicator: Node) -> tuple[Source | None, Events | None]:
+        """The metric that is measured, and the events that are counted."""
+        method = self.method.text
+        if indicator.present("ratioMetric"):
+            if method == GOOD_SECONDS:
+                self.findings.unsupported(self.method, "events have no seconds: write Occurrences")
+            return counters(indicator.entries["ratioMetric"], self.library, self.findings)
+        if method == "Occurrences":
+            self.findings.unsupported(self.method, "a thresholdMetric has no events to count")
+        if len(self.goals) > 1:
+            self.findings.invalid(self.goals[1], "a thresholdMetric allows one objective only")
+        measured = source(indicator.entries["thresholdMetric"], self.library, self.findings)
+        if measured and measured.level == "partition" and method != GOOD_SECONDS:
+            self.findings.unsupported(self.method, f"level partition needs {GOOD_SECONDS}")
+        return measured, None
+
+    def _above(self, goal: Node, measured: Source | None, *, has_events: bool) -> float:
+        if has_events:
+            for key in goal.present("op", "value"):
+                self.findings.note(goal.keys[key], "it has no effect with a ratioMetric")
+            return 0.0
+        op, value = goal.get("op"), goal.get("value")
+        if op is None or value is None:
+            missing = " and ".join(key for key in ("op", "value") if not goal.get(key))
+            self.findings.invalid(goal, f"{missing} missing: a thresholdMetric needs both")
+            return 0.0
+        if op.text != "lte":
+            self.findings.unsupported(op, "only lte is supported: good up to a value")
+        above = number(value) or 0.0
+        if above < 0:
+            self.findings.unsupported(value, "it must be 0 or more: 0 means idle, which is good")
+        elif above and measured and not measured.has_threshold:
+            self.findings.unsupported(value, "only a topic's own metrics allow more than 0")
+        return above
+
+    def _target(self, goal: Node) -> float:
+        key = goal.present("target", "targetPercent")[0]
+        target = (number(goal.entries[key]) or 0.0) / (100.0 if key == "targetPercent" else 1.0)
+        if target <= 0:
+            self.findings.unsupported(goal.entries[key], "it must be above 0: 0 is always met")
+        return round(target, 12)
+
+    def _name_and_title(self, position: int, goal: Node) -> tuple[str, str]:
+        metadata = self.slo.entries["metadata"].entries
+        name, title = metadata["name"].text, metadata.get("displayName", metadata["name"]).text
+        if len(self.goals) == 1:
+            return name, title
+        subtitle = goal.entries.get("displayName")
+        return f"{name}.{position}", f"{title}: {subtitle.text if subtitle else position}"
+
+    def _text(self, key: str) -> str:
+        node = self.spec.get(key)
+        return node.text if node else ""
+
+    # The window, and the slices that it is cut into.
+
+    def _window(self) -> TimeWindow | None:
+        """The window; None where jmxlake does not support it."""
+        windows = self.spec.get("timeWindow")
+        if windows is None:
+            self.findings.note(self.spec, "no timeWindow: ISO weeks, UTC")
+            return ISO_WEEK
+        (window,) = windows.items
+        calendar, rolling = window.get("calendar"), window.entries.get("isRolling")
+        is_rolling = truth(rolling) if rolling else calendar is None
+        if is_rolling and calendar:
+            self.findings.invalid(window, "a rolling window has no calendar")
+            return None
+        if not is_rolling and not calendar:
+            self.findings.invalid(window, "calendar is missing: the window is not rolling")
+            return None
+        duration = window.entries["duration"]
+        count, unit = _parts(duration)
+        fault = None
+        if unit not in _DAYS:
+            meaning = "it is minutes, and M is months" if unit == "m" else "it is hours"
+            fault = f"{meaning}: no window is shorter than 1d"
+        elif count * _DAYS[unit] > LONGEST_DAYS:
+            fault = "no window is longer than a year"
+        elif calendar is None and unit not in {"d", "w"}:
+            fault = f"a rolling {duration.text} has no fixed length: write days, such as 30d"
+        if fault:
+            self.findings.unsupported(duration, fault)
+            return None
+        if calendar is None:
+            return TimeWindow(count * _DAYS[unit], "d", None)
+        start, zone = calendar.entries["startTime"], calendar.entries["timeZone"]
+        return TimeWindow(count, unit, clock(start), zone.text)
+
+    def _slices(self, goal: Node, *, has_events: bool) -> Slices | None:
+        """The slices of an objective; None where there are none, or none that are supported."""
+        method = self.method.text
+        window, target = goal.get("timeSliceWindow"), goal.get("timeSliceTarget")
+        if method in {"Occurrences", GOOD_SECONDS}:
+            for key in goal.present("timeSliceTarget", "timeSliceWindow"):
+                self.findings.note(goal.keys[key], f"{method} has no slices")
+            if method == GOOD_SECONDS:
+                self.findings.note(self.method, "GoodSeconds is an extension of jmxlake")
+            return None
+        required = ("timeSliceWindow", "timeSliceTarget")[: 2 if method == "Timeslices" else 1]
+        for key in required:
+            if not goal.get(key):
+                self.findings.invalid(goal, f"{key} is missing: {method} needs it")
+        if window is None or not goal.get(required[-1]):
+            return None
+        seconds = self._slice_seconds(window, has_events=has_events)
+        if seconds is None:
+            return None
+        if method == "Timeslices":
+            return Slices(seconds * 1_000_000, number(target) if target else None)
+        if target:
+            self.findings.note(goal.keys["timeSliceTarget"], f"{method} has no such target")
+        return Slices(seconds * 1_000_000)
+
+    def _slice_seconds(self, window: Node, *, has_events: bool) -> int | None:
+        is_number = window.tag == "int"
+        count, unit = (int(number(window) or 0), "m") if is_number else _parts(window)
+        seconds, gold_seconds = count * _SECONDS.get(unit, 0), DEFAULT_WINDOW_SECONDS
+        if not 0 < seconds <= _SECONDS["d"]:
+            self.findings.unsupported(window, "a slice is between 1m and 1d")
+            return None
+        if seconds % gold_seconds == 0:
+            return seconds
+        if seconds > gold_seconds or gold_seconds % seconds:
+            message = "it neither divides 5m nor is a multiple of it: roll up with another window"
+        elif has_events:
+            self.findings.unsupported(window, "events are counted per 5m: write a multiple")
+            return None
+        else:
+            message = "it is shorter than gold's windows of 5m: the bounds become wider"
+        self.findings.note(window, message)
+        return seconds
+
+
+def _parts(duration: Node) -> tuple[int, str]:
+    """The number and the unit of a checked duration."""
+    return min(int(duration.text[:-1]), 10**6), duration.text[-1]

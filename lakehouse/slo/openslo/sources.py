@@ -1,0 +1,109 @@
+"""The metric that a valid SLO measures, and the subjects that it is restricted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+from lakehouse.core.objective import Events, Level
+from lakehouse.core.yaml_nodes import Findings, Node, number, truth
+from lakehouse.slo.openslo.schema import check_shape
+
+TYPE: Final = "jmxlake"
+PARTITION_METRICS: Final = "kafka.partition."
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Objects that an SLO may refer to, by name."""
+
+    indicators: Mapping[str, Node] = field(default_factory=dict)
+    sources: Mapping[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A metric, and the subjects that it is restricted to."""
+
+    level: Level
+    metric: str
+    where: Mapping[str, float]
+    match: Mapping[str, tuple[str, ...]]
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether the limit may differ from 0."""
+        return self.level in {"cluster", "topic"} and not self.metric.startswith(PARTITION_METRICS)
+
+
+def counters(
+    ratio: Node, library: Library, findings: Findings
+) -> tuple[Source | None, Events | None]:
+    """The total of a ratioMetric, and the events that it counts; None where unsupported."""
+    if ratio.present("raw"):
+        findings.unsupported(ratio.keys["raw"], "raw ratios are not supported; name the counters")
+        return None, None
+    counter = ratio.entries.get("counter")
+    if counter is None or not truth(counter):
+        findings.unsupported(counter or ratio, "counter must be true: gauges do not count events")
+    key = ratio.present("good", "bad")[0]
+    part, total = (source(ratio.entries[name], library, findings) for name in (key, "total"))
+    if part is None or total is None:
+        return None, None
+    if (part.level, part.where, part.match) != (total.level, total.where, total.match):
+        findings.unsupported(ratio.entries["total"], f"level, where and match differ from {key}")
+    if part.level not in {"topic", "source"}:
+        findings.unsupported(ratio.entries[key], "events have level topic or source")
+    return total, Events(part.metric, key == "good", total.metric)
+
+
+def source(metric: Node, library: Library, findings: Findings) -> Source | None:
+    """The source of a metric; None where it is not jmxlake's."""
+    node = metric.entries["metricSource"]
+    type_ = _type(node, library, findings)
+    if type_ is None:
+        return None
+    if type_.text != TYPE:
+        findings.unsupported(type_, f"only type {TYPE} is supported, with level and metric")
+        return None
+    spec, faults = node.entries["spec"], Findings()
+    check_shape(spec, "jmxlake source", faults)
+    findings += (replace(fault, kind="unsupported") for fault in faults)
+    if faults:
+        return None
+    level, name = (spec.entries[key] for key in ("level", "metric"))
+    if level.text == "partition" and not name.text.startswith(PARTITION_METRICS):
+        findings.unsupported(name, f"not {PARTITION_METRICS}*: write level: topic")
+        return None
+    where, match = (spec.get(key) for key in ("where", "match"))
+    return Source(
+        cast("Level", level.text),
+        name.text,
+        {attribute: number(value) or 0.0 for attribute, value in entries(where)},
+        {column: texts(patterns) for column, patterns in entries(match)},
+    )
+
+
+def _type(node: Node, library: Library, findings: Findings) -> Node | None:
+    if node.present("type"):
+        return node.entries["type"]
+    ref = node.get("metricSourceRef")
+    if ref is None:
+        findings.invalid(node, "type or metricSourceRef is missing")
+        return None
+    named = library.sources.get(ref.text)
+    if named is None:
+        findings.unsupported(ref, f"no valid DataSource {ref.text!r} is in these files")
+        return None
+    return named.entries["spec"].entries["type"]
+
+
+def entries(node: Node | None) -> Sequence[tuple[str, Node]]:
+    """The keys and values of a map; empty where there is none."""
+    return list(node.entries.items()) if node else []
+
+
+def texts(node: Node) -> tuple[str, ...]:
+    """A text, or a list of texts."""
+    return tuple(item.text for item in (node.items if node.tag == "seq" else (node,)))

@@ -1,0 +1,349 @@
+"""Objectives on a topic's partitions: the sum of their times, or a statement on each of them.
+
+gold/sli has the time in which any partition of a topic was bad. ``by_topic`` sums the times of its
+partitions: two that are bad for a minute make two minutes.
+
+``split`` makes statements of level ``partition`` from those of their topics. Gold has the bad time
+of each partition, and of each topic how long all its partitions were seen at once, and their
+number. So a partition was seen at least while its topic was wholly seen with more partitions than
+the partition's number, and did not exist while the topic was wholly seen with fewer. Unknown time
+is never too short, except for the window in which a topic gets more partitions.
+
+gold/subjects has the number of partitions that was reported last. A topic that grew had fewer
+before, and one that was deleted and made again may have had more. While a topic is wholly seen, the
+number that is seen is the number of partitions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.core.time.periods import Period, micros
+from lakehouse.engines.gold_reader import GoldRows, before_window, is_one_of, summed
+from lakehouse.slo.aggregate import Weighted, partition_count
+from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
+from lakehouse.slo.openslo.sources import PARTITION_METRICS
+from lakehouse.slo.statement import Statement, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from lakehouse.engines.engine import Relation
+    from lakehouse.engines.gold_reader import Row
+    from lakehouse.tables import Table
+
+LEVEL: Final = "partition"
+_POSITIVE: Final = ("positive_us", "positive_low_us", "positive_high_us")
+_TOPIC: Final = ("cluster", "metric", "topic")
+_PARTITION: Final = (*_TOPIC, "partition")
+_SPILL: Final = before_window("spill_sum_us", "positive_high_us", "positive_us")
+_MOST_NAMES: Final = 100
+"""Topics in one condition; with more of them all rows of the clusters are read."""
+
+_MOST_PARTITIONS: Final = 10_000
+"""Partitions without bad time that get a statement: a lake may hold any number."""
+
+_COUNTED_METRICS: Final = (UNDER_MIN_ISR, UNAVAILABLE)
+"""A partition without a leader has a value of the second metric only."""
+
+_TopicKey = tuple[str, str, str | None]
+"""Cluster, metric or objective, and topic."""
+
+
+def by_topic(gold: GoldRows, statements: Sequence[Statement]) -> list[Weighted]:
+    """The partition-time of topics under objectives on partitions.
+
+    Args:
+        gold: Reads gold.
+        statements: Statements; those in slices, on counters, and not on partitions are left out.
+    """
+    chosen = [
+        statement
+        for statement in statements
+        if statement.subject.kind == "topic"
+        and statement.objective.metric.startswith(PARTITION_METRICS)
+        and statement.objective.method == "GoodSeconds"
+    ]
+    weighted: list[Weighted] = []
+    for period, group in _by_period(chosen).items():
+        weighted += _PartitionTime(gold, group, period).weighted()
+    return weighted
+
+
+def split(
+    gold: GoldRows, statements: Sequence[Statement], excluded: Sequence[Maintenance] = ()
+) -> list[Statement]:
+    """Statements; under an objective of level ``partition`` one for each partition of a topic.
+
+    Partitions without bad time have one too. They have no burn rates.
+
+    Args:
+        gold: Reads gold.
+        statements: Statements on topics and on other subjects.
+        excluded: Maintenance whose windows are not in ``without``.
+    """
+    result = [statement for statement in statements if statement.objective.level != LEVEL]
+    topics = [statement for statement in statements if statement.objective.level == LEVEL]
+    for period, group in _by_period(topics).items():
+        all_time = _EachPartition(gold, group, period)
+        outside = replace(all_time, excluded=excluded)
+        result += (
+            replace(
+                all_time.statement(topic, number),
+                without=outside.statement(topic.without, number) if topic.without else None,
+            )
+            for topic in group
+            for number in all_time.numbers(topic)
+        )
+    return result
+
+
+def _by_period(statements: Sequence[Statement]) -> dict[Period, list[Statement]]:
+    groups: defaultdict[Period, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        if statement.period is not None:
+            groups[statement.period].append(statement)
+    return groups
+
+
+@dataclass(frozen=True)
+class _TopicRows:
+    """Rows of gold of the topics of some statements, all of one period."""
+
+    gold: GoldRows
+    statements: Sequence[Statement]
+    period: Period
+    excluded: Sequence[Maintenance] = ()
+
+    def seen(self, rows_of: Callable[[Table, Period], Relation]) -> dict[_TopicKey, dict[int, int]]:
+        """How long topics were wholly seen, by objective and by their number of partitions."""
+        names = sorted({statement.objective.name for statement in self.statements})
+        sli, topics = (
+            self.gold.engine.query(
+                f"SELECT r.* FROM {{rows}} r WHERE {self.has_topic} AND {condition} "
+                f"AND NOT ({self.exclusions._replace(columns=columns).condition()})",
+                rows=rows_of(table, self.period),
+            )
+            for table, columns, condition in (
+                (tables.SLI, SUBJECT, is_one_of("r.objective", names)),
+                (tables.TOPICS, ("topic",), "true"),
+            )
+        )
+        seen: defaultdict[_TopicKey, dict[int, int]] = defaultdict(dict)
+        rows = seen_by_count(self.gold, sli, topics, self.metrics)
+        for cluster, objective, topic, count, us in rows:
+            seen[cluster, objective, topic][count] = us
+        return seen
+
+    def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
+        """The part of the bad time in the window after the period that may lie before it."""
+        return self.gold.ask(
+            f"SELECT {_columns(keys)}, {_SPILL} AS us FROM {{rows}} r "
+            f"WHERE {self.has_metric} AND {_SPILL} > 0",
+            rows=self.gold.after(table, self.period),
+        )
+
+    @property
+    def exclusions(self) -> Exclusions:
+        subjects = [statement.subject for statement in self.statements]
+        return Exclusions(self.excluded, subjects, self.gold.window_us, ("topic",))
+
+    @property
+    def metrics(self) -> list[str]:
+        return sorted({statement.objective.metric for statement in self.statements})
+
+    @property
+    def has_metric(self) -> str:
+        return f"{is_one_of('r.metric', self.metrics)} AND {self.has_topic}"
+
+    @property
+    def has_topic(self) -> str:
+        subjects = [statement.subject for statement in self.statements]
+        clusters = is_one_of("r.cluster", sorted({subject.cluster for subject in subjects}))
+        topics = sorted({str(subject.topic) for subject in subjects})
+        if len(topics) > _MOST_NAMES:
+            return clusters
+        return f"{clusters} AND {is_one_of('r.topic', topics)}"
+
+
+class _PartitionTime(_TopicRows):
+    """The summed time of each topic's partitions."""
+
+    def weighted(self) -> list[Weighted]:
+        times, seen = self._times(), self.seen(self.gold.whole)
+        spills = {_topic_key(row): row["us"] for row in self.spills(tables.TOPICS, _TOPIC)}
+        weighted = []
+        for statement in self.statements:
+            key, objective = _key(statement), statement.objective
+            topic_times, series = times.get(key, (Times(), None))
+            if topic_times is None:
+                continue
+            high = topic_times.bad_high_us + spills.get(key, 0)
+            topic_times = topic_times._replace(bad_high_us=high)
+            count = partition_count(statement.subject)
+            topic_seen = seen.get(_objective_key(statement), {})
+            expected = expected_us(statement.expected_us, topic_seen, series, count) or 0
+            total = Statement(
+                objective, statement.subject, expected, topic_times, self.period,
+                statement.ahead_us * count,
+            )  # fmt: skip
+            weighted.append(Weighted(total, "partition-time", count))
+        return weighted
+
+    def _times(self) -> dict[_TopicKey, tuple[Times | None, int | None]]:
+        """Partition-microseconds (None of a counter), and the most partitions seen at once."""
+        rows = self.gold.ask(
+            summed(tables.TOPICS, _TOPIC, self.has_metric),
+            rows=self.gold.whole(tables.TOPICS, self.period),
+        )
+        times: dict[_TopicKey, tuple[Times | None, int | None]] = {}
+        for row in rows:
+            bad = _positive(row)
+            topic_times = None if bad[0] is None else Times(row["observed_us"] - bad[0], *bad)
+            times[_topic_key(row)] = (topic_times, row["series"])
+        return times
+
+
+class _EachPartition(_TopicRows):
+    """Each partition of a topic."""
+
+    def numbers(self, topic: Statement) -> list[int]:
+        """The numbers of the partitions that a topic has, or had."""
+        most = max(self._seen.get(_objective_key(topic), {}), default=0)
+        # Today's number may be larger than that of the period: it is used without any other.
+        count = min(most or partition_count(topic.subject), _MOST_PARTITIONS)
+        return sorted({*range(count), *self._times.get(_key(topic), ())})
+
+    def statement(self, topic: Statement, number: int) -> Statement:
+        """The statement on a partition, from that on its topic."""
+        times = self._times.get(_key(topic), {}).get(number, Times())
+        seen = self._seen.get(_objective_key(topic), {})
+        existed = sum(us for count, us in seen.items() if count > number)
+        absent = sum(us for count, us in seen.items() if 0 < count <= number)
+        expected = max(times.bad_us, topic.expected_us - absent)
+        good = max(0, min(existed, expected) - times.bad_us)
+        return replace(
+            topic,
+            subject=replace(topic.subject, kind=LEVEL, partition=number, attributes={}),
+            expected_us=expected,
+            times=times._replace(good_us=good),
+            alerts=(),
+        )
+
+    @cached_property
+    def _seen(self) -> dict[_TopicKey, dict[int, int]]:
+        return self.seen(self.gold.windows)
+
+    @cached_property
+    def _times(self) -> dict[_TopicKey, dict[int, Times]]:
+        """Bad time of partitions with bad time; counters have none."""
+        rows_of = self.gold.windows if self.excluded else self.gold.whole
+        rows = self.gold.engine.query(
+            f"SELECT r.window AS window, {_columns(_PARTITION)}, {_columns(_POSITIVE)}, "
+            f"{_SPILL} AS {SPILL} FROM {{rows}} r "
+            f"WHERE {self.has_metric} AND r.positive_us IS NOT NULL",
+            rows=rows_of(tables.PARTITIONS, self.period),
+        )
+        start = micros(self.period.start)
+        times: defaultdict[_TopicKey, dict[int, Times]] = defaultdict(dict)
+        for row in self.gold.ask(
+            f"SELECT {_columns(_PARTITION)}, {_sums(_POSITIVE)} FROM {{rows}} r "
+            f"GROUP BY {', '.join(f'r.{name}' for name in _PARTITION)}",
+            rows=self.exclusions.apply(self.gold, rows, _PARTITION, _POSITIVE, start),
+        ):
+            times[_topic_key(row)][row["partition"]] = Times(0, *_positive(row))
+        for row in self.spills(tables.PARTITIONS, _PARTITION):
+            by_number, number = times[_topic_key(row)], row["partition"]
+            inside = by_number.get(number, Times())
+            by_number[number] = inside._replace(bad_high_us=inside.bad_high_us + row["us"])
+        return times
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f"r.{name} AS {name}" for name in names)
+
+
+def _sums(names: Sequence[str]) -> str:
+    return ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in names)
+
+
+def _positive(row: Row) -> list[int]:
+    return [row[name] for name in _POSITIVE]
+
+
+def _topic_key(row: Row) -> _TopicKey:
+    return (row["cluster"], row["metric"], row["topic"])
+
+
+def _key(statement: Statement) -> _TopicKey:
+    return (statement.subject.cluster, statement.objective.metric, statement.subject.topic)
+
+
+def _objective_key(statement: Statement) -> _TopicKey:
+    return (statement.subject.cluster, statement.objective.name, statement.subject.topic)
+
+
+def seen_by_count(
+    gold: GoldRows, sli: Relation, topics: Relation, metrics: Collection[str]
+) -> list[tuple[str, str, str | None, int, int]]:
+    """How long topics were wholly seen, by the number of their partitions at that time.
+
+    Args:
+        gold: The source of the rows.
+        sli: Rows of gold/sli.
+        topics: Rows of gold/topics of the same windows; an hour has its greatest number.
+        metrics: The metrics of partitions to count.
+
+    Returns:
+        cluster, objective, topic, count (0 where no source reports it), microseconds.
+    """
+    rows = gold.ask(
+        f"""
+        SELECT s.cluster, s.objective, s.topic, coalesce(t.count, 0) AS count,
+            CAST(sum(s.seen_us) AS BIGINT) AS us
+        FROM {{sli}} s LEFT JOIN (
+            SELECT r.cluster, r.topic, r.window AS window, max(r.series) AS count FROM {{topics}} r
+            WHERE {is_one_of("r.metric", sorted({*_COUNTED_METRICS, *metrics}))}
+            GROUP BY r.cluster, r.topic, r.window) t
+        ON t.cluster = s.cluster AND t.topic = s.topic AND t.window = s.window
+        WHERE s.seen_us > 0
+        GROUP BY s.cluster, s.objective, s.topic, coalesce(t.count, 0)
+        """,
+        sli=sli,
+        topics=topics,
+    )
+    return [tuple(row.values()) for row in rows]
+
+
+def expected_us(
+    lived_us: int, seen: Mapping[int, int], series: int | None, reported: int | None
+) -> int | None:
+    """Time in which a topic's partitions existed, summed over them; never too short.
+
+    Outside of ``seen`` it takes the greatest number of the period.
+
+    Args:
+        lived_us: Time in which the topic existed.
+        seen: How long it was wholly seen, by its number of partitions at that time.
+        series: The most partitions that were seen at once; if the topic was never wholly seen with
+            as many, it had at least one more.
+        reported: The number of partitions that was reported last.
+
+    Returns:
+        Microseconds; None without any report of a partition.
+    """
+    counted = {count: us for count, us in seen.items() if count}
+    whole = max(counted, default=0)
+    more = series + 1 if series and series > whole else 0
+    most = max(reported or 0, whole, more)
+    if not most:
+        return None
+    rest = max(0, lived_us - sum(counted.values()))
+    return sum(count * us for count, us in counted.items()) + most * rest

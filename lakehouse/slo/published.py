@@ -1,0 +1,89 @@
+"""gold/sla: published statements. A changed figure is published again under the next number.
+
+Earlier statements remain.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.time import periods
+from lakehouse.core.time.periods import micros
+from lakehouse.engines import arrow_types
+from lakehouse.engines.gold_reader import Row, text
+from lakehouse.rollup import lease
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lakehouse.core.time.periods import Period
+    from lakehouse.engines.engine import Engine
+    from lakehouse.slo.statement import Statement
+
+_KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT, "partition")
+
+
+def publish(engine: Engine, statements: Sequence[Statement], period: Period) -> list[Statement]:
+    """Append new and changed statements to gold/sla; returns these.
+
+    Args:
+        engine: Writes gold.
+        statements: Statements, each on its own period, or on ``period`` where it has none.
+        period: The period of the report.
+
+    Raises:
+        LeaseHeldError: A rollup or another publication is running.
+    """
+    with lease.hold(engine, lease.USUAL) as held:
+        last = _last_published(engine, {one.period or period for one in statements})
+        changed, rows = [], []
+        for statement in statements:
+            row = _row(statement, statement.period or period)
+            before, figures = last.get(_values(row, _KEY)), _values(row, tables.SLA_FIGURES)
+            if before is None or _values(before, tables.SLA_FIGURES) != figures:
+                changed.append(statement)
+                rows.append(row | {"statement": before["statement"] + 1 if before else 1})
+        if rows:
+            held.check()
+            table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
+            engine.write(tables.SLA, engine.relation(table))
+    return changed
+
+
+def _last_published(engine: Engine, wanted: Iterable[Period]) -> dict[tuple[Any, ...], Row]:
+    """The last row of each key."""
+    conditions = (
+        f"(r.grain = {text(period.grain)} AND r.window = {micros(period.start)} "
+        f"AND r.window_end = {micros(period.end)})"
+        for period in wanted
+    )
+    where = " OR ".join(conditions) or "false"
+    sql = f"SELECT r.* FROM {{rows}} r WHERE {where} ORDER BY r.statement"
+    rows = engine.collect(engine.query(sql, rows=engine.rows(tables.SLA))).to_pylist()
+    return {_values(row, _KEY): row for row in rows}
+
+
+def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def _row(statement: Statement, period: Period) -> Row:
+    year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
+    return {
+        "grain": period.grain,
+        "period": str(year),
+        "cluster": statement.subject.cluster,
+        "window": micros(period.start),
+        "window_end": micros(period.end),
+        "stated_at": micros(dt.datetime.now(dt.UTC)),
+        "objective": statement.objective.name,
+        **statement.subject.names,
+        "partition": statement.subject.partition,
+        "target": statement.objective.target,
+        **statement.figures(),
+    }

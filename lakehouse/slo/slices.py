@@ -1,0 +1,150 @@
+"""Good and bad slices of time, as Timeslices and RatioTimeslices of OpenSLO define them.
+
+gold/sli has good and bad time per window, without its position. A slice of several windows is their
+sum. Where a window has several slices, its bad time may lie in few of them or be spread over many:
+the number of bad slices is known within bounds.
+
+A slice without any seen time is unknown; one that was seen in part is judged by that part, and the
+bounds take the rest both ways. The results are times, each slice at its full length, so that
+statements treat them like other times.
+
+The judgement is SQL over these columns, microseconds:
+    good, bad, low, high: of a slice, or of a window of several slices.
+    expected: how much of it the subject existed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakehouse.core.objective import Slices
+    from lakehouse.core.time.intervals import Span
+
+_SEEN: Final = "(good + bad)"
+_WHOLE: Final = "greatest(expected, good + bad)"
+_UNKNOWN: Final = f"({_WHOLE} - good - bad)"
+
+
+class Judgement(NamedTuple):
+    """SQL of the times that a slice counts for."""
+
+    good_us: str
+    bad_us: str
+    bad_low_us: str
+    bad_high_us: str
+
+
+def judge(slices: Slices, window_us: int) -> Judgement:
+    """The judgement of rows that are ``unit_us`` long; all zeros where nothing was seen.
+
+    Args:
+        slices: Length and target of a slice.
+        window_us: Finest grain of gold.
+    """
+    length = unit_us(slices, window_us)
+    if slices.target is None:
+        judgement = _averaged(length)
+    elif slices.length_us < length:
+        judgement = _within_a_window(slices.length_us, slices.target)
+    else:
+        judgement = _whole(length, slices.target)
+    return Judgement(*(_choice(f"{_SEEN} > 0", sql, 0) for sql in judgement))
+
+
+def unit_us(slices: Slices, window_us: int) -> int:
+    """Length of the rows that are judged, microseconds: a slice, or a window of several."""
+    return max(slices.length_us, window_us)
+
+
+def fits(slices: Slices, window_us: int) -> bool:
+    """Whether windows are made of slices, or slices of windows."""
+    return slices.length_us % window_us == 0 or window_us % slices.length_us == 0
+
+
+def expected_us(slices: Slices, window_us: int, start_us: int, spans: Iterable[Span]) -> int:
+    """Time of all slices that overlap some spans, each at its full length; microseconds.
+
+    Args:
+        slices: Length and target of a slice.
+        window_us: Finest grain of gold.
+        start_us: Start of the first slice.
+        spans: In order, without overlap.
+    """
+    length = slices.length_us if slices.target is not None else unit_us(slices, window_us)
+    count, counted_to = 0, None
+    for start, end in spans:
+        first, last = (start - start_us) // length, -(-(end - start_us) // length)
+        if counted_to is not None:
+            first, last = max(first, counted_to), max(last, counted_to)
+        count += max(0, last - first)
+        counted_to = last
+    return count * length
+
+
+def _whole(length: int, target: float) -> Judgement:
+    """A slice is good if at least the target's share of its seen time was."""
+    least = f"CAST({target!r} AS DOUBLE)"
+    is_good = f"good >= {least} * {_SEEN}"
+    surely_good = f"good + bad - high >= {least} * {_WHOLE}"
+    surely_bad = f"{_WHOLE} - low < {least} * {_WHOLE}"
+    return Judgement(
+        _choice(is_good, length, 0),
+        _choice(is_good, 0, length),
+        _choice(surely_bad, length, 0),
+        _choice(surely_good, 0, length),
+    )
+
+
+def _averaged(length: int) -> Judgement:
+    """A slice counts for the share of it that was good."""
+    # Rows without seen time do not count, but Spark may not divide by zero there either.
+    seen, whole = (f"greatest({sql}, 1)" for sql in (_SEEN, _WHOLE))
+    share = f"CAST({length} AS DOUBLE)"
+    good = f"CAST(round({share} * good / {seen}) AS BIGINT)"
+    low = f"CAST(floor({share} * low / {whole}) AS BIGINT)"
+    high = f"CAST(ceil({share} * (high + {_UNKNOWN}) / {whole}) AS BIGINT)"
+    bad = f"({length} - {good})"
+    low, high = f"least({low}, {bad})", f"greatest({bad}, least({length}, {high}))"
+    return Judgement(good, bad, low, high)
+
+
+def _within_a_window(length: int, target: float) -> Judgement:
+    """The number of bad slices in a window, at least and at most, times their length.
+
+    A slice is bad if its bad time exceeds an allowance. The number is least if every slice uses its
+    allowance and some are bad throughout, and greatest if each exceeds it by a little. The figure
+    itself assumes that the bad time is contiguous.
+    """
+    allowance = round((1 - target) * length)
+
+    def least(bad: str) -> str:
+        over = f"({bad} - {allowance} * {count})"
+        return _ceiling(f"greatest(0, {over})", max(1, length - allowance))
+
+    def most(bad: str) -> str:
+        if not allowance:
+            return _choice(f"{bad} > 0", count, 0)
+        cut = _choice(f"{_WHOLE} % {length} = 0", 1, 0)  # a slice that is cut is allowed less
+        return f"least({count}, greatest(0, {_ceiling(bad, allowance)} - {cut}))"
+
+    count = _ceiling(_WHOLE, length)
+    seen = f"least({count}, {_ceiling(_SEEN, length)})"
+    rest = _choice(f"bad % {length} > {allowance}", 1, 0)
+    contiguous = f"CAST(floor(bad / CAST({length} AS DOUBLE)) AS BIGINT) + {rest}"
+    bad = f"least({seen}, greatest({least('bad')}, least({most('bad')}, {contiguous})))"
+    low = f"least({bad}, {least('low')})"
+    worst = f"least({_WHOLE}, high + {_UNKNOWN})"
+    high = f"greatest({bad}, {most(worst)} - ({count} - {seen}))"
+    good = f"({seen} - {bad})"
+    return Judgement(*(f"{length} * {sql}" for sql in (good, bad, low, high)))
+
+
+def _choice(condition: str, one: str | int, other: str | int) -> str:
+    return f"CASE WHEN {condition} THEN {one} ELSE {other} END"
+
+
+def _ceiling(sql: str, by: int) -> str:
+    return f"CAST(ceil({sql} / CAST({by} AS DOUBLE)) AS BIGINT)"

@@ -1,0 +1,338 @@
+"""A statement: attainment of one subject under one objective over a period, with bounds.
+
+Unknown time is neither good nor bad: the upper bound takes it as good, the lower as bad. An
+objective is met only if even the lower bound meets it, and missed only if even the upper one does
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.objective import Events, Objective, Slices
+from lakehouse.core.time.intervals import Span, overlap
+from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.slo import slices as slicing
+from lakehouse.slo.burn_rate import NO_DATA, PAIRS, Alert, Rate
+from lakehouse.slo.maintenance import Maintenance
+
+Key = tuple[str | None, ...]
+SliKey = tuple[str, str, Key]
+"""Cluster, objective and subject."""
+
+PERIOD: Final = "period"
+"""The name of the range that is the whole period."""
+
+VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
+"""Worst first."""
+
+
+class Times(NamedTuple):
+    """Good and bad time of one subject, microseconds."""
+
+    good_us: int = 0
+    bad_us: int = 0
+    bad_low_us: int = 0
+    bad_high_us: int = 0
+
+
+class Counts(NamedTuple):
+    """Events of one subject.
+
+    Attributes:
+        counted: Increase of the counter of good or of bad events.
+        total: Increase of the counter of all events.
+        seen_us: Time in which both counters were read on every source that has them.
+        are_good: Whether ``counted`` is of good events.
+    """
+
+    counted: float
+    total: float
+    seen_us: int
+    are_good: bool
+
+    @property
+    def good(self) -> float:
+        """Good events; at most the total, although two counters are not read at one instant."""
+        counted = min(self.counted, self.total)
+        return counted if self.are_good else self.total - counted
+
+    def to_json(self) -> dict[str, Any]:
+        """The events as JSON has them."""
+        return {"good": self.good, "bad": self.total - self.good, "total": self.total}
+
+    def times(self, expected_us: int) -> Times:
+        """The seen time, divided as the events are; nothing is known without events."""
+        seen = min(self.seen_us, expected_us)
+        if self.total <= 0 or seen <= 0:
+            return Times()
+        bad = min(seen, round(seen * (self.total - self.good) / self.total))
+        return Times(seen - bad, bad, bad, bad)
+
+
+class Lifetime(NamedTuple):
+    """A subject, and when it existed."""
+
+    subject: Subject
+    spans: Sequence[Span]
+    has_ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Objectives whose times are sums of the same rows over the same period.
+
+    Attributes:
+        slices: The slices of all these objectives.
+        period: Whole windows.
+        lengths: Further ranges that end at ``until_us``, microseconds by name.
+        until_us: An edge of windows.
+        ahead_us: Rest of an objective's window after the present, by the objective's name.
+    """
+
+    objectives: tuple[Objective, ...]
+    slices: Slices | None
+    period: Period
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    until_us: int = 0
+    ahead_us: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def events(self) -> Events | None:
+        """The events that are counted; a query with events has one objective."""
+        return self.objectives[0].events
+
+    def ranges(self, window_us: int) -> dict[str, Span]:
+        """The period, and the lengths that are made of whole windows or slices; microseconds."""
+        start = micros(self.period.start)
+        ranges = {PERIOD: (start, micros(self.period.end))}
+        size = self.unit_us(window_us)
+        until = start + (self.until_us - start) // size * size
+        for name, length in self.lengths.items():
+            if length % size == 0:
+                ranges[name] = (until - length, until)
+        return ranges
+
+    def unit_us(self, window_us: int) -> int:
+        """Length of the rows that are judged: a window, or a slice."""
+        return window_us if self.slices is None else slicing.unit_us(self.slices, window_us)
+
+    def expected_us(self, within: Span, spans: Sequence[Span], window_us: int) -> int:
+        """Time of a range in which a subject with these spans existed, in whole slices if any."""
+        clipped = [common for span in spans if (common := overlap(span, within))]
+        if self.slices is None:
+            return sum(end - start for start, end in clipped)
+        return slicing.expected_us(self.slices, window_us, within[0], clipped)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Attainment of one subject under one objective over a period; times in microseconds.
+
+    Attributes:
+        expected_us: Time in which the subject existed; in slices, the time of all its slices.
+        times: Good and bad time; each slice counts for its length.
+        period: The period.
+        ahead_us: Rest of the objective's window after the present.
+        counts: The events of an objective on events.
+        alerts: How fast the budget burns.
+        maintenance: Planned maintenance in the period that concerns the subject.
+        without: The statement on the time outside that maintenance.
+    """
+
+    objective: Objective
+    subject: Subject
+    expected_us: int
+    times: Times
+    period: Period | None = None
+    ahead_us: int = 0
+    counts: Counts | None = None
+    alerts: tuple[Alert, ...] = ()
+    maintenance: tuple[Maintenance, ...] = ()
+    without: Statement | None = None
+
+    @property
+    def key(self) -> SliKey:
+        """The key of its sums."""
+        return (self.subject.cluster, self.objective.name, self.subject.key)
+
+    @property
+    def unknown_us(self) -> int:
+        """Time in which the subject existed and was not wholly seen."""
+        return max(0, self.expected_us - self.times.good_us - self.times.bad_us)
+
+    @property
+    def whole_us(self) -> int:
+        """Expected time; at least the time that was seen."""
+        return max(self.expected_us, self.times.good_us + self.times.bad_us)
+
+    @property
+    def attainment(self) -> float | None:
+        """Share of the seen time that was good."""
+        seen = self.times.good_us + self.times.bad_us
+        return self.times.good_us / seen if seen else None
+
+    @property
+    def attainment_low(self) -> float | None:
+        """With unknown time bad, and bad time at its upper bound."""
+        bad = self.times.bad_high_us + self.unknown_us
+        return self._share(self.whole_us - bad)
+
+    @property
+    def attainment_high(self) -> float | None:
+        """With unknown time good, and bad time at its lower bound."""
+        return self._share(self.whole_us - self.times.bad_low_us)
+
+    @property
+    def budget_us(self) -> int:
+        """Time that may be bad, in all of the objective's window."""
+        return round((1 - self.objective.target) * (self.whole_us + self.ahead_us))
+
+    @property
+    def burn_rate(self) -> Rate:
+        """How fast the budget burns over the period; no data where slices do not fit it."""
+        low, high = self.attainment_low, self.attainment_high
+        if self.attainment is None or low is None or high is None:
+            return NO_DATA
+        budget = 1 - self.objective.target
+        return Rate((1 - self.attainment) / budget, (1 - high) / budget, (1 - low) / budget)
+
+    @property
+    def verdict(self) -> str:
+        """``met``, ``missed``, ``uncertain`` or ``no_data``."""
+        low, high = self.attainment_low, self.attainment_high
+        if self.attainment is None or low is None or high is None:
+            return "no_data"
+        if low >= self.objective.target:
+            return "met"
+        return "missed" if high < self.objective.target else "uncertain"
+
+    def _share(self, good_us: int) -> float | None:
+        if self.attainment is None:
+            return None
+        return min(1.0, max(0.0, good_us / self.whole_us))
+
+    def figures(self) -> dict[str, Any]:
+        """The figures of gold/sla, by column."""
+        return {
+            "expected_us": self.whole_us,
+            **self.times._asdict(),
+            "unknown_us": self.unknown_us,
+            "attainment": self.attainment,
+            "attainment_low": self.attainment_low,
+            "attainment_high": self.attainment_high,
+            "budget_us": self.budget_us,
+            "budget_left_us": self.budget_us - self.times.bad_us,
+            "verdict": self.verdict,
+        }
+
+    def scope(self) -> dict[str, Any]:
+        """Method, period and slices."""
+        slices = self.objective.slices
+        return {
+            "method": self.objective.method,
+            "from": iso(micros(self.period.start)) if self.period else None,
+            "to": iso(micros(self.period.end)) if self.period else None,
+            "slice_us": slices.length_us if slices else None,
+            "slice_target": slices.target if slices else None,
+        }
+
+    def details(self, *, brief: bool = False) -> dict[str, Any]:
+        """Facts that gold/sla does not keep: bounds of the budget, burn rates, maintenance, events.
+
+        Args:
+            brief: Omit pairs that do not burn, and keys without content.
+        """
+        json: dict[str, Any] = {
+            "budget_left_low_us": self.budget_us - self.times.bad_high_us - self.unknown_us,
+            "budget_left_high_us": self.budget_us - self.times.bad_low_us,
+            "ahead_us": self.ahead_us,
+        }
+        alerts = [alert for alert in self.alerts if not brief or alert.may_burn]
+        if alerts or not brief:
+            json["burn"] = [alert.to_json() for alert in alerts]
+        if self.maintenance or not brief:
+            json["maintenance"] = [planned.to_json() for planned in self.maintenance]
+            json["without_maintenance"] = self.without.figures() if self.without else None
+        if self.counts is not None:
+            json["events"] = self.counts.to_json()
+        return json
+
+
+class Sums(NamedTuple):
+    """Times of subjects by the name of a range, and events of the period."""
+
+    times: dict[SliKey, dict[str, Times]]
+    counts: Mapping[SliKey, Counts]
+
+
+def build_all(
+    queries: Sequence[Query], lifetimes: Sequence[Lifetime], sums: Sums, window_us: int
+) -> list[Statement]:
+    """Statements on every subject that existed or was seen, under every objective of its kind.
+
+    Args:
+        queries: The objectives.
+        lifetimes: All subjects, and when they existed.
+        sums: Their times and events.
+        window_us: Finest grain of gold.
+    """
+    statements = []
+    for query in queries:
+        period = query.ranges(window_us)[PERIOD]
+        for lifetime in lifetimes:
+            subject = lifetime.subject
+            expected = query.expected_us(period, lifetime.spans, window_us)
+            for objective in query.objectives:
+                times = sums.times.get((subject.cluster, objective.name, subject.key), {})
+                if _applies(objective, subject, expected, was_seen=PERIOD in times):
+                    statements.append(build(query, objective, lifetime, sums, window_us))
+    return statements
+
+
+def build(
+    query: Query, objective: Objective, lifetime: Lifetime, sums: Sums, window_us: int
+) -> Statement:
+    """The statement on one subject, with alerts if the query has lengths."""
+    key = (lifetime.subject.cluster, objective.name, lifetime.subject.key)
+    times = sums.times.get(key, {})
+    by_range = {
+        name: Statement(
+            objective,
+            lifetime.subject,
+            query.expected_us(span, lifetime.spans, window_us),
+            times.get(name, Times()),
+            query.period,
+        )
+        for name, span in query.ranges(window_us).items()
+    }
+    return replace(
+        by_range[PERIOD],
+        ahead_us=0 if lifetime.has_ended else query.ahead_us.get(objective.name, 0),
+        counts=sums.counts.get(key),
+        alerts=_alerts(query, by_range) if query.lengths else (),
+    )
+
+
+def _alerts(query: Query, by_range: Mapping[str, Statement]) -> tuple[Alert, ...]:
+    at = iso(query.until_us)
+    rates = {name: statement.burn_rate for name, statement in by_range.items()}
+    return tuple(
+        Alert(pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), at)
+        for pair in PAIRS
+    )
+
+
+def _applies(objective: Objective, subject: Subject, expected: int, *, was_seen: bool) -> bool:
+    names = {"cluster": subject.cluster, **subject.names}
+    if subject.kind != objective.kind or not objective.matches(names):
+        return False
+    if was_seen:
+        return True
+    # A client has beans only for the kinds of request that it makes or has a quota for.
+    attributes = subject.attributes
+    has_attributes = all(attributes.get(name) == v for name, v in objective.where.items())
+    return expected > 0 and has_attributes and objective.level != "client"

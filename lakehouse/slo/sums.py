@@ -1,0 +1,228 @@
+"""Sums of gold/sli per objective and subject: over a period, and over lengths before an instant.
+
+Ranges of whole hours are summed from hours, all others from the finest windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.time.intervals import Span
+from lakehouse.core.time.periods import HOUR_US, Period, micros
+from lakehouse.engines import arrow_types
+from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
+from lakehouse.slo import slices
+from lakehouse.slo.burn_rate import BadWindow
+from lakehouse.slo.events import EventCounter
+from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
+from lakehouse.slo.statement import Lifetime, Query, SliKey, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    import pyarrow as pa
+
+    from lakehouse.engines.engine import Relation
+
+_KEYS: Final = ("cluster", "objective", *SUBJECT)
+_KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
+_GROUP: Final = ", ".join(f"r.{name}" for name in _KEYS)
+_KEY_SCHEMA: Final = arrow_types.schema((name, "string") for name in _KEYS)
+_SPAN_SCHEMA: Final = arrow_types.schema(
+    (*((name, "string") for name in ("cluster", *SUBJECT)), ("s", "bigint"), ("e", "bigint"))
+)
+_BEFORE: Final = before_window(SPILL, "bad_high_us", "bad_us")
+_SPILL: Final = f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {_BEFORE} ELSE 0 END"
+"""The part of the upper bound that may lie before the window of a row ``r`` of gold/sli.
+
+Records that groups lost and failed attempts of sources have no such part: they have no edges.
+"""
+
+
+def times(
+    gold: GoldRows,
+    queries: Sequence[Query],
+    lifetimes: Sequence[Lifetime],
+    excluded: Sequence[Maintenance] = (),
+) -> dict[SliKey, dict[str, Times]]:
+    """Times of all subjects that gold has rows of, by the name of a range.
+
+    Args:
+        gold: Reads gold.
+        queries: Each objective once; of those on events only the ones in slices.
+        lifetimes: The subjects.
+        excluded: Maintenance whose windows do not count.
+    """
+    sums: dict[SliKey, dict[str, Times]] = {}
+    if not queries or not lifetimes:
+        return sums
+    rows = _SliRows(gold, lifetimes, excluded)
+    width = len(Times._fields) + 1
+    for part in (part for query in queries for part in rows.parts(query)):
+        for row in gold.ask(_sums_by_range(part), rows=rows.judged(part)):
+            cluster, objective, *values = row.values()
+            key, columns = tuple(values[: len(SUBJECT)]), values[len(SUBJECT) :]
+            by_range = sums.setdefault((cluster, objective, key), {})
+            for at, name in enumerate(part.ranges):
+                *range_times, row_count = columns[at * width : (at + 1) * width]
+                if row_count:
+                    by_range[name] = Times(*range_times)
+    return sums
+
+
+def bad_windows(
+    gold: GoldRows, query: Query, lifetimes: Sequence[Lifetime], keys: Collection[SliKey]
+) -> dict[SliKey, list[BadWindow]]:
+    """Windows or slices of a few subjects that were certainly bad for some time, in order.
+
+    Args:
+        gold: Reads gold.
+        query: The objectives.
+        lifetimes: All subjects, and when they existed.
+        keys: The subjects; each brings as many rows as it had bad windows.
+    """
+    few = arrow_types.rows(_KEY_SCHEMA, [(cluster, name, *key) for cluster, name, key in keys])
+    part = _Part(query, query.ranges(gold.window_us), gold.window_us)
+    rows = gold.ask(
+        f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r JOIN {{few}} f ON {_same('f', _KEYS)} "
+        "WHERE r.bad_low_us > 0 ORDER BY r.at",
+        rows=_SliRows(gold, lifetimes, ()).judged(part),
+        few=gold.engine.relation(few),
+    )
+    windows: dict[SliKey, list[BadWindow]] = {}
+    for row in rows:
+        key = (row["cluster"], row["objective"], tuple(row[name] for name in SUBJECT))
+        windows.setdefault(key, []).append(BadWindow(row["at"], row["bad_low_us"]))
+    return windows
+
+
+class _Part(NamedTuple):
+    """Ranges of a query that are summed from the same rows, and the length of these rows."""
+
+    query: Query
+    ranges: Mapping[str, Span]
+    size_us: int
+
+    @property
+    def span(self) -> Span:
+        """The span of all its ranges."""
+        starts, ends = zip(*self.ranges.values(), strict=True)
+        return min(starts), max(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _SliRows:
+    """Rows of gold/sli of some subjects, outside some maintenance."""
+
+    gold: GoldRows
+    lifetimes: Sequence[Lifetime]
+    excluded: Sequence[Maintenance]
+
+    def parts(self, query: Query) -> list[_Part]:
+        """The ranges of a query, by the rows that they are summed from."""
+        needs_windows = query.slices is not None or bool(self.excluded)
+        hourly, others = dict[str, Span](), dict[str, Span]()
+        for name, span in query.ranges(self.gold.window_us).items():
+            is_whole = not needs_windows and is_hourly(Period.of(span))
+            (hourly if is_whole else others)[name] = span
+        both = (_Part(query, hourly, HOUR_US), _Part(query, others, self.gold.window_us))
+        return [part for part in both if part.ranges]
+
+    def judged(self, part: _Part) -> Relation:
+        """Rows of gold or slices, with ``at`` (microseconds), the columns of ``Times``, ``SPILL``.
+
+        Rows of gold include the one after the span, for its ``SPILL``; that of a slice is 0.
+        """
+        query, (start, end) = part.query, part.span
+        if query.slices is None:
+            return self.gold.engine.query(
+                f"SELECT {_KEY}, r.window AS at, {', '.join(Times._fields)}, r.{SPILL} "
+                "FROM {rows} r",
+                rows=self._windows(part, (start, end + part.size_us)),
+            )
+        size = query.unit_us(self.gold.window_us)
+        first = micros(query.period.start)
+        slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
+        judgement = slices.judge(query.slices, self.gold.window_us)._asdict().items()
+        return self.gold.engine.query(
+            f"SELECT {_KEY}, r.at, {', '.join(f'{sql} AS {name}' for name, sql in judgement)}, "
+            f"0 AS {SPILL} FROM {{rows}} r",
+            rows=self._with_expected(self._slots(part, slot), query, size),
+        )
+
+    def _slots(self, part: _Part, slot: str) -> Relation:
+        """Sums over slices, or over windows that hold several."""
+        query = part.query
+        if query.events is not None:
+            counter = EventCounter(self.gold, self.lifetimes, self.excluded)
+            return counter.slices(query.objectives[0], query.events, part.span, slot)
+        columns = zip(("good", "bad", "low", "high"), Times._fields, strict=True)
+        sums = ", ".join(f"CAST(sum(r.{column}) AS BIGINT) AS {name}" for name, column in columns)
+        return self.gold.engine.query(
+            f"SELECT {_KEY}, {slot} AS at, {sums} FROM {{rows}} r GROUP BY {_GROUP}, {slot}",
+            rows=self._windows(part, part.span),
+        )
+
+    def _windows(self, part: _Part, span: Span) -> Relation:
+        subjects = [lifetime.subject for lifetime in self.lifetimes]
+        rows_of = self.gold.hours if part.size_us == HOUR_US else self.gold.windows
+        rows = self.gold.engine.query(
+            f"SELECT r.window AS window, {_KEY}, {', '.join(f'r.{n}' for n in Times._fields)}, "
+            f"{_SPILL} AS {SPILL} FROM {{rows}} r "
+            f"WHERE {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
+            f"AND {is_one_of('r.objective', [one.name for one in part.query.objectives])}",
+            rows=rows_of(tables.SLI, Period.of(span)),
+        )
+        exclusions = Exclusions(self.excluded, subjects, self.gold.window_us)
+        return exclusions.apply(self.gold, rows, _KEYS, Times._fields, span[0])
+
+    def _with_expected(self, slots: Relation, query: Query, size: int) -> Relation:
+        """Slots with ``expected``: how much of them the subject existed."""
+        kinds = {objective.kind for objective in query.objectives}
+        spans = _span_rows(one for one in self.lifetimes if one.subject.kind in kinds)
+        columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
+        lived = f"greatest(0, least(k.e, r.at + {size}) - greatest(k.s, r.at))"
+        return self.gold.engine.query(
+            f"SELECT {_KEY}, {columns}, CAST(coalesce(sum({lived}), 0) AS BIGINT) AS expected "
+            f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {_same('k', ('cluster', *SUBJECT))} "
+            f"GROUP BY {_GROUP}, {columns}",
+            slots=slots,
+            spans=self.gold.engine.relation(spans),
+        )
+
+
+def _same(other: str, names: Iterable[str]) -> str:
+    return " AND ".join(f"r.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names)
+
+
+def _span_rows(lifetimes: Iterable[Lifetime]) -> pa.Table:
+    rows = [
+        (one.subject.cluster, *one.subject.key, *span) for one in lifetimes for span in one.spans
+    ]
+    return arrow_types.rows(_SPAN_SCHEMA, rows)
+
+
+def _sums_by_range(part: _Part) -> str:
+    """SQL: sums over each range, and the number of its rows that contain anything.
+
+    Bad time that was first seen just after a range may have started in it. A client's row of zeros
+    shows that it existed (see the kernel's sli_clients.sql).
+    """
+    has_content = f"greatest({', '.join(f'r.{name}' for name in Times._fields)}) > 0"
+    if part.query.slices is None:
+        has_content = f"({has_content} OR r.user IS NOT NULL OR r.client_id IS NOT NULL)"
+    columns = []
+    for at, (start, end) in enumerate(part.ranges.values()):
+        is_inside = f"r.at >= {start} AND r.at < {end}"
+        for name in Times._fields:
+            total = f"sum(CASE WHEN {is_inside} THEN r.{name} ELSE 0 END)"
+            if name == "bad_high_us":
+                total += f" + sum(CASE WHEN r.at = {end} THEN r.{SPILL} ELSE 0 END)"
+            columns.append(f"CAST({total} AS BIGINT) AS {name}_{at}")
+        count = f"sum(CASE WHEN {is_inside} AND {has_content} THEN 1 ELSE 0 END)"
+        columns.append(f"CAST({count} AS BIGINT) AS rows_{at}")
+    return f"SELECT {_KEY}, {', '.join(columns)} FROM {{rows}} r GROUP BY {_GROUP}"

@@ -1,0 +1,163 @@
+"""The weeks of one subject under one objective, from gold/sli.
+
+A week without any seen time is unknown: it is no zero, and nothing replaces it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time.periods import WEEK, Period, micros, week_of
+from lakehouse.slo import Objective, attainment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.engines.gold_reader import GoldRows
+    from lakehouse.slo.statement import Key, Statement
+
+WEEKS: Final = 13
+"""A quarter: the number of weeks of a trend, that of the report included."""
+
+_WEEK: Final = dt.timedelta(days=7)
+_UNIT: Final = 10 / 604_800
+_MOST_UNKNOWN: Final = 0.5
+
+
+class Week(NamedTuple):
+    """One week of one subject; shares are of its time, between 0 and 1.
+
+    Attributes:
+        expected_us: How long the subject existed.
+        bad_us: How long it was seen bad.
+        bad_low_us: Lower bound of the bad time.
+        bad_high_us: Upper bound of the bad time.
+        unknown_us: How long it was not wholly seen.
+        share: Bad time by seen time; None where nothing was seen.
+        share_low: Lower bound of the bad share.
+        share_high: Upper bound, with unknown time as bad.
+        is_over: Whether all of it is past.
+        name: Its name in ISO 8601, such as ``2026-W47``.
+    """
+
+    expected_us: int
+    bad_us: int
+    bad_low_us: int
+    bad_high_us: int
+    unknown_us: int
+    share: float | None
+    share_low: float
+    share_high: float
+    is_over: bool = True
+    name: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be compared: it is over, and at least half of it was seen."""
+        seen = self.unknown_us <= _MOST_UNKNOWN * self.expected_us
+        return self.is_over and self.share is not None and seen
+
+    def of_seen(self, bad_us: int) -> float:
+        """Bad time as a share of the time that was seen."""
+        seen_us = self.expected_us - self.unknown_us
+        return min(1.0, bad_us / seen_us) if seen_us > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The weeks of a subject, oldest first; None where it did not exist."""
+
+    objective: Objective
+    subject: Subject
+    weeks: tuple[Week | None, ...]
+
+    @property
+    def known(self) -> list[Week | None]:
+        """The weeks; None where one cannot be compared."""
+        return [week if week is not None and week.is_known else None for week in self.weeks]
+
+    @property
+    def was_bad(self) -> bool:
+        """Whether it was seen bad in any of them."""
+        return any(week is not None and week.bad_us > 0 for week in self.weeks)
+
+
+def scale(share: float) -> float:
+    """A share on the scale on which weeks are compared.
+
+    Incidents last seconds or days: their sizes differ by factors, not by sums. The logarithm counts
+    in units of ten seconds a week, about the shortest time that can be seen.
+    """
+    return math.log1p(share / _UNIT)
+
+
+def share_of(scaled: float) -> float:
+    """The share of a value on that scale, between 0 and 1."""
+    return min(1.0, max(0.0, math.expm1(scaled) * _UNIT))
+
+
+def weeks_until(end: dt.datetime) -> list[Period]:
+    """The weeks of a trend, oldest first; the last one contains the instant before ``end``."""
+    last = week_of(end - dt.timedelta(microseconds=1))
+    starts = (last.start - back * _WEEK for back in reversed(range(WEEKS)))
+    return [Period(start, start + _WEEK, WEEK) for start in starts]
+
+
+def read(
+    gold: GoldRows,
+    objectives: Sequence[Objective],
+    end: dt.datetime,
+    now_us: int,
+    known: Sequence[Subject],
+) -> list[Trend]:
+    """The trends of every subject, under the objectives in GoodSeconds of its own level.
+
+    Args:
+        gold: Reads gold.
+        objectives: The objectives.
+        end: The last week is that of the instant before.
+        now_us: The present; nothing is expected later.
+        known: The subjects, of one cluster.
+    """
+    periods = weeks_until(end)
+    plain = [one for one in objectives if one.method == "GoodSeconds" and one.kind == one.level]
+    options = attainment.Options(window_seconds=gold.window_us // 1_000_000)
+    statements = [
+        attainment.read(gold.engine, plain, period, now_us, known, options) for period in periods
+    ]
+    return join(statements, periods, now_us)
+
+
+def join(
+    statements: Sequence[Sequence[Statement]], periods: Sequence[Period], now_us: int
+) -> list[Trend]:
+    """The statements of each week as one trend per objective and subject."""
+    weeks: dict[tuple[str, Key], list[Week | None]] = {}
+    last: dict[tuple[str, Key], Statement] = {}
+    for number, (of_week, period) in enumerate(zip(statements, periods, strict=True)):
+        for statement in of_week:
+            key = (statement.objective.name, statement.subject.key)
+            last[key] = statement
+            row = weeks.setdefault(key, [None] * len(periods))
+            row[number] = _week(statement, period, now_us) if statement.whole_us else None
+    return [Trend(last[key].objective, last[key].subject, tuple(row)) for key, row in weeks.items()]
+
+
+def _week(statement: Statement, period: Period, now_us: int) -> Week:
+    attained, low, high = (
+        statement.attainment, statement.attainment_low, statement.attainment_high
+    )  # fmt: skip
+    return Week(
+        statement.whole_us,
+        *statement.times[1:],
+        statement.unknown_us,
+        None if attained is None else 1 - attained,
+        0.0 if high is None else 1 - high,
+        1.0 if low is None else 1 - low,
+        micros(period.end) <= now_us,
+        f"{period.start:%G-W%V}",
+    )

@@ -1,0 +1,78 @@
+"""State of the rollup, kept in gold: its progress, finished batches, and the writer's lease."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lakehouse.tables.columns import Column, Table, required
+
+GOLD_PROPERTIES: Final = {
+    "delta.enableDeletionVectors": "false",  # any engine may read gold
+    # A rollup every five minutes makes 288 commits a day, each of which removes files. A reader has
+    # a day to finish; jmxlake never reads older versions.
+    "delta.logRetentionDuration": "interval 2 days",
+    "delta.deletedFileRetentionDuration": "interval 1 days",
+    "delta.checkpointInterval": "50",
+}
+"""Delta properties of every table of gold."""
+
+_VERSIONS: Final = (
+    required("runs_version", "bigint", "version of bronze/runs that is rolled up"),
+    required("scrapes_version", "bigint", "version of bronze/scrapes that is rolled up"),
+    required("members_version", "bigint", "version of bronze/members that is rolled up"),
+)
+
+PROGRESS: Final = Table(
+    "gold",
+    "progress",
+    "The versions of bronze that are rolled up; one row per rollup, written last",
+    (
+        required("at", "timestamp", "end of the rollup; the row with the latest value is current"),
+        required("window_seconds", "int", "finest grain"),
+        *_VERSIONS,
+        required("hours", "bigint", "hours of clusters that were recomputed"),
+        Column("committed", "timestamp", "when the newest of these versions was committed"),
+        Column(
+            "how",
+            "string",
+            "how the hours were chosen: whole (all of bronze), feed (new commits), recovered (the "
+            "log had expired before it was read), since (--since); or tidied",
+        ),
+        Column("late_rows", "bigint", "rows that arrived after their hour was frozen"),
+        Column("runs_id", "string", "id of the Delta table bronze/runs"),
+        Column("kernel", "string", "version of the SQL that made the hours"),
+        Column("duckdb", "string", "version of the DuckDB that ran it"),
+    ),
+    properties=GOLD_PROPERTIES,
+)
+
+STRETCHES: Final = Table(
+    "gold",
+    "stretches",
+    "Batches that the running rollup has finished; unused once it has ended",
+    (
+        required("at", "timestamp", "when the batch was done"),
+        Column("after", "timestamp", "column at of the last row of progress; null: there is none"),
+        required("how", "string", "how the hours were chosen, as in progress"),
+        *_VERSIONS,
+        required("clusters", "array<string>", "clusters of the batch"),
+        required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
+    ),
+    properties=GOLD_PROPERTIES,
+)
+
+LEASE: Final = Table(
+    "gold",
+    "lease",
+    "Single-writer lease of gold: one row, held and renewed by the running rollup",
+    (
+        Column("id", "string", "random id of the holder; null: it is free"),
+        Column("holder", "string", "host and process of the holder"),
+        Column("since", "timestamp", "when the holder took it, by the holder's clock"),
+        Column("until", "timestamp", "until when it holds, by the holder's clock"),
+    ),
+    properties=GOLD_PROPERTIES,
+)
+
+ROLLUP_STATE: Final = (STRETCHES, LEASE)
+"""Tables of the rollup itself."""

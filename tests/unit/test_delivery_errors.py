@@ -1,0 +1,168 @@
+"""What is said when a lake cannot be used: one line, what to do, the same each time, no secret."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector.delivery.errors import explain, scrubbed
+from collector.delivery.storage_options import secrets
+from collector.delivery.table import BronzeTable
+from collector.errors import LakeError
+from demo.ports import free_ports
+from demo.s3.proxy import FaultyProxy
+from demo.s3.rules import Answer, Rule
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+KEY_ID = "AKIAIOSFODNN7EXAMPLE"
+
+
+def options(endpoint: str) -> dict[str, str]:
+    return {
+        "aws_endpoint": endpoint, "aws_region": "us-east-1", "aws_allow_http": "true",
+        "aws_access_key_id": KEY_ID, "aws_secret_access_key": SECRET,
+        "max_retries": "0", "timeout": "1s",
+    }  # fmt: skip
+
+
+def said_of(lake: str, given: dict[str, str]) -> str:
+    with pytest.raises(LakeError) as caught:
+        BronzeTable(lake, tables.RUNS, lambda: given).load()
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[FaultyProxy]:
+    """No server behind it: it answers by itself what a real one cannot be made to say."""
+    with FaultyProxy("http://127.0.0.1:9") as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "advice"),
+    [
+        (
+            404,
+            "NoSuchBucket",
+            "there is no such bucket or container; create it, or correct lake.path",
+        ),
+        (400, "ExpiredToken", "does not accept the credentials: they are wrong, have expired"),
+        (403, "InvalidAccessKeyId", "does not accept the credentials: they"),
+        (403, "SignatureDoesNotMatch", "does not accept the credentials: they"),
+        (403, "RequestTimeTooSkewed", "clock differs too much"),
+        (403, "AccessDenied", "access is forbidden; agents need to list, get and put"),
+        (401, "Unauthorized", "does not accept the credentials: they"),
+        (301, "PermanentRedirect", "the bucket is in another region; set AWS_REGION"),
+        (400, "AuthorizationHeaderMalformed", "the bucket is in another region"),
+        (503, "SlowDown", "asks for fewer requests or has a fault of its own"),
+        (500, "InternalError", "asks for fewer requests or has a fault of its own"),
+    ],
+)
+def test_what_a_store_refuses_is_said_with_what_to_do(
+    store: FaultyProxy, status: int, code: str, advice: str
+) -> None:
+    store.clear()
+    store.plan(Rule(forward=False, answer=Answer(status, code), times=None))
+    said = said_of("s3://bucket/lake", options(store.endpoint))
+    assert said.startswith("lake table s3://bucket/lake/bronze/runs: ")
+    assert advice in said
+    assert status == 301 or code in said  # of a redirect delta-rs does not tell the body
+    assert "\n" not in said
+    assert len(said) < 250
+    assert said_of("s3://bucket/lake", options(store.endpoint)) == said, "the log says it once"
+
+
+def test_a_store_that_is_not_there_or_does_not_answer() -> None:
+    nobody = f"http://127.0.0.1:{free_ports(1)[0]}"
+    assert "the store cannot be reached; check the endpoint" in said_of("s3://b/l", options(nobody))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert "did not answer in time" in said_of("s3://b/l", options(endpoint))
+
+
+def test_a_lake_path_that_means_nothing() -> None:
+    assert "does not know such a URL" in said_of("ftp://b/l", {})
+    assert "abfss://CONTAINER@ACCOUNT" in said_of("abfss://container/l", {})
+    plain = options("http://127.0.0.1:9")
+    del plain["aws_allow_http"]
+    assert "AWS_ALLOW_HTTP" in said_of("s3://b/l", plain)
+
+
+def test_local_faults(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert "no folder, or lies in none" in said_of(str(tmp_path / "file"), {})
+    if os.path.ismount("/sys"):
+        said = said_of("/sys/lake", {})
+        assert "cannot be written: " in said
+        assert "PermissionDenied" in said or "Read-only file system" in said
+    log = tmp_path / "bronze/runs/_delta_log"
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.json").write_text("garbage\n")
+    assert "its log is damaged or no Delta log" in said_of(str(tmp_path), {})
+
+
+# As delta-rs 1.6.6 said it where a full disk, a backtrace or another process was needed for it.
+_FULL = (
+    "Generic LocalFileSystem error\n          \x1b[31m\u21b3\x1b[0m Unable to copy data to file\n"
+    "           \x1b[31m\u21b3\x1b[0m No space left on device (os error 28)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (_FULL, "No space left on device; make room"),
+        ("Read-only file system (os error 30)", "cannot be written: Read-only file system"),
+        ("Permission denied (os error 13)", "correct its owner"),
+        (
+            "error sending request: client error (Connect): dns error",
+            "the store cannot be reached; check",
+        ),
+        ("Unsupported table features required: [ClusteredTable]", "features that agents cannot"),
+        ("Failed to commit transaction: 100", "raise lake.commit_interval"),
+        ("Failed to commit transaction: Concurrent transaction failed.", "of this very agent"),
+        (
+            "Operation not supported\n failed to load IMDS session token",
+            "were not found; check those in",
+        ),
+    ],
+)
+def test_texts_that_were_seen(text: str, advice: str) -> None:
+    assert advice in explain(OSError(text), [])
+
+
+def test_what_is_not_known_is_passed_on_without_secrets_and_the_same_each_time() -> None:
+    def text(seconds: str, retries: int, part: str, request: str) -> str:
+        return (
+            f"Generic S3 error \u21b3 Error performing PUT http://user:hunter22@host/b/part-{part}"
+            f"?X-Amz-Credential={KEY_ID}&X-Amz-Signature=0123abcd&sig=c2ln in {seconds}s,"
+            f" after {retries} retries, max_retries: 2, retry_timeout: 15s  - Server: 418 Teapot"
+            f" <RequestId>{request}</RequestId> Authorization: Bearer eyJhbGciOi"
+            f" SharedAccessSignature sig=abc%2F secret_key={SECRET} {SECRET}\n"
+            "   0: <unknown>\n   1: start_thread\n             at ./nptl/x.c:442:8\n"
+        )
+
+    given = secrets({"aws_secret_access_key": SECRET}, {"AWS_ACCESS_KEY_ID": KEY_ID, "HOME": "b"})
+    first = text("1.25", 2, "0b7b1d2c-8f3e-4c5d-9a6b-7c8d9e0f1a2b", "R2ZMCOQ")
+    later = text("17.5", 1, "1c8c2e3d-8f3e-4c5d-9a6b-7c8d9e0f1a2b", "F2LM466")
+    said = explain(OSError(first), given)
+    assert said == explain(OSError(later), given)
+    assert "418 Teapot" in said
+    assert said.endswith("; check lake.path and its credentials")
+    for secret in (SECRET, KEY_ID, "hunter22", "0123abcd", "c2ln", "abc%2F", "eyJhbGciOi", "nptl"):
+        assert secret not in said, secret
+
+
+def test_a_lake_path_with_a_token_is_not_shown() -> None:
+    assert "SIG" not in scrubbed("https://a.blob.core.windows.net/c/l?sv=1&sig=SIG", [])
+    assert scrubbed("s3://bucket/lake/bronze/runs", []) == "s3://bucket/lake/bronze/runs"

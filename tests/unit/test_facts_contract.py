@@ -1,0 +1,124 @@
+"""The facts' records are the contract: report.json, the pages about it and the CSV files."""
+
+from __future__ import annotations
+
+import json
+import types
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+
+from lakehouse.report import csv_files
+from lakehouse.report.facts.coverage import Coverage
+from lakehouse.report.facts.hygiene import Hygiene
+from lakehouse.report.facts.min_isr import MinIsr
+from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
+from lakehouse.report.facts.owner_labels import Account
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.sections import Rack
+from lakehouse.report.facts.throttling import Throttling
+from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, Tiering, TierLag
+from lakehouse.report.facts.timelines import Timeline
+from lakehouse.report.facts.trends import Trends
+from lakehouse.report.owners import LABELS
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = {
+    "verdicts": Verdict,
+    "restated": Restated,
+    "business_hours": BusinessHours,
+    "min_isr": MinIsr,
+    "throttling": Throttling,
+    "tier_lag": TierLag,
+    "lost_before_read": LostBeforeRead,
+    "remote_reads": RemoteReads,
+    "tiering": Tiering,
+    "hygiene": Hygiene,
+    "coverage": Coverage,
+    "timelines": Timeline,
+    "trends": Trends,
+    "racks": Rack,
+}
+PLAIN = {"objectives", "maintenance", "events"}
+"""Rows that are no records: statements, maintenance and events of the lake."""
+
+PAGES = ("report-json.md", "trends.md", "remote-index.md")
+
+
+def record(hint: Any) -> Any:
+    """The record of a field that is one, or a list of them, or may be None; else None."""
+    if get_origin(hint) in (list, types.UnionType):
+        return next((found for one in get_args(hint) if (found := record(one))), None)
+    return hint if hasattr(hint, "_fields") else None
+
+
+def keys(of: Any) -> dict[str, Any]:
+    """The keys of a record in JSON, each with the record that its value is made of."""
+    found: dict[str, Any] = {}
+    for name, hint in get_type_hints(of).items():
+        if hint is Bounds:
+            stem, unit = (name[:-3], "_us") if name.endswith("_us") else (name, "")
+            found |= dict.fromkeys((name, f"{stem}_low{unit}", f"{stem}_high{unit}"))
+        else:
+            found[name] = record(hint)
+    return found
+
+
+def at(path: str) -> Any:
+    """The record at a dotted path of the facts."""
+    section, *inner = path.split(".")
+    of: Any = SECTIONS[section]
+    for key in inner:
+        of = keys(of)[key]
+    return of
+
+
+def every(of: Any) -> dict[str, Any]:
+    """All records within a record, by their names."""
+    inner = [one for one in keys(of).values() if one]
+    return {of.__name__: of} | {name: one for each in inner for name, one in every(each).items()}
+
+
+def check(value: Any, of: Any, path: str) -> int:
+    """Compare JSON with its record; how many rows were compared."""
+    if isinstance(value, list):
+        return sum(check(one, of, path) for one in value)
+    if value is None:
+        return 0
+    assert list(value) == list(keys(of)), path
+    inner = ((key, one) for key, one in keys(of).items() if one)
+    return 1 + sum(check(value[key], one, f"{path}.{key}") for key, one in inner)
+
+
+def test_the_golden_facts_have_the_keys_of_the_records_in_their_order() -> None:
+    facts = json.loads((ROOT / "tests/golden/report.json").read_text(encoding="utf-8"))
+    assert sum(check(facts[name], row, name) for name, row in SECTIONS.items()) > 100
+    others = facts.keys() - SECTIONS.keys() - PLAIN
+    assert not any(isinstance(facts[name], list) for name in others), "rows without a record"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [one for section in (*SECTIONS.values(), Account) for one in every(section).items()],
+)
+def test_every_field_of_a_record_is_documented(name: str, row: Any) -> None:
+    pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
+    for field in row._fields:
+        assert f'"{field}"' in pages, (name, field)
+
+
+def test_every_column_of_a_csv_file_is_a_field_of_its_record() -> None:
+    """Of tables whose rows are in the facts as they are."""
+    compared = 0
+    for table in csv_files.tables():
+        if table.source in csv_files._ROWS or table.source in PLAIN:
+            continue
+        row = Account if table.source == "owners.accounts" else at(table.source)
+        for column in table.columns:
+            first, _, rest = column.path.partition(".")
+            assert first in keys(row) or first in LABELS, (table.name, column.name)
+            inner = keys(row).get(first)
+            assert not (rest and inner) or rest in keys(inner), (table.name, column.name)
+            compared += 1
+    assert compared > 100
