@@ -116,9 +116,9 @@ def test_time_in_whole_hours_is_that_of_its_windows(gold: Gold) -> None:
          "last_seen": PERIOD.end},
     )  # fmt: skip
     asked = [one for one in slo.load() if one.name == "min-isr"]
-    manner = Options(window_seconds=WINDOW)
+    options = Options(window_seconds=WINDOW)
     whole, half = (
-        read(gold.engine, asked, Period(start, PERIOD.end), micros(9000), manner=manner)
+        read(gold.engine, asked, Period(start, PERIOD.end), micros(9000), options=options)
         for start in (PERIOD.start, PERIOD.start + dt.timedelta(minutes=30))
     )
     assert [tuple(one.times) for one in whole] == [

@@ -153,7 +153,7 @@ def test_who_asks_in_bulk_is_refused_or_told_what_failed(hostile: Ports, way: st
             "Gadget": "hostile:type=Gadget Value failed in the broker",
             "Huge": "jmxquery failed|longer than 64 MiB|no answer within|failed in the broker",
             "Thrower": "hostile:type=Thrower Value failed in the broker",
-            "Quotes": "printed what cannot be parsed",
+            "Quotes": "printed a line that cannot be parsed",
             "Shy": "jmxquery failed: ",
         },
     }[way]
