@@ -22,7 +22,7 @@ endef
 
 ##@ Use
 .PHONY: demo
-demo: $(VENV)/.installed java ## A real Kafka cluster with faults, scraped, rolled up and told in .demo/report.html
+demo: $(VENV)/.installed java ## A real Kafka cluster with faults, scraped, rolled up and reported in .demo/report.html
 	@exec $(BIN)/python -m demo
 
 ##@ Develop
@@ -78,7 +78,7 @@ lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
 	@$(BIN)/lint-imports
 
 .PHONY: format
-format: $(VENV)/.installed ## Let ruff format and mend what it can
+format: $(VENV)/.installed ## Let ruff format and fix what it can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
@@ -125,7 +125,7 @@ bench-rollup: setup ## A day of 100 brokers rolled up, and plain samples by othe
 	@$(BIN)/python -m bench.rollup $(BENCH)
 
 .PHONY: bench-small
-bench-small: setup ## A small lake rolled up, told and read: what a person waits for; some minutes
+bench-small: setup ## A small lake rolled up, reported and read: what a person waits for; some minutes
 	@$(BIN)/python -m bench.small $(BENCH)
 
 .PHONY: bench-truth

@@ -5,12 +5,12 @@ LakehouseError
 ├── TableNotFoundError      the lake lacks a table
 ├── TableSchemaError        a table there has another schema
 ├── EngineError             Spark could not start, or failed at work
-├── LogExpiredError         what is new in bronze cannot be read any more; it is worked out anew
+├── LogExpiredError         what is new in bronze cannot be read any more; it is computed again
 ├── LakeReplacedError       bronze is not the one that was rolled up
 ├── LeaseHeldError          another rollup is at work
 ├── LeaseLostError          another rollup has taken over, or gold was changed meanwhile
 ├── MaintenanceError        a table of bronze could not be maintained; it is tried again
-│   ├── MaintenanceConflictError   another writer was faster; it is looked at anew
+│   ├── MaintenanceConflictError   another writer was faster; the next round tries again
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
 ├── MaintenanceFileError    a file of planned maintenance is wrong
@@ -20,7 +20,7 @@ LakehouseError
 ├── SendError               a report could not be sent, or its settings are wrong
 ├── FactsError              a file is no report.json that this version can read
 ├── PeriodError             the period asked for makes no sense
-└── SubjectError            nobody, or more than one, has the name asked for
+└── SubjectError            no subject, or more than one, has the name asked for
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class MaintenanceError(LakehouseError):
 
 
 class MaintenanceConflictError(MaintenanceError):
-    """Another writer was faster: nothing was changed, the next round looks anew."""
+    """Another writer was faster: nothing was changed, the next round tries again."""
 
 
 class ForeignEngineError(MaintenanceError):
@@ -115,7 +115,7 @@ class PeriodError(LakehouseError):
 
 
 class SubjectError(LakehouseError):
-    """Nobody in the lake has the name asked for, or more than one has."""
+    """No subject in the lake has the name asked for, or more than one has."""
 
 
 class JobFailedError(LakehouseError):

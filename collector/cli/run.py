@@ -50,8 +50,8 @@ _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> None:
     """Read on schedule until SIGTERM or Ctrl-C; then deliver what is left.
 
-    SIGHUP reads the configuration and the catalogue anew; SIGUSR1 writes what all threads do into a
-    file beside the spool.
+    SIGHUP reads the configuration and the catalogue again; SIGUSR1 writes what all threads do
+    into a file beside the spool.
     """
     if platform.system() != "Linux":
         fail(JmxlakeError("run: the agent runs on Linux only; check --offline works here, too"))

@@ -178,7 +178,7 @@ class Delivery:
 
         Where another agent has written under our id, this one takes a new id.
         """
-        for bronze in self._tables:  # where one was created anew, the others were as well
+        for bronze in self._tables:  # where one was created again, the others were as well
             self._load(bronze)
         numbers = [self._compare(bronze) for bronze in self._tables]
         self._loaded_once = True

@@ -75,7 +75,7 @@ class DeliveryWorker:
             reraise=True,
         )
         delivered = 0
-        # Each group anew: one that landed shows that the lake is back.
+        # Counted for each group: one that landed shows that the lake is back.
         while not stop.is_set() and (batches := patience(self._deliver_next)):
             delivered += batches
         if delivered:

@@ -26,7 +26,7 @@ class Tally(msgspec.Struct):
 class CounterTrack(msgspec.Struct):
     """The state of one counter metric on one source.
 
-    A count that falls, a source that was started anew and a bean that vanished and came back all
+    A count that falls, a source that was restarted and a bean that vanished and came back all
     begin again at zero; so does a bean that is new on a source that was being watched. A count that
     is read for the first time on a source that was not being watched only sets the baseline.
     """

@@ -264,7 +264,7 @@ class Recorder:
 
     def _resume(self, now_us: int) -> None:
         """Continue from the state on disk, with events of the time since."""
-        # What follows reads all anew, so not while the disk is full.
+        # What follows reads everything again, so not while the disk is full.
         self._spool.remember("agent", self._spool.agent)
         self._encoder, events = self._load()
         self._encoder.break_off()

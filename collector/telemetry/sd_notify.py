@@ -53,7 +53,7 @@ class Service:
             self.send(WATCHDOG=1)
 
     def reloading(self) -> None:
-        """The configuration is being read anew."""
+        """The configuration is being read again."""
         microseconds = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000  # systemd compares it
         self.send(RELOADING=1, MONOTONIC_USEC=microseconds)
 

@@ -90,7 +90,7 @@ class AgentStats:
         self._commits = counter("commits", "Batches that reached the lake.")
         self._commit_failures = counter("commit_failures", "Deliveries that failed; tried again.")
         self.clock_steps = counter("clock_steps", "Times the wall clock was set.")
-        self.reloads = counter("reloads", "Times the configuration was read anew.")
+        self.reloads = counter("reloads", "Times the configuration was read again.")
         self.reload_failures = counter("reload_failures", "Of these, how many were refused.")
         self.unexpected_errors = counter("unexpected_errors", "Faults of the agent itself.")
         self.crashes = counter("crashes", "Crash reports of its JVM beside the spool.")

@@ -39,7 +39,7 @@ class TimeWindow:
 
     @property
     def is_rolling(self) -> bool:
-        """Whether it ends whenever somebody looks."""
+        """Whether it may end at any instant, not only at an edge of the calendar."""
         return self.anchor is None
 
     @property
@@ -169,7 +169,7 @@ class Objective:
 
     @property
     def kind(self) -> Level:
-        """Of which subjects it is told at first: topics', of clusters and of partitions."""
+        """The subjects of its SLIs; clusters and partitions are computed from topics."""
         return "topic" if self.level in {"cluster", "partition"} else self.level
 
     @property
@@ -181,7 +181,7 @@ class Objective:
 
     def matches(self, names: Mapping[str, str | None]) -> bool:
         """Whether a subject of these names is meant, by ``match``."""
-        return all(_matches(names.get(key), told) for key, told in self.match.items())
+        return all(_matches(names.get(key), pattern) for key, pattern in self.match.items())
 
     def has(self, labels: Mapping[str, str]) -> bool:
         """Whether it bears all these labels; an empty value stands for any."""

@@ -171,7 +171,7 @@ def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
     if wished and wished != last.window_seconds:
         raise TableSchemaError(
             f"{lake.name(tables.PROGRESS)}: gold's windows are of {last.window_seconds} s, not "
-            f"{wished} s; use that length, or remove gold to build it anew"
+            f"{wished} s; use that length, or remove gold to build it again"
         )
     return last.window_seconds
 

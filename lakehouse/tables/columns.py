@@ -12,8 +12,8 @@ class Column:
 
     Attributes:
         over: How rows of several windows, or of several parts of one window, make one: ``sum``,
-            ``max``, ``min``, ``any``, ``first`` (the value of the first window) or ``mean`` (made
-            anew of what is summed); empty for keys, by which rows are grouped.
+            ``max``, ``min``, ``any``, ``first`` (the value of the first window) or ``mean``
+            (computed again from the sums); empty for keys, by which rows are grouped.
     """
 
     name: str

@@ -81,7 +81,7 @@ class JmxquerySource(BulkSource):
 
     Args:
         expected: Who should answer.
-        jmxquery: How to reach it; the password is read anew for every question.
+        jmxquery: How to reach it; the password is read again for every question.
 
     Raises:
         ConfigError: There is no Java, or there is a password that may not be seen.

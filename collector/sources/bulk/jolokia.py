@@ -40,7 +40,7 @@ class JolokiaSource(BulkSource):
 
     Args:
         expected: Who should answer.
-        jolokia: How to reach it. The password is read anew whenever we ask who answers.
+        jolokia: How to reach it. The password is read again whenever we ask who answers.
 
     Raises:
         ConfigError: The URL is none of http or https, or there are no certificates in the file.

@@ -1,6 +1,6 @@
 """An MBean server over RMI, called without the layers of the JMX client.
 
-``RMIConnector`` would unwrap every query anew, and its notifications need a thread that waits for
+``RMIConnector`` would unwrap every query again, and its notifications need a thread that waits for
 them. Here a query is marshalled once, and what was registered since the last look is asked for in
 one short call.
 """
@@ -95,7 +95,7 @@ def _object_name(text: str) -> Any:
 
 @cache
 def _query(attribute: str, comparison: Comparison) -> Any:
-    """As it is sent: to marshal it anew would cost more than the question."""
+    """As it is sent: to marshal it again would cost more than the question."""
     query = java("javax.management.Query")
     number = query.value(jpype.JLong(comparison.number))
     expression = getattr(query, comparison.operator)(query.attr(attribute), number)

@@ -34,7 +34,7 @@ class JmxSource(RmiSource):
 
     Args:
         expected: Who should answer.
-        jmx: How to reach it. The password is read anew at every connect.
+        jmx: How to reach it. The password is read again at every connect.
 
     Raises:
         ConfigError: A store of ``jmx.tls`` cannot be read, or holds nothing of use.

@@ -2,7 +2,7 @@
 
 RMI's socket factory for TLS comes with the other side's answer and knows the JVM's default only.
 It keeps what it finds at its first use, so the stores are read once: after a certificate was
-renewed the agent is started anew. Passwords go from their files into Java's memory; a system
+renewed the agent is restarted. Passwords go from their files into Java's memory; a system
 property would show them to any process that attaches.
 
 Whether the certificate names the host that we call is checked by Java itself, from its updates of

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TopicCreated(NamedTuple):
-    """A topic and its id; a topic that is deleted and made anew has another id."""
+    """A topic and its id; a topic that is deleted and created again has another id."""
 
     id: str
     name: str
