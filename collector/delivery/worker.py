@@ -75,7 +75,7 @@ class DeliveryWorker:
             reraise=True,
         )
         delivered = 0
-        # Counted for each group: one that landed shows that the lake is back.
+        # The waits start over with each group: one that landed shows that the lake is back.
         while not stop.is_set() and (batches := patience(self._deliver_next)):
             delivered += batches
         if delivered:

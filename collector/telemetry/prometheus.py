@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Measured(Collector):
-    """The metrics that are measured again at every request; what counts is in ``AgentStats``.
+    """The metrics that are measured at every request; what counts is in ``AgentStats``.
 
     Attributes:
         stats: What the agent counts.

@@ -63,7 +63,7 @@ class Census:
                 self.forget_led()
 
     def forget_led(self) -> None:
-        """Ask at the next opportunity again which partitions are led."""
+        """Ask again, at the next opportunity, which partitions are led."""
         self._led = None
 
     def beans(self, metric: Metric) -> Beans:
