@@ -178,12 +178,13 @@ def test_in_a_large_cluster_new_topics_are_looked_for_once_a_minute(
     client = KafkaAdmin(java_admin(single.bootstrap, None, 10), 10, clock=lambda: now)
     before = client.topics(held_by=1)
     create_assigned(single, "newcomer", [[1]])
+    asker = single.admin()  # kept in a name: without it the future fails
+    wait_for(lambda: "newcomer" in asker.list_topics(timeout=20).topics, 20)  # a broker learns late
     assert client.topics(held_by=1) == before
     assert client.topics(held_by=2) == before, "it holds nothing, so nothing is asked"
     now = 60
     (found, _), (known, _) = client.topics(held_by=2), before
     assert found.keys() - known.keys() == {"newcomer"}
-    asker = single.admin()  # kept in a name: without it the future fails
     asker.delete_topics(["newcomer"])["newcomer"].result(20)
     wait_for(lambda: client.topics(held_by=1) == before, 20)
     assert client.topics() == before
