@@ -137,6 +137,7 @@ class Answer:
         notices: What changed and is worth a row of bronze/events.
         moments: The history since the last read, from a source that knows it exactly; in order.
         more: Whether there is more history than fits into one answer: ask again at once.
+        listed_us: How long before the read its series were listed.
     """
 
     readings: tuple[Reading, ...]
@@ -146,6 +147,7 @@ class Answer:
     notices: tuple[Notice, ...] = ()
     moments: tuple[Moment, ...] = ()
     more: bool = False
+    listed_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class Scrape:
     Attributes:
         family: Family of the catalogue.
         tick_us: The instant it was due, aligned to the epoch.
-        asked_us: When the request was sent.
+        asked_us: When the request was sent, or before it its series were listed.
         answered_us: When the answer came, or the attempt ended.
         interval_us: The cadence in force.
         outcome: How it ended.

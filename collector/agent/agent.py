@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from concurrent.futures import wait
 from functools import partial
@@ -187,6 +188,7 @@ class Agent:
         began_us = self._clock.steady_us()
         if self._recorder.seal(self._clock.wall_us()):
             self.stats.seal_seconds.set((self._clock.steady_us() - began_us) / 1e6)
+            gc.collect()  # see memory.freeze_garbage
 
     def _guard(self, name: str, work: Callable[[], object]) -> None:
         """Run a job; a failure is one log line, once, and the job runs again at its next tick."""

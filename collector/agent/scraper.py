@@ -40,6 +40,7 @@ class Scraper:
     def attempt(self, family: Family, interval_us: int) -> Scrape:
         """Read a family once; the outcome says how it ended."""
         asked_us = self._clock.wall_us()
+        tick_us = asked_us - asked_us % interval_us
         outcome: Outcome = "ok"
         answer: Answer | None = None
         identity: Identity | None = None
@@ -47,6 +48,7 @@ class Scraper:
         try:
             identity = self._source.identify()
             answer = as_catalogued(self._source.read(family), family)
+            asked_us -= answer.listed_us
         except SourceError as failure:
             outcome, error = failure.outcome, _line(str(failure))
         except Exception as failure:  # noqa: BLE001 - an attempt that failed is a fact, too
@@ -66,7 +68,7 @@ class Scraper:
             error = f"{family.name}: the clock was set back meanwhile"
         return Scrape(
             family=family.name,
-            tick_us=asked_us - asked_us % interval_us,
+            tick_us=tick_us,
             asked_us=asked_us,
             answered_us=answered_us,
             interval_us=interval_us,

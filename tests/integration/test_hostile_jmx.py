@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import psutil
 import pytest
 
 from collector.catalogue import Family, Metric
@@ -185,7 +186,7 @@ def test_a_slow_attribute_is_a_timeout_and_leaves_nobody_behind(hostile: Ports, 
     source.close()
 
 
-def _children() -> list[str]:
-    tasks = Path("/proc/self/task").iterdir()
-    children = [pid for task in tasks for pid in (task / "children").read_text().split()]
-    return [pid for pid in children if "jmxquery" in Path(f"/proc/{pid}/cmdline").read_text()]
+def _children() -> list[int]:
+    running = psutil.process_iter(["ppid", "cmdline"])
+    ours = [one for one in running if one.info["ppid"] == os.getpid()]
+    return [one.pid for one in ours if "jmxquery" in str(one.info["cmdline"])]

@@ -1,10 +1,15 @@
-"""Which patterns a bean that came or went may concern."""
+"""Which patterns a bean that came or went may concern, and how often the server is asked."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
-from collector.sources.jmx.census import _is_of
+from collector.sources.jmx.census import Census, _is_of
+
+if TYPE_CHECKING:
+    from collector.sources.jmx.mbean_server import MBeanServer
 
 
 @pytest.mark.parametrize(
@@ -23,3 +28,26 @@ def test_wildcards_may_mean_any_bean(
     pattern: str, kind: tuple[str, str], *, concerned: bool
 ) -> None:
     assert _is_of(pattern, frozenset({kind})) is concerned
+
+
+class FakeServer:
+    """Counts how often it is asked for changes."""
+
+    asked = 0
+
+    def changed(self) -> frozenset[tuple[str, str]]:
+        self.asked += 1
+        return frozenset()
+
+
+def test_families_in_a_row_share_one_answer_and_none_uses_it_twice() -> None:
+    now, server = 100.0, FakeServer()
+    census = Census(cast("MBeanServer", server), lambda: now)
+    assert census.refresh("min_isr") == 0
+    now = 100.125
+    assert census.refresh("quotas") == 0.125, "so much older than its scrape"
+    assert server.asked == 1
+    assert census.refresh("quotas") == 0, "its scrapes must not overlap"
+    now = 100.5
+    assert census.refresh("tiered") == 0, "a moment is over"
+    assert server.asked == 3

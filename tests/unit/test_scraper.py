@@ -45,6 +45,16 @@ def test_an_error_that_nobody_foresaw_is_a_failed_attempt_and_gives_up_the_sourc
     assert source.closed == 1
 
 
+def test_a_scrape_begins_when_its_series_were_listed() -> None:
+    clock = SystemClock()
+    before_us = clock.wall_us()
+    answer = Answer((Reading("kafka.partition.under_min_isr", "gauge"),), 1, listed_us=9_000_000)
+    scrape = Scraper(FakeSource(answer=answer), clock).attempt(FAMILY, 10_000_000)
+    assert before_us - 9_000_000 <= scrape.asked_us <= scrape.answered_us - 9_000_000
+    ticks = {at - at % 10_000_000 for at in (before_us, scrape.answered_us)}
+    assert scrape.tick_us in ticks, "that of the attempt"
+
+
 def test_what_the_catalogue_asks_percentiles_of_says_so_whoever_was_read() -> None:
     """Users add metrics of their own, and the rollup knows no catalogue."""
     lag, copied = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_log_size.bytes"

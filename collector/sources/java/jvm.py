@@ -159,6 +159,9 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         # Else Java's own classes are written to while they are mapped: 7 MB of them stay files.
         "-XX:+UnlockDiagnosticVMOptions",
         "-XX:ArchiveRelocationMode=0",
+        # Else two of its threads wake up once and four times a second, to find nothing to do.
+        "-XX:GuaranteedSafepointInterval=60000",
+        "-XX:AsyncDeflationInterval=60000",
         "-XX:-CreateCoredumpOnCrash",  # it would hold passwords
         "-XX:-UsePerfData",  # it wakes up twenty times a second, for tools that watch JVMs
         "-Xrs",  # SIGTERM and SIGINT are the agent's

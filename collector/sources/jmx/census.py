@@ -24,6 +24,7 @@ _LED_KINDS: Final = frozenset(
     {("kafka.cluster", "Partition"), ("kafka.server", "FetcherLagMetrics")}
 )
 _LED_SECONDS: Final = 300.0
+_SHARED_SECONDS: Final = 0.25
 
 
 class Census:
@@ -46,10 +47,21 @@ class Census:
         self._led: frozenset[Partition] | None = None
         self._leaders: object = None
         self._led_until = 0.0
+        self._asked_at = -_SHARED_SECONDS
+        self._served: set[str] = set()
 
-    def refresh(self) -> None:
-        """Forget what has changed since the last call."""
+    def refresh(self, family: str) -> float:
+        """Forget what has changed, at most a moment ago; seconds since that was asked.
+
+        Families are read in a row, and the question costs three times what a value does. One
+        answer serves each of them once, so that no family's scrapes overlap.
+        """
+        now = self._clock()
+        if now < self._asked_at + _SHARED_SECONDS and family not in self._served:
+            self._served.add(family)
+            return now - self._asked_at
         kinds = self._server.changed()
+        self._asked_at, self._served = now, {family}
         if kinds is None:
             self._known.clear()
             self.forget_led()
@@ -61,6 +73,7 @@ class Census:
             }
             if kinds & _LED_KINDS:
                 self.forget_led()
+        return 0.0
 
     def forget_led(self) -> None:
         """Ask again, at the next opportunity, which partitions are led."""

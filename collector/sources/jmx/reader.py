@@ -9,6 +9,7 @@ while nothing is wrong.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.model import Series
@@ -76,7 +77,7 @@ class MBeanReader:
         Raises:
             SourceError: An attribute is not a number, or failed inside the broker.
         """
-        self._census.refresh()
+        listed_seconds = self._census.refresh(family.name)
         self._attributes.forget()
         self._above.begin(family)
         found: dict[str, Reading] = {}
@@ -89,7 +90,8 @@ class MBeanReader:
                     found[metric.name] = self._filtered(metric, family, verify=verify)
         if verify:
             self._verify_at[family.name] = self._clock() + _VERIFY_SECONDS
-        return answer_of(tuple(found[metric.name] for metric in family.metrics), family.cap)
+        answer = answer_of(tuple(found[metric.name] for metric in family.metrics), family.cap)
+        return replace(answer, listed_us=round(listed_seconds * 1e6))
 
     def _beans(self, metric: Metric) -> Beans:
         if metric.led and self._census.beans(metric):
