@@ -92,12 +92,11 @@ def tasks(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> li
     Raises:
         SettingError: A cadence leaves no room for two scrapes and a gap in a window.
     """
-    wanted = []
-    for family, interval_us in families(config, loaded):
-        source = family.name if family.name in found else family.via
-        if source in found:
-            wanted.append(Task(family, interval_us, found[source], source))
-    return wanted
+    return [
+        Task(family, interval_us, found[source], source)
+        for family, interval_us in families(config, loaded)
+        if (source := family.name if family.name in found else family.via) in found
+    ]
 
 
 def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:

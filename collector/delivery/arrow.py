@@ -31,7 +31,7 @@ _STRUCT: Final = re.compile(r"(\w+):(\w+)")
 
 def schema(table: tables.Table) -> Schema:
     """The Arrow schema of a declared table."""
-    return Schema([_field(column) for column in table.columns])
+    return Schema([Field(c.name, _type(c.type), nullable=c.nullable) for c in table.columns])
 
 
 def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
@@ -51,10 +51,6 @@ def to_arrow(table: tables.Table, rows: Sequence[Sequence[Any]]) -> Table:
         if array.null_count and not column.nullable:
             raise ValueError(f"{table.name}.{column.name} must not be null")
     return Table.from_arrays(arrays, schema=schema(table))
-
-
-def _field(column: tables.Column) -> Field:
-    return Field(column.name, _type(column.type), nullable=column.nullable)
 
 
 def _type(name: str) -> DataType:

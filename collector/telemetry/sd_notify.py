@@ -41,7 +41,7 @@ class Service:
         self._status = ""
 
     def beat(self) -> None:
-        """The main loop went round, about every second."""
+        """The main loop went round."""
         if not self._ready and self._stats.tried_all():
             self._ready = True
             self.send(READY=1)

@@ -206,7 +206,8 @@ class KafkaAdmin:
         return self._offsets({one: spec(jpype.JLong(at)) for one, at in instants_ms.items()})
 
     def _offsets(self, specs: Mapping[Partition, Any]) -> dict[Partition, int]:
-        wanted = {partition: _topic_partition(partition) for partition in specs}
+        kind = java("org.apache.kafka.common.TopicPartition")
+        wanted = {one: kind(one.topic, one.partition) for one in specs}
         request = {wanted[partition]: spec for partition, spec in specs.items()}
         result = self._admin.listOffsets(request, self._patient("ListOffsetsOptions"))
         absent = (_NO_SUCH_TOPIC, _TOO_OLD)
@@ -302,10 +303,6 @@ def _topics_of(group: Any) -> set[str]:
         for member in (group.members() if group is not None else ())
         for partition in member.assignment().topicPartitions()
     }
-
-
-def _topic_partition(partition: Partition) -> Any:
-    return java("org.apache.kafka.common.TopicPartition")(partition.topic, partition.partition)
 
 
 def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cluster:

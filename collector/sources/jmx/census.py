@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.model import Partition, Series
 from collector.sources.identity import IN_SYNC_COUNT
 from collector.sources.jmx.mbean_server import ABOVE_ZERO
-from collector.sources.jmx.object_names import series_of
+from collector.sources.jmx.object_names import keys_of, series_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from collector.catalogue import Metric
     from collector.sources.jmx.mbean_server import Kind, MBeanServer
@@ -128,9 +128,5 @@ def _partitions(names: Iterable[Any]) -> Iterable[Partition]:
 
 
 def _is_of(pattern: str, kinds: frozenset[Kind]) -> bool:
-    domain, _, properties = pattern.partition(":")
-    keys: Mapping[str, str] = dict(
-        pair.partition("=")[::2] for pair in properties.split(",") if "=" in pair
-    )
-    of_type = keys.get("type", "*")
+    domain, of_type = pattern.partition(":")[0], keys_of(pattern).get("type", "*")
     return any(fnmatchcase(kind[0], domain) and fnmatchcase(kind[1], of_type) for kind in kinds)

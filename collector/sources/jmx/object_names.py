@@ -49,7 +49,7 @@ def keys_of(name: str) -> dict[str, str]:
         key = properties[at:equals].removeprefix("*,")  # a pattern's "any others"
         quoted = _QUOTED.match(properties, equals + 1)
         if quoted:
-            value = _ESCAPE.sub(_unescaped, quoted[1])
+            value = _ESCAPE.sub(lambda one: "\n" if one[1] == "n" else one[1], quoted[1])
             end = quoted.end()
         else:
             comma = properties.find(",", equals)
@@ -141,7 +141,3 @@ def _url_decoded(raw: str) -> str:
 def _number(text: str) -> int | None:
     plain = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
     return int(text) if plain else None
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return "\n" if found[1] == "n" else found[1]
