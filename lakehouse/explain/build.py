@@ -63,7 +63,6 @@ def explain(
     known = [one for one in known if one.cluster == target.subject.cluster]
     period = period.aligned(window_seconds)
     gold = Gold(engine, target.subject.cluster, period, window_seconds)
-    gold.check_stretches()
     metrics = watched(target.kind, objectives)
     evidence = gather(gold, target, metrics)
     now = attainment.now_us() if now_us is None else now_us

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lakehouse import slo
 from lakehouse.core import formats
 from lakehouse.core.lake import Lake
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time import periods
 from lakehouse.engines.gold_reader import window_of
-from lakehouse.errors import LakeNotFoundError, PeriodError
-from lakehouse.report.facts.build import last_week
+from lakehouse.errors import LakeNotFoundError
+from lakehouse.report.facts.build import last_week, subjects_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import attainment
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     from lakehouse.engines.engine import Engine
     from lakehouse.slo import Objective
-    from lakehouse.slo.attainment import Statement
 
 _NAME: Final = re.compile(r"[\w-]+")
 LABELS: Final = {
@@ -78,57 +75,20 @@ def lake_of(texts: Mapping[str, str]) -> Lake:
     return Lake(bronze, gold, bronze)
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterWeek:
-    """One week of one cluster.
-
-    Attributes:
-        gold: Its rows.
-        known: All subjects of the cluster, past ones too.
-        now_us: This instant, microseconds; no data is expected after it.
-    """
-
-    gold: Gold
-    known: tuple[Subject, ...]
-    now_us: int
-
-    def statements(self, objectives: tuple[Objective, ...]) -> list[Statement]:
-        """Statements of some objectives over the week."""
-        gold = self.gold
-        options = attainment.Options(window_seconds=gold.window_seconds)
-        return attainment.read(
-            gold.engine, objectives, gold.period, self.now_us, self.known, options
-        )
-
-
-def open_week(engine: Engine, texts: Mapping[str, str]) -> ClusterWeek:
-    """The week and cluster that the widgets name.
+def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
+    """Gold of the week and cluster that the widgets name.
 
     Raises:
         LakehouseError: Nothing is rolled up, there is no such week or cluster, or there are several
             clusters and none is named.
     """
-    window_seconds = window_of(engine)
-    known, now_us = attainment.subjects(engine), attainment.now_us()
-    place, week = str(engine.lake.gold), texts["week"]
-    cluster = _cluster(place, texts["cluster"], {one.cluster for one in known})
-    period = periods.week(week) if week else last_week(engine, now_us)
-    gold = Gold(engine, cluster, period, window_seconds)
-    gold.check_stretches()
-    return ClusterWeek(gold, tuple(one for one in known if one.cluster == cluster), now_us)
+    window_seconds, now_us = window_of(engine), attainment.now_us()
+    how = "write one in the widget cluster"
+    cluster, known = subjects_of(engine, texts["cluster"] or None, how)
+    period = periods.week(texts["week"]) if texts["week"] else last_week(engine, now_us)
+    return Gold(engine, cluster, period, window_seconds, known, now_us)
 
 
 def objectives() -> tuple[Objective, ...]:
     """The objectives that jmxlake ships."""
     return slo.load(slo.SHIPPED)
-
-
-def _cluster(place: str, wanted: str, known: set[str]) -> str:
-    if wanted in known:
-        return wanted
-    if not wanted and len(known) == 1:
-        return next(iter(known))
-    if not known:
-        raise PeriodError(f"{place}: it has no data yet; are the agents delivering?")
-    names = ", ".join(formats.line(one, formats.NAME_LIMIT) for one in sorted(known))
-    raise PeriodError(f"{place}: it has these clusters: {names}; write one in the widget cluster")

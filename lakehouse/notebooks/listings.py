@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from lakehouse.notebooks.lake import ClusterWeek
     from lakehouse.report.facts.gold import Gold
     from lakehouse.report.page.figures import Row
     from lakehouse.tables import Table
@@ -30,10 +29,10 @@ _INSTANT: Final = "timestamp"
 _NUMBERS: Final = ("int", "bigint", "double", "float", "decimal", "smallint", "tinyint")
 
 
-def tour(week: ClusterWeek) -> tuple[Listing, ...]:
+def tour(gold: Gold) -> tuple[Listing, ...]:
     """The tables of the lake, all clusters and weeks of them, and the subjects of the cluster."""
-    rows = [_table(week.gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
-    return _TABLES.listing(rows), _KNOWN.listing(_known(week))
+    rows = [_table(gold, table) for table in (*tables.BRONZE, *tables.GOLD)]
+    return _TABLES.listing(rows), _KNOWN.listing(_known(gold))
 
 
 def _table(gold: Gold, table: Table) -> Row:
@@ -53,10 +52,10 @@ def _table(gold: Gold, table: Table) -> Row:
     return {**row, **counts}
 
 
-def _known(week: ClusterWeek) -> list[Row]:
+def _known(gold: Gold) -> list[Row]:
     rows: list[Row] = []
-    for kind in sorted({subject.kind for subject in week.known}):
-        own = [subject for subject in week.known if subject.kind == kind]
+    for kind in sorted({subject.kind for subject in gold.subjects}):
+        own = [subject for subject in gold.subjects if subject.kind == kind]
         since, until = min(one.first_us for one in own), max(one.last_us for one in own)
         rows.append({"kind": kind, "number": len(own), "since": since, "until": until})
     return rows

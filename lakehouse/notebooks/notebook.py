@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.lake import ClusterWeek, Widgets
+    from lakehouse.notebooks.lake import Widgets
+    from lakehouse.report.facts.gold import Gold
 
 Value = str | dt.datetime
 
@@ -60,14 +61,14 @@ class Notebook:
         self._widgets = read_widgets(widgets, own)
 
     @cached_property
-    def _week(self) -> ClusterWeek:
+    def _gold(self) -> Gold:
         # Another time zone of the session than UTC would move days and weeks.
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         return open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
 
     def tour(self) -> str:
         """The tables of the lake."""
-        return _cell(lambda: pages.tour(self._week.gold.cluster, listings.tour(self._week)))
+        return _cell(lambda: pages.tour(self._gold.cluster, listings.tour(self._gold)))
 
     def question(self, anchor: str) -> str:
         """One of the report's five questions, answered.
@@ -75,13 +76,13 @@ class Notebook:
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return _cell(lambda: pages.question(self._week, anchor))
+        return _cell(lambda: pages.question(self._gold, anchor))
 
     def report(self) -> str:
         """The page that ``jmxlake report`` writes."""
 
         def page() -> str:
-            gold = self._week.gold
+            gold = self._gold
             return render(facts(gold.engine, objectives(), gold.period, cluster=gold.cluster))
 
         return _cell(page)
@@ -90,7 +91,7 @@ class Notebook:
         """The output of ``jmxlake explain`` for the client in the widget ``client``."""
 
         def page() -> str:
-            gold, name = self._week.gold, self._widgets[CLIENT]
+            gold, name = self._gold, self._widgets[CLIENT]
             if not name:
                 raise SubjectError("write a name in the widget client, such as alice/billing")
             story = explain(gold.engine, objectives(), name, gold.period, cluster=gold.cluster)
@@ -110,12 +111,12 @@ class Notebook:
 
         def page() -> str:
             frame = self._spark.sql(bind(statement, self._parameters()))
-            return pages.rows(listings.rows(frame), self._week.gold.period)
+            return pages.rows(listings.rows(frame), self._gold.period)
 
         return _cell(page)
 
     def _parameters(self) -> dict[str, Value]:
-        gold = self._week.gold
+        gold = self._gold
         every = (*tables.BRONZE, *tables.GOLD)
         return {
             **{table.name: gold.engine.lake.name(table) for table in every},

@@ -9,22 +9,18 @@ from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
 from lakehouse.notebooks.lake import objectives
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG
 from lakehouse.report.facts.saved import to_json
-from lakehouse.report.facts.sections import SECTIONS, Scope
 from lakehouse.report.page import figures, sections
 from lakehouse.report.page.page import html
 from lakehouse.report.page.verdicts import verdicts
-from lakehouse.slo import attainment
-from lakehouse.slo.business_hours import OF_UTC
 
 if TYPE_CHECKING:
     from lakehouse.core.time.periods import Period
-    from lakehouse.notebooks.lake import ClusterWeek
+    from lakehouse.report.facts.gold import Gold
     from lakehouse.report.page.listing import Listing
-    from lakehouse.slo import Objective
-    from lakehouse.slo.attainment import Statement
 
 
 class _Question(NamedTuple):
@@ -64,14 +60,14 @@ def trouble(message: str) -> str:
     return _page(title="This cell has nothing to show", trouble=formats.line(message, 600))
 
 
-def question(week: ClusterWeek, anchor: str) -> str:
+def question(gold: Gold, anchor: str) -> str:
     """A question's answer, verdicts, charts and tables.
 
     Args:
-        week: The week and cluster.
+        gold: Gold of the week and cluster.
         anchor: One of ``ANCHORS``.
     """
-    facts = question_facts(week, anchor)
+    facts = question_facts(gold, anchor)
     (one,) = (each for each in sections.questions(facts) if each.anchor == anchor)
     seen = sections.coverage(facts)
     return _page(
@@ -87,20 +83,18 @@ def question(week: ClusterWeek, anchor: str) -> str:
     )
 
 
-def question_facts(week: ClusterWeek, anchor: str) -> dict[str, Any]:
+def question_facts(gold: Gold, anchor: str) -> dict[str, Any]:
     """The facts of one question, a part of those of a report (docs/report-json.md).
 
     Args:
-        week: The week and cluster.
+        gold: Gold of the week and cluster.
         anchor: One of ``ANCHORS``.
     """
-    wanted, gold = _QUESTIONS[anchor], week.gold
+    wanted = _QUESTIONS[anchor]
     own = tuple(one for one in objectives() if one.metric in wanted.metrics)
-    statements = _statements(week, own)
-    seen = coverage(gold, week.known, week.now_us)
-    scope = Scope(
-        gold, own, week.known, statements, statements, seen, ((), {}), OF_UTC, week.now_us
-    )
+    # Over the week itself, whatever the objectives' windows are.
+    statements = by_time(gold, own, gold.statements(own))
+    scope = Scope(gold, own, statements, statements, coverage(gold))
     names = ("verdicts", "objectives", wanted.section, "coverage", "timelines")
     return {
         "cluster": gold.cluster,
@@ -108,15 +102,6 @@ def question_facts(week: ClusterWeek, anchor: str) -> dict[str, Any]:
         "to": gold.period.end.isoformat(),
         **{name: to_json(SECTIONS[name](scope)) for name in names},
     }
-
-
-def _statements(week: ClusterWeek, own: tuple[Objective, ...]) -> list[Statement]:
-    """Statements over the week itself, whatever the objectives' windows are."""
-    if not own:
-        return []
-    of_windows = week.statements(own)
-    of_week, others = attainment.on_time_of(week.gold.period, of_windows, own)
-    return [*of_week, *week.statements(tuple(others))] if others else of_week
 
 
 def tour(cluster: str, listings: tuple[Listing, ...]) -> str:

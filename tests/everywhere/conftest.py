@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.lake import ClusterWeek
+    from lakehouse.report.facts.gold import Gold
 
 
 @pytest.fixture(scope="session")
@@ -77,14 +77,14 @@ def published(
 
 
 @pytest.fixture(scope="session")
-def week(spark: SparkSession, published: dict[str, str]) -> ClusterWeek:
+def week(spark: SparkSession, published: dict[str, str]) -> Gold:
     """The fleet's week as a notebook opens it."""
     filled_in = read_widgets(FakeWidgets({**published, "week": small_fleet.ISO_WEEK}), {})
     return open_week(SparkEngine(spark, lake_of(filled_in)), filled_in)
 
 
 @pytest.fixture(scope="session")
-def report(week: ClusterWeek) -> dict[str, Any]:
+def report(week: Gold) -> dict[str, Any]:
     """What a report tells of that week."""
     wanted = (slo.load(slo.SHIPPED), periods.week(small_fleet.ISO_WEEK))
-    return facts(week.gold.engine, *wanted, cluster=CLUSTER)
+    return facts(week.engine, *wanted, cluster=CLUSTER)

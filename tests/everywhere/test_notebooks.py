@@ -22,7 +22,7 @@ from tests.notebooks import FakeWidgets, cells, registered
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.lake import ClusterWeek
+    from lakehouse.report.facts.gold import Gold
 
 pytestmark = pytest.mark.spark
 
@@ -88,7 +88,7 @@ def test_sql_finds_the_client_whatever_its_name_holds(
 
 @pytest.mark.parametrize("anchor", ANCHORS)
 def test_a_question_is_answered_as_the_report_does(
-    anchor: str, week: ClusterWeek, report: dict[str, Any]
+    anchor: str, week: Gold, report: dict[str, Any]
 ) -> None:
     told = question_facts(week, anchor)
     name = SECTIONS[anchor]

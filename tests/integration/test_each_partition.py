@@ -197,10 +197,9 @@ def test_what_began_in_time_that_is_left_out_too_is_left_out(engine: Engine):
 
 
 def test_business_hours_take_in_what_was_first_seen_as_they_ended(engine: Engine):
-    gold = Gold(engine, "cluster-a", WHOLE, 300)
-    known = attainment.subjects(engine)
-    now = periods.micros(LATER)
-    found = judged.statements_in(gold, [MIN_ISR], [FIRST_HALF], known, now)
+    known, now_us = attainment.subjects(engine), periods.micros(LATER)
+    gold = Gold(engine, "cluster-a", WHOLE, 300, known, now_us)
+    found = judged.statements_in(gold, [MIN_ISR], [FIRST_HALF])
     (one,) = (each for each in found if each.subject.topic == "t")
     assert seconds(one) == (180, 120, 120, 125, 0)
 

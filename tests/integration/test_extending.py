@@ -154,15 +154,15 @@ def test_a_table_of_gold_is_two_files_and_a_question_of_the_report_three(tree: P
     replace(lakehouse / "tables/gold.py", "HOURS: Final = (\n", TABLE)
 
     (lakehouse / "report/facts/reported.py").write_text(FACTS)
-    sections = lakehouse / "report/facts/sections.py"
+    build = lakehouse / "report/facts/build.py"
     replace(
-        sections,
+        build,
         "from lakehouse.report.facts.throttling import throttling\n",
         "from lakehouse.report.facts.reported import reported\n"
         "from lakehouse.report.facts.throttling import throttling\n",
     )
     entry = '    "remote_reads": lambda it: remote_reads(it.gold),\n'
-    replace(sections, entry, f'{entry}    "reported": lambda it: reported(it.gold),\n')
+    replace(build, entry, f'{entry}    "reported": lambda it: reported(it.gold),\n')
     replace(lakehouse / "report/page.yaml", "\nquestions:\n", f"\n{QUESTION}")
     replace(lakehouse / "report/page.yaml", "\ntables:\n", f"\n{TABLE_OF_PAGE}")
 

@@ -44,7 +44,7 @@ def window(number: int, brokers: int, seen: float, value_seconds: float, most: f
 
 
 def gold_of(root: Path) -> Gold:
-    return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW)
+    return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, [TOPIC])
 
 
 def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ())) -> Any:
@@ -54,7 +54,7 @@ def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ()
     for table, rows in zip((tables.LAGS, tables.READINGS), told, strict=True):
         gold_builder.put(root, table, *rows)
     gold = gold_of(root)
-    (row,) = tier_lag(gold, [TOPIC], stated).topics
+    (row,) = tier_lag(gold, stated).topics
     return row.copy
 
 

@@ -9,9 +9,9 @@ import pytest
 from lakehouse.core import lake as lakes
 from lakehouse.core.time import periods
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.build import rejected
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.min_isr import partition_incidents
-from lakehouse.report.facts.sections import rejected
 from tests.oracle import gold, stories
 
 if TYPE_CHECKING:

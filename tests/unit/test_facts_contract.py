@@ -10,13 +10,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from lakehouse.report import csv_files
+from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.owner_labels import Account
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.facts.sections import Rack
 from lakehouse.report.facts.throttling import Throttling
 from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, Tiering, TierLag
 from lakehouse.report.facts.timelines import Timeline

@@ -161,8 +161,9 @@ def test_nobody_told_of_headroom_is_not_that_all_is_well():
 class NoGold:
     """Gold in which nobody told anything."""
 
-    def __init__(self, period: Any) -> None:
+    def __init__(self, period: Any, now_us: int) -> None:
         self.period, self.window_seconds = period, 300
+        self.subjects, self.now_us = [quota(None, "a")], now_us
 
     def sums(self, *_: Any) -> list[Any]:
         return []
@@ -177,23 +178,22 @@ class NoGold:
 def test_quotas_are_judged_only_where_rates_and_limits_were_read():
     from lakehouse.core.time.periods import span  # noqa: PLC0415
 
-    gold: Any = NoGold(span("1970-01-01T00:00Z", "1970-01-02T00:00Z"))
+    gold: Any = NoGold(span("1970-01-01T00:00Z", "1970-01-02T00:00Z"), 10**12)
     read_ = ["client_rates", "quota_limits"]
-    known = [quota(None, "a")]
-    found = hygiene(gold, known, read_, 10**12)
+    found = hygiene(gold, read_)
     assert found.unused_quotas is not None
     assert len(found.unused_quotas) == 1
     assert found.within_hours == 24
     for missing in (0, 1):
-        found = hygiene(gold, known, read_[missing : missing + 1], 10**12)
+        found = hygiene(gold, read_[missing : missing + 1])
         assert found.unused_quotas is found.near_quota is None
 
 
 def test_a_quota_and_a_topic_of_another_time_are_not_told_of():
     from lakehouse.core.time.periods import span  # noqa: PLC0415
 
-    gold: Any = NoGold(span("1970-02-01T00:00Z", "1970-02-02T00:00Z"))
-    found = hygiene(gold, [quota(None, "a")], ["client_rates", "quota_limits"], 10**15)
+    gold: Any = NoGold(span("1970-02-01T00:00Z", "1970-02-02T00:00Z"), 10**15)
+    found = hygiene(gold, ["client_rates", "quota_limits"])
     assert found.unused_quotas == []
 
 

@@ -1,35 +1,71 @@
-"""The facts of docs/report-json.md, from gold."""
+"""The facts of docs/report-json.md, from gold: each section is a function of ``SECTIONS``."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.time.periods import (
-    Period,
-    instant,
-    iso,
-    last_ended,
-    micros,
-    week_name,
-    week_of,
-)
+from lakehouse.core import formats
+from lakehouse.core.lifetimes import Subject, floor_us
+from lakehouse.core.metrics import families
+from lakehouse.core.time import periods
+from lakehouse.core.time.periods import Period, instant, iso, micros
 from lakehouse.engines.engine import ask
-from lakehouse.engines.gold_reader import window_of
+from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts import sections
+from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.hygiene import hygiene
+from lakehouse.report.facts.min_isr import COUNTED_BY_BROKER, min_isr
+from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
 from lakehouse.report.facts.saved import FORMAT, to_json
-from lakehouse.slo import attainment
+from lakehouse.report.facts.throttling import throttling
+from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag, tiering
+from lakehouse.report.facts.timelines import timelines
+from lakehouse.report.facts.trends import trends
+from lakehouse.slo import Objective, attainment
 from lakehouse.slo.business_hours import OF_UTC, Calendar
+from lakehouse.slo.statement import Statement
+from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo import Objective
+
+
+class Rack(NamedTuple):
+    """The rack of a broker."""
+
+    source: str
+    rack: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """All that a section may be made of.
+
+    Attributes:
+        gold: Gold of the cluster over the period, and its subjects.
+        objectives: The objectives.
+        promised: A statement of each subject under each objective, as it is published.
+        statements: Statements by time, for the time that is unknown.
+        coverage: The section of that name.
+        calendar: Time zone, business hours and maintenance.
+        events: The cluster's events in the period, and how many of each kind were left out.
+    """
+
+    gold: Gold
+    objectives: Sequence[Objective]
+    promised: Sequence[Statement]
+    statements: Sequence[Statement]
+    coverage: Coverage
+    calendar: Calendar = OF_UTC
+    events: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
@@ -38,7 +74,7 @@ def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
     Raises:
         PeriodError: The lake has no subject yet.
     """
-    return last_ended(*_seen(engine), instant(now_us), zone)
+    return periods.last_ended(*_seen(engine), instant(now_us), zone)
 
 
 def latest_week(engine: Engine) -> Period:
@@ -47,7 +83,7 @@ def latest_week(engine: Engine) -> Period:
     Raises:
         PeriodError: The lake has no subject yet.
     """
-    return week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
+    return periods.week_of(_seen(engine)[1] - dt.timedelta(microseconds=1))
 
 
 def _seen(engine: Engine) -> tuple[dt.datetime, dt.datetime]:
@@ -67,6 +103,32 @@ def clusters(engine: Engine) -> list[str]:
         TableNotFoundError: There is no gold yet.
     """
     return sorted({one.cluster for one in attainment.subjects(engine)})
+
+
+def subjects_of(
+    engine: Engine, cluster: str | None, how: str = "choose one by --cluster"
+) -> tuple[str, list[Subject]]:
+    """A cluster of the lake and its subjects, past ones too.
+
+    Args:
+        engine: Reads gold.
+        cluster: The cluster; None: the only one that there is.
+        how: How a reader chooses one, for the error.
+
+    Raises:
+        PeriodError: There is no such cluster, or there are several and none is named.
+    """
+    known = attainment.subjects(engine)
+    names = sorted({one.cluster for one in known})
+    if cluster is None and len(names) == 1:
+        cluster = names[0]
+    if cluster in names:
+        return str(cluster), [one for one in known if one.cluster == cluster]
+    root = engine.lake.root
+    if not names:
+        raise PeriodError(f"{root}: it has no data yet; are the agents delivering?")
+    listed = ", ".join(formats.line(name, formats.NAME_LIMIT) for name in names)
+    raise PeriodError(f"{root}: it has these clusters: {listed}; {how}")
 
 
 def facts(
@@ -90,18 +152,15 @@ def facts(
 
     Raises:
         TableNotFoundError: There is no gold yet.
-        PeriodError: Nothing was rolled up, or not whole, or the lake has several clusters.
+        PeriodError: Nothing was rolled up, or the lake has several clusters.
     """
     window_seconds = window_of(engine)
     period = period.aligned(window_seconds)
-    week = week_name(period, calendar.zone)
+    week = periods.week_name(period, calendar.zone)
     now_us = micros(now or dt.datetime.now(dt.UTC))
-    subjects = attainment.subjects(engine)
-    cluster = _cluster(engine.lake.root, cluster, {one.cluster for one in subjects})
-    gold = Gold(engine, cluster, period, window_seconds)
-    gold.check_stretches()
-    own = [one for one in subjects if one.cluster == cluster]
-    scope = sections.scope(gold, objectives, own, calendar, now_us)
+    cluster, subjects = subjects_of(engine, cluster)
+    gold = Gold(engine, cluster, period, window_seconds, subjects, now_us)
+    scope = _scope(gold, objectives, calendar)
     return {
         "format": FORMAT,
         "jmxlake": version("jmxlake"),
@@ -112,14 +171,86 @@ def facts(
         "week": {"iso": week, "time_zone": calendar.time_zone} if week else None,
         "generated_at": iso(now_us),
         "window_seconds": window_seconds,
-        **{name: to_json(section(scope)) for name, section in sections.SECTIONS.items()},
+        **{name: to_json(section(scope)) for name, section in SECTIONS.items()},
     }
 
 
-def _cluster(root: str, wanted: str | None, known: set[str]) -> str:
-    if wanted in known:
-        return str(wanted)
-    if wanted is None and len(known) == 1:
-        return next(iter(known))
-    names = ", ".join(sorted(known)) or "none"
-    raise PeriodError(f"{root}: it has these clusters: {names}; choose one by --cluster")
+def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> Scope:
+    """Compute the statements, and read what several sections need."""
+    promised = gold.statements(
+        objectives,
+        own_windows=gold.period.grain == periods.WEEK,
+        burns=True,
+        maintenance=calendar.maintenance,
+    )
+    statements = by_time(gold, objectives, promised)
+    return Scope(gold, objectives, promised, statements, coverage(gold), calendar, gold.events())
+
+
+def by_time(
+    gold: Gold, objectives: Sequence[Objective], promised: Sequence[Statement]
+) -> list[Statement]:
+    """Statements by time over the period itself, as far as possible those that are promised."""
+    of_period, others = attainment.on_time_of(gold.period, promised, objectives)
+    return [*of_period, *gold.statements(others)]
+
+
+def _detection_floor_us(seen: Coverage) -> int | None:
+    """An incident that is shorter may never have been seen; None: no broker was read."""
+    of_brokers = families(COUNTED_BY_BROKER)
+    floors = (
+        floor_us(one.interval_us, one.slowest_us or 0)
+        for one in seen.sources
+        if one.family in of_brokers and one.interval_us
+    )
+    return max(floors, default=None)
+
+
+def racks(scope: Scope) -> list[Rack]:
+    """The rack of each broker of the period that has one, as it was reported last."""
+    sources, subjects = {one.source for one in scope.coverage.sources}, scope.gold.subjects
+    rack_of = {one.source: one.rack for one in subjects if one.rack and one.source in sources}
+    return [Rack(str(source), rack) for source, rack in sorted(rack_of.items())]
+
+
+def rejected(gold: Gold) -> int:
+    """How many rows of bronze were rejected, also those in the future or in no valid year."""
+    start, end = micros(gold.period.start), micros(gold.period.end)
+    # Rows with an instant that cannot be lie in no report's period, and every report counts them.
+    (row,) = gold.ask(
+        "SELECT coalesce(sum(r.rows), 0) AS number FROM {rows} r "
+        f"WHERE {is_same('r.cluster', gold.cluster)} "
+        f"AND ({is_one_of('r.reason', (IN_THE_FUTURE, BEYOND))} "
+        f"OR (r.window >= {start} AND r.window < {end}))",
+        rows=gold.engine.rows(tables.REJECTED),
+    )
+    return int(row["number"])
+
+
+SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
+    "verdicts": lambda it: verdicts(it.objectives, it.promised),
+    "objectives": lambda it: [objective(one, it.promised) for one in it.objectives],
+    "maintenance": lambda it: [
+        one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
+    ],
+    "restated": lambda it: restated(it.gold, SECTIONS["objectives"](it)),
+    "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
+    "min_isr": lambda it: min_isr(it.gold, it.statements),
+    "throttling": lambda it: throttling(it.gold, it.statements),
+    "tier_lag": lambda it: tier_lag(it.gold, it.statements),
+    "lost_before_read": lambda it: lost_before_read(it.gold, it.statements),
+    "remote_reads": lambda it: remote_reads(it.gold),
+    "tiering": lambda it: tiering(it.gold, it.statements),
+    "hygiene": lambda it: hygiene(
+        it.gold, {one.family for one in it.coverage.sources if one.observed_us}
+    ),
+    "coverage": lambda it: it.coverage,
+    "timelines": lambda it: timelines(it.gold),
+    "trends": lambda it: trends(it.gold, it.objectives),
+    "racks": racks,
+    "events": lambda it: [{**row, "at": iso(row["at"])} for row in it.events[0]],
+    "events_omitted": lambda it: it.events[1],
+    "rejected": lambda it: rejected(it.gold),
+    "detection_floor_us": lambda it: _detection_floor_us(it.coverage),
+}
+"""Functions that compute the sections; ``saved.to_json`` writes what they return."""

@@ -14,9 +14,6 @@ from lakehouse.core.time.periods import iso
 from lakehouse.report.page.lookup import touching
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.core.lifetimes import Subject
     from lakehouse.engines.gold_reader import Row
     from lakehouse.report.facts.gold import Gold
 
@@ -59,17 +56,17 @@ class Coverage(NamedTuple):
     sources: list[SourceCoverage]
 
 
-def coverage(gold: Gold, subjects: Sequence[Subject], now_us: int) -> Coverage:
+def coverage(gold: Gold) -> Coverage:
     """The section, with every family of every source that existed in the period."""
     attempts: defaultdict[str | None, dict[str, dict[str, Row]]] = defaultdict(dict)
     for row in gold.sums(tables.COVERAGE):
         attempts[row["source"]].setdefault(row["family"], {})[row["outcome"]] = row
     failures = _failures(gold)
     sources = []
-    for subject, end_us in with_ends(subjects):
+    for subject, end_us in with_ends(gold.subjects):
         if subject.kind != "source":
             continue
-        expected = expected_us(subject, end_us, gold.period, now_us)
+        expected = expected_us(subject, end_us, gold.period, gold.now_us)
         never_read: dict[str, dict[str, Row]] = {ANY_FAMILY: {}} if expected else {}
         for family, outcomes in (attempts[subject.source] or never_read).items():
             failed = failures[subject.source, family]

@@ -8,13 +8,15 @@ first seen just after the period may have started in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from lakehouse import tables
+from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
-from lakehouse.engines.engine import Engine, Relation, ask
+from lakehouse.engines.engine import Engine, Relation
 from lakehouse.engines.gold_reader import (
     GoldRows,
     Row,
@@ -25,13 +27,14 @@ from lakehouse.engines.gold_reader import (
     summed,
     text,
 )
-from lakehouse.errors import PeriodError, TableNotFoundError
+from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo import attainment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from lakehouse.core.lifetimes import Subject
+    from lakehouse.slo import Objective
     from lakehouse.slo.attainment import Statement
     from lakehouse.tables import Table
 
@@ -69,12 +72,16 @@ class Gold:
         engine: Reads gold.
         period: Whole windows.
         window_seconds: Length of the finest windows.
+        subjects: The cluster's subjects, past ones too.
+        now_us: Nothing is expected later than this.
     """
 
     engine: Engine
     cluster: str
     period: Period
     window_seconds: int
+    subjects: Sequence[Subject] = ()
+    now_us: int = 0
     _cache: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -84,7 +91,14 @@ class Gold:
 
     def within(self, period: Period) -> Gold:
         """The same cluster's rows in another period."""
-        return Gold(self.engine, self.cluster, period, self.window_seconds)
+        return replace(self, period=period, _cache={})
+
+    def statements(self, objectives: Sequence[Objective], **options: Any) -> list[Statement]:
+        """Statements on the cluster's subjects over the period; see ``attainment.Options``."""
+        how = attainment.Options(window_seconds=self.window_seconds, **options)
+        return attainment.read(
+            self.engine, objectives, self.period, self.now_us, self.subjects, how
+        )
 
     def ask(self, sql: str, **relations: Relation) -> list[Row]:
         """The rows of a SELECT over relations, which it names in braces."""
@@ -164,29 +178,6 @@ class Gold:
         }
         names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
         return self.engine.query(f"SELECT {names} FROM {{rows}} r WHERE r.end > {start}", rows=rows)
-
-    def check_stretches(self) -> None:
-        """Check that gold has the stretches of the period; an older jmxlake did not write them.
-
-        Raises:
-            PeriodError: They are missing in an hour with coverage.
-        """
-        missing = (
-            "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "
-            "ON r.cluster = c.cluster AND r.window = c.window "
-            f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL"
-        )
-        begin = instant(micros(self.period.start) // HOUR_US * HOUR_US)
-        hours = Period(begin, self.period.end)
-        both = {"coverage": tables.COVERAGE, "readings": tables.READINGS}
-        relations = {name: self.rows.hours(table, hours) for name, table in both.items()}
-        ((first,),) = ask(self.engine, missing, **relations)
-        if first is not None:
-            since = f"{instant(first):%Y-%m-%d}"
-            raise PeriodError(
-                f"{self.engine.lake.root}: an older jmxlake rolled {since} up, without incidents; "
-                f"run jmxlake rollup --since {since}, or choose a later period"
-            )
 
     def events(self) -> tuple[list[Row], dict[str, int]]:
         """Events, oldest first; and how many of each kind are left out.

@@ -99,24 +99,15 @@ class Hygiene(NamedTuple):
     within_hours: int = WITHIN_HOURS
 
 
-def hygiene(
-    gold: Gold, subjects: Sequence[Subject], families: Collection[str], now_us: int
-) -> Hygiene:
-    """The section.
-
-    Args:
-        gold: The cluster's gold.
-        subjects: The cluster's subjects.
-        families: The families that were read in the period.
-        now_us: Nothing exists later than this.
-    """
+def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
+    """The section; families are those that were read in the period."""
     topics = [
         subject
-        for subject, end_us in with_ends(subjects)
-        if subject.kind == "topic" and expected_us(subject, end_us, gold.period, now_us)
+        for subject, end_us in with_ends(gold.subjects)
+        if subject.kind == "topic" and expected_us(subject, end_us, gold.period, gold.now_us)
     ]
     start, end = micros(gold.period.start), micros(gold.period.end)
-    known = quotas(one for one in subjects if one.last_us > start and one.first_us < end)
+    known = quotas(one for one in gold.subjects if one.last_us > start and one.first_us < end)
     rates = sums(gold, tables.CLIENTS) if set(families) >= _QUOTA_FAMILIES else None
     return Hygiene(
         *spare_replicas(topics),

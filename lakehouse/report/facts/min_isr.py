@@ -26,7 +26,6 @@ from lakehouse.slo import partitions as partition_time
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from lakehouse.core.lifetimes import Subject
     from lakehouse.report.facts.gold import Gold
     from lakehouse.slo.attainment import Statement
 
@@ -90,11 +89,11 @@ class MinIsr(NamedTuple):
     brokers: list[Broker]
 
 
-def min_isr(gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statement]) -> MinIsr:
+def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     """The section, with every topic that an objective concerns or that gold has rows of."""
     unseen = unseen_time(gold, statements)
     return MinIsr(
-        _topics(gold, subjects, unknown_of(statements, UNAVAILABLE), unseen),
+        _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
         [
             Broker(
@@ -110,14 +109,11 @@ def min_isr(gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statem
 
 
 def _topics(
-    gold: Gold,
-    subjects: Sequence[Subject],
-    unknown: Mapping[tuple[str | None, ...], int],
-    unseen: Mapping[str, Unseen],
+    gold: Gold, unknown: Mapping[tuple[str | None, ...], int], unseen: Mapping[str, Unseen]
 ) -> list[Topic]:
     rows = raised_sums(gold, tables.TOPICS)
     topics = []
-    for subject in subjects:
+    for subject in gold.subjects:
         name, partitions = str(subject.topic), attribute(subject, PARTITION_COUNT)
         if subject.kind != "topic" or (subject.key not in unknown and name not in rows):
             continue

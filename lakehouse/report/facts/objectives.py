@@ -23,7 +23,6 @@ from lakehouse.tables import SLA_FIGURES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakehouse.core.lifetimes import Subject
     from lakehouse.core.time.intervals import Span
     from lakehouse.core.time.periods import Period
     from lakehouse.engines.gold_reader import Row
@@ -122,17 +121,13 @@ def _names(statement: Statement) -> tuple[str, int]:
 
 
 def business_hours(
-    gold: Gold,
-    objectives: Sequence[Objective],
-    subjects: Sequence[Subject],
-    now_us: int,
-    calendar: Calendar,
+    gold: Gold, objectives: Sequence[Objective], calendar: Calendar
 ) -> BusinessHours | None:
     """The section; None without business hours in the calendar."""
     if calendar.business is None:
         return None
     spans = calendar.business.within(gold.period, calendar.zone)
-    statements = statements_in(gold, objectives, spans, subjects, now_us)
+    statements = statements_in(gold, objectives, spans)
     return BusinessHours(
         calendar.business.text,
         calendar.time_zone,
@@ -143,11 +138,7 @@ def business_hours(
 
 
 def statements_in(
-    gold: Gold,
-    objectives: Sequence[Objective],
-    spans: Sequence[Period],
-    subjects: Sequence[Subject],
-    now_us: int,
+    gold: Gold, objectives: Sequence[Objective], spans: Sequence[Period]
 ) -> list[Statement]:
     """Statements on the time of some spans together; the rest of the period does not count.
 
@@ -155,13 +146,9 @@ def statements_in(
         gold: The cluster's gold.
         objectives: The objectives.
         spans: Parts of the period; each is widened to whole windows of gold.
-        subjects: The cluster's subjects.
-        now_us: Nothing is expected later than this.
     """
     rest = outside([span.aligned(gold.window_seconds) for span in spans], gold.period)
-    manner = attainment.Options(maintenance=rest, window_seconds=gold.window_seconds)
-    statements = attainment.read(gold.engine, objectives, gold.period, now_us, subjects, manner)
-    inside = (one.without or one for one in statements)
+    inside = (one.without or one for one in gold.statements(objectives, maintenance=rest))
     return [one for one in inside if one.expected_us or any(one.times)]
 
 

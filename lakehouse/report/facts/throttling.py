@@ -96,15 +96,13 @@ class Throttling(NamedTuple):
     clients: list[Client]
 
 
-def throttling(
-    gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statement]
-) -> Throttling:
+def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
     """The section, with every client that was throttled or that has a quota and a rate."""
     by_client: dict[tuple[str | None, ...], Statement] = {}
     for one in statements:
         by_client.setdefault((one.objective.metric, one.subject.user, one.subject.client_id), one)
     clients = []
-    for use in uses(quotas(subjects), raised_sums(gold, tables.CLIENTS)):
+    for use in uses(quotas(gold.subjects), raised_sums(gold, tables.CLIENTS)):
         if not use.throttle.get("positive_high_us") and (use.quota is None or not use.rate):
             continue
         statement = by_client.get((use.throttle_metric, *use.client))

@@ -24,7 +24,6 @@ from lakehouse.report.facts.saved import Bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.core.lifetimes import Subject
     from lakehouse.report.facts.gold import Gold
     from lakehouse.slo.attainment import Statement
 
@@ -122,12 +121,12 @@ class Tiering(NamedTuple):
     topics: list[TieredTopic]
 
 
-def tier_lag(gold: Gold, subjects: Sequence[Subject], statements: Sequence[Statement]) -> TierLag:
+def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     """Lags of every topic that is tiered, or that had a lag."""
     rows, last, means = raised_sums(gold, tables.TOPICS), last_lags(gold), _means(gold)
     unknown = {metric: unknown_of(statements, metric) for metric in (COPY_LAG, DELETE_LAG)}
     topics = []
-    for subject in subjects:
+    for subject in gold.subjects:
         topic, metrics = str(subject.topic), rows[subject.topic]
         sums_of_lags = [metrics[metric] for metric in (COPY_LAG, DELETE_LAG)]
         lagged = any(row.get("positive_high_us") for row in sums_of_lags)

@@ -16,7 +16,6 @@ from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, duration, seconds_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakehouse.core.lifetimes import Subject
     from lakehouse.engines.gold_reader import Row
     from lakehouse.report.facts.gold import Gold
 
@@ -58,10 +57,10 @@ class Timeline(NamedTuple):
     points: list[list[Any]]
 
 
-def timelines(gold: Gold, subjects: Sequence[Subject], now_us: int) -> list[Timeline]:
+def timelines(gold: Gold) -> list[Timeline]:
     """All timelines that have a value above zero somewhere, and coverage."""
     seconds = window_seconds(gold)
-    reading = _reading(gold, subjects, now_us, seconds)
+    reading = _reading(gold, seconds)
     coverage = {window: (reading.percent(window),) * 3 for window in reading.expected}
     parts: defaultdict[tuple[str, Any], defaultdict[int, list[Point]]]
     parts = defaultdict(lambda: defaultdict(list))
@@ -173,7 +172,7 @@ class _Reading(NamedTuple):
         return min(100.0, 100 * seen / expected) if expected else None
 
 
-def _reading(gold: Gold, subjects: Sequence[Subject], now_us: int, seconds: int) -> _Reading:
+def _reading(gold: Gold, seconds: int) -> _Reading:
     """Expected and actual reading, per window of so many seconds."""
     families: defaultdict[str, set[str]] = defaultdict(set)
     ok: defaultdict[int, dict[tuple[str, str], int]] = defaultdict(dict)
@@ -182,10 +181,10 @@ def _reading(gold: Gold, subjects: Sequence[Subject], now_us: int, seconds: int)
         if row["outcome"] == "ok":
             ok[row["window"]][row["source"], row["family"]] = row["duration_us"]
     size = seconds * 1_000_000
-    start, last = micros(gold.period.start), min(micros(gold.period.end), now_us)
+    start, last = micros(gold.period.start), min(micros(gold.period.end), gold.now_us)
     expected: dict[int, dict[str, int]] = {n: {} for n in range(start // size * size, last, size)}
-    for subject, end_us in with_ends(subjects):
-        until = now_us if end_us is None else min(end_us, now_us)
+    for subject, end_us in with_ends(gold.subjects):
+        until = gold.now_us if end_us is None else min(end_us, gold.now_us)
         for window, sources in expected.items() if subject.kind == "source" else ():
             if (us := min(until, window + size) - max(subject.first_us, window)) > 0:
                 sources[str(subject.source)] = us

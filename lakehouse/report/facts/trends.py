@@ -18,7 +18,6 @@ from lakehouse.slo.trends.forecast import HOURS, Drain, Forecast, drain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lakehouse.core.lifetimes import Subject
     from lakehouse.engines.gold_reader import Row
     from lakehouse.report.facts.gold import Gold
     from lakehouse.report.facts.tiered_storage import LastLag
@@ -82,18 +81,9 @@ class Trends(NamedTuple):
     drains: list[LagDrain]
 
 
-def trends(
-    gold: Gold, objectives: Sequence[Objective], subjects: Sequence[Subject], now_us: int
-) -> Trends:
-    """The section.
-
-    Args:
-        gold: The report's cluster and period; the last week is that in which the period ends.
-        objectives: The objectives.
-        subjects: The cluster's subjects.
-        now_us: Nothing is expected later than this.
-    """
-    found = weeks_.read(gold.rows, objectives, gold.period.end, now_us, subjects)
+def trends(gold: Gold, objectives: Sequence[Objective]) -> Trends:
+    """The section; its last week is that in which the report's period ends."""
+    found = weeks_.read(gold.rows, objectives, gold.period.end, gold.now_us, gold.subjects)
     return section(found, objectives, gold.period.end, drains(gold))
 
 
