@@ -8,7 +8,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
-from lakehouse.cli.report import OUTPUTS, QUERY, ReportOutputs, ReportQuery, write_cluster
+from lakehouse.cli.report import OUTPUTS, QUERY, Facts, ReportOutputs, ReportQuery, write_cluster
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
 from lakehouse.cli.sla import count_line, publish_statements
 from lakehouse.errors import LakehouseError
@@ -16,7 +16,6 @@ from lakehouse.errors import LakehouseError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.cli.report import Facts
     from lakehouse.report.send.settings import Settings
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from lakehouse import slo
 from lakehouse.core import formats
 from lakehouse.core.lake import Lake
 from lakehouse.core.time import periods
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo import Objective
 
 _NAME: Final = re.compile(r"[\w-]+")
 LABELS: Final = {
@@ -32,21 +30,11 @@ LABELS: Final = {
 """The widgets of every notebook: default value and label, by name."""
 
 
-class Widgets(Protocol):
-    """The part of ``dbutils.widgets`` that is used."""
-
-    def text(self, name: str, default: str, label: str) -> Any:
-        """Create a text field, if it does not exist."""
-
-    def get(self, name: str) -> str:
-        """Its text."""
-
-
-def read_widgets(widgets: Widgets, own: Mapping[str, str]) -> dict[str, str]:
+def read_widgets(widgets: Any, own: Mapping[str, str]) -> dict[str, str]:
     """Create the widgets that do not exist, and read all.
 
     Args:
-        widgets: ``dbutils.widgets``.
+        widgets: ``dbutils.widgets``, of which ``text`` and ``get`` are used.
         own: Labels of this notebook's own widgets, by name.
 
     Returns:
@@ -87,8 +75,3 @@ def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
     cluster, known = subjects_of(engine, texts["cluster"] or None, how)
     period = periods.week(texts["week"]) if texts["week"] else last_week(engine, now_us)
     return Gold(engine, cluster, period, window_seconds, known, now_us)
-
-
-def objectives() -> tuple[Objective, ...]:
-    """The objectives that jmxlake ships."""
-    return slo.load(slo.SHIPPED)

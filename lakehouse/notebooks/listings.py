@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812
+)
 
 from lakehouse import tables
 from lakehouse.core import formats
 from lakehouse.core.time.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report.page import figures
-from lakehouse.report.page.figures import Cell
+from lakehouse.report.page.figures import Cell, Row
 from lakehouse.report.page.listing import MORE, WORST, Column, Listing, TableSpec, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
-
     from lakehouse.report.facts.gold import Gold
-    from lakehouse.report.page.figures import Row
     from lakehouse.tables import Table
 
 MOST: Final = WORST + MORE

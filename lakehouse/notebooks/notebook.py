@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from pyspark.errors import PySparkException
 
-from lakehouse import tables
+from lakehouse import slo, tables
+from lakehouse.core import formats
 from lakehouse.core.time.periods import micros
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakehouseError, SubjectError
 from lakehouse.explain.build import explain
 from lakehouse.explain.terminal import view
 from lakehouse.notebooks import listings, pages
-from lakehouse.notebooks.lake import LABELS, lake_of, objectives, open_week, read_widgets
+from lakehouse.notebooks.lake import LABELS, lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts
+from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 
 if TYPE_CHECKING:
@@ -30,10 +32,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakehouse.notebooks.lake import Widgets
     from lakehouse.report.facts.gold import Gold
 
 Value = str | dt.datetime
+_Given = ParamSpec("_Given")
 
 CLIENT: Final = "client"
 _WIDTH: Final = 110
@@ -43,13 +45,30 @@ _PART: Final = re.compile(
 _PLAIN: Final = re.compile(r"[\w .()`-]*", re.ASCII)
 
 
+def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
+    """The page of a cell; an error is a page, too."""
+
+    @wraps(page)
+    def shown(*args: _Given.args, **given: _Given.kwargs) -> str:
+        try:
+            return page(*args, **given)
+        except LakehouseError as error:
+            return pages.trouble(str(error))
+        except PySparkException as error:
+            # The next lines are a query plan.
+            first = str(error).strip().partition("\n")[0]
+            return pages.trouble(f"Spark refused: {first}")
+
+    return shown
+
+
 class Notebook:
     """Pages for ``displayHTML``, one a cell: the result, or an error and what to do.
 
     Spark is used only when a cell runs, so an invalid widget is an error of the cells.
     """
 
-    def __init__(self, spark: SparkSession, widgets: Widgets, **own: str) -> None:
+    def __init__(self, spark: SparkSession, widgets: Any, **own: str) -> None:
         """Create and read the widgets.
 
         Args:
@@ -66,39 +85,39 @@ class Notebook:
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
         return open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
 
+    @_cell
     def tour(self) -> str:
         """The tables of the lake."""
-        return _cell(lambda: pages.tour(self._gold.cluster, listings.tour(self._gold)))
+        gold = self._gold
+        title, cluster = "What is in the lake", figures.name(gold.cluster)
+        return pages.page(title=title, cluster=cluster, listings=listings.tour(gold))
 
+    @_cell
     def question(self, anchor: str) -> str:
         """One of the report's five questions, answered.
 
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return _cell(lambda: pages.question(self._gold, anchor))
+        return pages.question(self._gold, anchor)
 
+    @_cell
     def report(self) -> str:
         """The page that ``jmxlake report`` writes."""
+        gold = self._gold
+        return render(facts(gold.engine, slo.load(), gold.period, cluster=gold.cluster))
 
-        def page() -> str:
-            gold = self._gold
-            return render(facts(gold.engine, objectives(), gold.period, cluster=gold.cluster))
-
-        return _cell(page)
-
+    @_cell
     def story(self) -> str:
         """The output of ``jmxlake explain`` for the client in the widget ``client``."""
+        gold, name = self._gold, self._widgets[CLIENT]
+        if not name:
+            raise SubjectError("write a name in the widget client, such as alice/billing")
+        story = explain(gold.engine, slo.load(), name, gold.period, cluster=gold.cluster)
+        text = view(story, terminal=False, width=_WIDTH)
+        return pages.page(title=formats.line(name, formats.NAME_LIMIT), text=text)
 
-        def page() -> str:
-            gold, name = self._gold, self._widgets[CLIENT]
-            if not name:
-                raise SubjectError("write a name in the widget client, such as alice/billing")
-            story = explain(gold.engine, objectives(), name, gold.period, cluster=gold.cluster)
-            return pages.text(name, view(story, terminal=False, width=_WIDTH))
-
-        return _cell(page)
-
+    @_cell
     def sql(self, statement: str) -> str:
         """The rows of a statement; a null is shown as not known.
 
@@ -108,12 +127,8 @@ class Notebook:
                 widget of this notebook alone has its own name. They are values, never a part of
                 the text.
         """
-
-        def page() -> str:
-            frame = self._spark.sql(bind(statement, self._parameters()))
-            return pages.rows(listings.rows(frame), self._gold.period)
-
-        return _cell(page)
+        frame = self._spark.sql(bind(statement, self._parameters()))
+        return pages.rows(listings.rows(frame), self._gold.period)
 
     def _parameters(self) -> dict[str, Value]:
         gold = self._gold
@@ -151,14 +166,3 @@ def literal(value: Value) -> str:
     if _PLAIN.fullmatch(value):
         return f"'{value}'"
     return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
-
-
-def _cell(page: Callable[[], str]) -> str:
-    try:
-        return page()
-    except LakehouseError as error:
-        return pages.trouble(str(error))
-    except PySparkException as error:
-        # The next lines are a query plan.
-        first = str(error).strip().partition("\n")[0]
-        return pages.trouble(f"Spark refused: {first}")

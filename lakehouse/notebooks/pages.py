@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from lakehouse import slo
 from lakehouse.core import formats
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.notebooks.lake import objectives
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page import figures, sections
 from lakehouse.report.page.page import html
 from lakehouse.report.page.verdicts import verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from lakehouse.core.time.periods import Period
-    from lakehouse.report.facts.gold import Gold
     from lakehouse.report.page.listing import Listing
 
 
-class _Question(NamedTuple):
-    """A section of the facts, and the metrics whose objectives belong to it."""
-
-    section: str
-    metrics: frozenset[str] = frozenset()
-
-
-_THROTTLES: Final = frozenset(
-    f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")
-)
-_QUESTIONS: Final = {
-    "min-isr": _Question("min_isr", frozenset({UNAVAILABLE, LEADERLESS})),
-    "throttling": _Question("throttling", _THROTTLES),
-    "tier-lag": _Question("tier_lag", frozenset({COPY_LAG, DELETE_LAG})),
-    "lost": _Question("lost_before_read", frozenset({"kafka.group.non_consumed"})),
-    "remote-reads": _Question("remote_reads"),
+_QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
+    "min-isr": ("min_isr", (UNAVAILABLE, LEADERLESS)),
+    "throttling": (
+        "throttling",
+        [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
+    ),
+    "tier-lag": ("tier_lag", (COPY_LAG, DELETE_LAG)),
+    "lost": ("lost_before_read", ("kafka.group.non_consumed",)),
+    "remote-reads": ("remote_reads", ()),
 }
+"""A section of the facts, and the metrics whose objectives belong to it, by question."""
 
 ANCHORS: Final = tuple(_QUESTIONS)
 """The questions, by their names in the report's page."""
@@ -57,7 +52,7 @@ def trouble(message: str) -> str:
     Args:
         message: One line; text from outside in it is escaped.
     """
-    return _page(title="This cell has nothing to show", trouble=formats.line(message, 600))
+    return page(title="This cell has nothing to show", trouble=formats.line(message, 600))
 
 
 def question(gold: Gold, anchor: str) -> str:
@@ -70,7 +65,7 @@ def question(gold: Gold, anchor: str) -> str:
     facts = question_facts(gold, anchor)
     (one,) = (each for each in sections.questions(facts) if each.anchor == anchor)
     seen = sections.coverage(facts)
-    return _page(
+    return page(
         title=one.title,
         eyebrow=one.kip,
         period=formats.period(facts["from"], facts["to"]),
@@ -90,12 +85,12 @@ def question_facts(gold: Gold, anchor: str) -> dict[str, Any]:
         gold: Gold of the week and cluster.
         anchor: One of ``ANCHORS``.
     """
-    wanted = _QUESTIONS[anchor]
-    own = tuple(one for one in objectives() if one.metric in wanted.metrics)
+    section, metrics = _QUESTIONS[anchor]
+    own = [one for one in slo.load() if one.metric in metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold))
-    names = ("verdicts", "objectives", wanted.section, "coverage", "timelines")
+    names = ("verdicts", "objectives", section, "coverage", "timelines")
     return {
         "cluster": gold.cluster,
         "from": gold.period.start.isoformat(),
@@ -104,20 +99,10 @@ def question_facts(gold: Gold, anchor: str) -> dict[str, Any]:
     }
 
 
-def tour(cluster: str, listings: tuple[Listing, ...]) -> str:
-    """The tables of the lake."""
-    return _page(title="What is in the lake", cluster=figures.name(cluster), listings=listings)
-
-
-def text(name: str, story: str) -> str:
-    """A story as ``jmxlake explain`` prints it."""
-    return _page(title=formats.line(name, formats.NAME_LIMIT), text=story)
-
-
 def rows(listing: Listing, period: Period) -> str:
     """The rows of SQL."""
     nothing = ("There are no rows. That is not zero: see the coverage of this time.",)
-    return _page(
+    return page(
         title="The same by SQL" if listing.total else "No such rows",
         period=formats.period(period.start.isoformat(), period.end.isoformat()),
         notes=() if listing.total else nothing,
@@ -125,5 +110,6 @@ def rows(listing: Listing, period: Period) -> str:
     )
 
 
-def _page(**parts: Any) -> str:
+def page(**parts: Any) -> str:
+    """A cell with a title and some of the other parts."""
     return html("cell.html.j2", **dict.fromkeys(_PARTS, ()) | parts)

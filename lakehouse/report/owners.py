@@ -24,13 +24,12 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.core.yaml_nodes import MalformedError, documents, number
+from lakehouse.core.yaml_nodes import MalformedError, Node, documents, number
 from lakehouse.errors import OwnersError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.core.yaml_nodes import Node
 
 LABELS: Final = ("team", "owner", "tier")
 _NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.core import formats
 from lakehouse.core.time import zones
 from lakehouse.report.page import verdicts
-from lakehouse.report.page.figures import Cell, plain_text
+from lakehouse.report.page.figures import Cell, Row, plain_text
 from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, column
 from lakehouse.report.page.lookup import declared, sentence, week_of
 from lakehouse.report.page.page import html
@@ -16,8 +16,6 @@ from lakehouse.report.page.sections import questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from lakehouse.report.page.figures import Row
 
 
 def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from lakehouse.core import formats
-from lakehouse.report.page.figures import plain_text
+from lakehouse.report.page.figures import Facts, plain_text
 from lakehouse.report.page.lookup import value_at
 from lakehouse.report.page.sections import questions
 from lakehouse.report.page.verdicts import headline, verdicts
@@ -20,9 +20,6 @@ from lakehouse.report.page.verdicts import headline, verdicts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rich.console import RenderableType
-
-    from lakehouse.report.page.figures import Facts
 
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
 _PLAIN_WIDTH: Final = 100

@@ -11,13 +11,12 @@ from lakehouse.core import formats
 from lakehouse.core.time import zones
 from lakehouse.core.time.intervals import Span, overlap
 from lakehouse.core.time.periods import instant, micros
-from lakehouse.report.page.figures import span_of
+from lakehouse.report.page.figures import Facts, span_of
 from lakehouse.report.page.lookup import declared
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from lakehouse.report.page.figures import Facts
 
 Kind = Literal["restart", "election", "change", "agent"]
 

@@ -14,8 +14,8 @@ import vl_convert
 from markupsafe import Markup
 
 from lakehouse.core import formats
-from lakehouse.report.charts.axis import NONE, ticks_of
-from lakehouse.report.charts.series import timelines, trends
+from lakehouse.report.charts.axis import NONE, Marks, ticks_of
+from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.svg import COLOURS, tidy
 from lakehouse.report.page.lookup import declared
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.core.time.intervals import Span
-    from lakehouse.report.charts.axis import Marks
-    from lakehouse.report.charts.series import Known, Series
     from lakehouse.report.page.figures import Facts
     from lakehouse.report.page.incidents import Bar, Paint
     from lakehouse.report.page.sections import Section

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats
@@ -14,7 +14,7 @@ from lakehouse.core.lifetimes import Subject, floor_us
 from lakehouse.core.metrics import families
 from lakehouse.core.time import periods
 from lakehouse.core.time.periods import Period, instant, iso, micros
-from lakehouse.engines.engine import ask
+from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.coverage import Coverage, coverage
@@ -31,11 +31,6 @@ from lakehouse.slo import Objective, attainment
 from lakehouse.slo.business_hours import OF_UTC, Calendar
 from lakehouse.slo.statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lakehouse.engines.engine import Engine
 
 
 class Rack(NamedTuple):

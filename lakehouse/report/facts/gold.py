@@ -8,7 +8,7 @@ first seen just after the period may have started in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -29,12 +29,9 @@ from lakehouse.engines.gold_reader import (
 )
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo import attainment
+from lakehouse.slo import Objective, attainment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lakehouse.slo import Objective
     from lakehouse.slo.attainment import Statement
     from lakehouse.tables import Table
 

@@ -9,20 +9,16 @@ import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import expected_us, with_ends
+from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.time.periods import iso, micros
-from lakehouse.engines.gold_reader import text
-from lakehouse.report.facts.gold import attribute, sums
-from lakehouse.report.facts.throttling import KINDS, quotas, uses
+from lakehouse.engines.gold_reader import Row, text
+from lakehouse.report.facts.gold import Gold, attribute, sums
+from lakehouse.report.facts.throttling import KINDS, Entity, Quotas, quotas, uses
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from lakehouse.core.lifetimes import Subject
-    from lakehouse.engines.gold_reader import Row
-    from lakehouse.report.facts.gold import Gold
-    from lakehouse.report.facts.throttling import Entity, Quotas
 
 WITHIN_HOURS: Final = 24
 NEAR: Final = 0.8

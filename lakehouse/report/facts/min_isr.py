@@ -8,7 +8,7 @@ partitions of the topic were seen.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
@@ -18,15 +18,12 @@ from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.time.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts.gold import attribute, duration, raised_sums, sums, unknown_of
+from lakehouse.report.facts.gold import Gold, attribute, duration, raised_sums, sums, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
 from lakehouse.slo import partitions as partition_time
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from lakehouse.report.facts.gold import Gold
     from lakehouse.slo.attainment import Statement
 
 _AT_MIN_ISR: Final = "kafka.partition.at_min_isr"

@@ -10,12 +10,12 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.time.intervals import without
-from lakehouse.core.time.periods import iso, micros
-from lakehouse.engines.gold_reader import is_same
+from lakehouse.core.time.intervals import Span, without
+from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.page.lookup import tally
-from lakehouse.slo import attainment
+from lakehouse.slo import Objective, attainment
 from lakehouse.slo.aggregate import by_cluster
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
@@ -23,11 +23,7 @@ from lakehouse.tables import SLA_FIGURES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.core.time.periods import Period
-    from lakehouse.engines.gold_reader import Row
     from lakehouse.report.facts.gold import Gold
-    from lakehouse.slo import Objective
     from lakehouse.slo.attainment import Statement
     from lakehouse.slo.business_hours import Calendar
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from lakehouse.core import formats
 from lakehouse.errors import OwnersError
 from lakehouse.report.facts.saved import Bounds, to_json
-from lakehouse.report.owners import LABELS, NO_OWNER, Owner
+from lakehouse.report.owners import LABELS, NO_OWNER, Owner, Owners, Prices
 from lakehouse.report.page.lookup import nothing_seen, tally, value_at
 from lakehouse.slo.trends.changes import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from lakehouse.report.owners import Owners, Prices
 
 Facts = dict[str, Any]
 Row = dict[str, Any]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import duration, per_second, raised_sums
+from lakehouse.report.facts.gold import Gold, duration, per_second, raised_sums
 from lakehouse.report.facts.saved import Bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from lakehouse.core.lifetimes import Subject
-    from lakehouse.report.facts.gold import Gold
     from lakehouse.slo.attainment import Statement
 
 DEFAULT_ENTITY: Final = "<default>"

@@ -13,6 +13,7 @@ from lakehouse.report.facts import remote_index
 from lakehouse.report.facts.gold import (
     COPY_LAG,
     DELETE_LAG,
+    Gold,
     duration,
     per_second,
     raised_sums,
@@ -24,7 +25,6 @@ from lakehouse.report.facts.saved import Bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.report.facts.gold import Gold
     from lakehouse.slo.attainment import Statement
 
 _READER: Final = "kafka.broker.remote_log_reader"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,13 +11,10 @@ from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, duration, seconds_mean
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold, duration, seconds_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from lakehouse.engines.gold_reader import Row
-    from lakehouse.report.facts.gold import Gold
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""

@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.time.periods import Period, micros
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.facts.tiered_storage import last_lags
+from lakehouse.report.facts.tiered_storage import LastLag, last_lags
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
-from lakehouse.slo.trends.changes import Regime, by_chance, change, regimes
-from lakehouse.slo.trends.forecast import HOURS, Drain, Forecast, drain
+from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
+from lakehouse.slo.trends.forecast import HOURS, Drain, Forecast, Point, drain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakehouse.engines.gold_reader import Row
-    from lakehouse.report.facts.gold import Gold
-    from lakehouse.report.facts.tiered_storage import LastLag
     from lakehouse.slo import Objective
-    from lakehouse.slo.trends.changes import Change
-    from lakehouse.slo.trends.forecast import Point
     from lakehouse.slo.trends.weeks import Trend, Week
 
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}

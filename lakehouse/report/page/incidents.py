@@ -8,16 +8,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
-from lakehouse.core.time.intervals import overlap, union
+from lakehouse.core.time.intervals import Span, overlap, union
 from lakehouse.report.page import figures
-from lakehouse.report.page.figures import has_span, span_of
+from lakehouse.report.page.figures import Facts, Row, has_span, span_of
 from lakehouse.report.page.lookup import subjects, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.report.page.figures import Facts, Row
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
 

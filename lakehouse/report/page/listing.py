@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.figures import Answer, Cell, Figure, Name, Row
 from lakehouse.report.page.lookup import columns, declared, value_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 WORST: Final = 8
 """Rows above the fold: a question with all its lists fits on a screen or two."""

@@ -10,14 +10,13 @@ from markupsafe import Markup
 
 from lakehouse.core import formats
 from lakehouse.report.charts import charts
-from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.page import figures, incidents, sections
 from lakehouse.report.page.listing import listing
 from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
 from lakehouse.report.page.verdicts import headline, verdicts
 
 if TYPE_CHECKING:
-    from lakehouse.report.charts.axis import Marks
     from lakehouse.report.page.figures import Facts
 
 

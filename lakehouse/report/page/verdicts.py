@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.page import cells, figures
-from lakehouse.report.page.figures import Answer, Figure, Name
+from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, table
 from lakehouse.report.page.lookup import sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.report.page.figures import Facts, Row
 
 _COUNTED: Final = formats.VERDICTS | {"no_data": "without data"}
 _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")

@@ -10,11 +10,11 @@ import vl_convert
 
 from lakehouse.core import formats
 from lakehouse.report.charts import charts
-from lakehouse.report.charts.axis import marks_of
+from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.charts.series import timelines
 from lakehouse.report.charts.svg import COLOURS
 from lakehouse.report.page import incidents
-from lakehouse.report.page.figures import name, plain_text, span_of
+from lakehouse.report.page.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page.lookup import declared, value_at, week_of
 from lakehouse.report.page.sections import changed, questions
 from lakehouse.report.page.verdicts import Verdict, headline, verdicts
@@ -22,8 +22,6 @@ from lakehouse.report.page.verdicts import Verdict, headline, verdicts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakehouse.report.charts.axis import Marks
-    from lakehouse.report.page.figures import Facts
 
 MOST: Final = 6
 WIDTH: Final = 600

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 from lakehouse.core import formats
 from lakehouse.errors import SendError
 from lakehouse.report.page.lookup import templates
-from lakehouse.report.send.digest import WIDTH, plain
+from lakehouse.report.send.digest import WIDTH, Digest, Picture, plain
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Sequence
 
     from lakehouse.report.page.figures import Facts
-    from lakehouse.report.send.digest import Digest, Picture
     from lakehouse.report.send.settings import Mail
 
 

@@ -15,13 +15,12 @@ import httpx
 
 from lakehouse.core import formats
 from lakehouse.errors import SendError
-from lakehouse.report.send.settings import is_loopback
+from lakehouse.report.send.settings import Webhook, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakehouse.report.send.digest import Digest
-    from lakehouse.report.send.settings import Webhook
 
 HEADER_LIMIT: Final = 150
 TEXT_LIMIT: Final = 3_000
