@@ -13,7 +13,7 @@ from lakehouse.core.time.periods import Period, instant, span
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.gold import Gold, raised_sums, sums
+from lakehouse.report.facts.gold import Gold
 from lakehouse.slo.attainment import Options, read
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -100,8 +100,8 @@ def test_longer_windows_are_sums_of_shorter_ones(gold: Gold) -> None:
 
 def test_what_was_first_seen_as_a_period_ended_is_told_by_the_hour_after_it(gold: Gold) -> None:
     ((before,), (after,)) = (
-        [row for of_one in found(gold, tables.PARTITIONS).values() for row in of_one.values()]
-        for found in (sums, raised_sums)
+        [row for of_one in found(tables.PARTITIONS).values() for row in of_one.values()]
+        for found in (gold.by_subject, gold.raised)
     )
     assert before["partition"] == 0
     highs = {"positive_high_us": before["positive_high_us"] + 3 * SECOND}

@@ -165,8 +165,8 @@ class NoGold:
         self.period, self.window_seconds = period, 300
         self.subjects, self.now_us = [quota(None, "a")], now_us
 
-    def sums(self, *_: Any) -> list[Any]:
-        return []
+    def by_subject(self, *_: Any) -> dict[str, Any]:
+        return {}
 
     def ask(self, *_: Any, **__: Any) -> list[Any]:
         return []

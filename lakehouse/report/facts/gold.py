@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+LAGS: Final = (COPY_LAG, DELETE_LAG)
 _MOST_EVENTS: Final = 10_000
 _MOST_ELECTIONS: Final = 1_000
 _ELECTION: Final = "leader_change"
@@ -112,6 +113,39 @@ class Gold:
         if key not in self._cache:
             self._cache[key] = self._summed(self.whole(table), table, table.keys[1:], metrics)
         return list(self._cache[key])
+
+    def by_subject(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
+        """Sums of a table by subject (its name, or a tuple of names) and metric."""
+        by_subject: Sums = defaultdict(lambda: defaultdict(dict))
+        for row in self.sums(table, metrics):
+            by_subject[_subject(row, table)][row["metric"]] = row
+        return by_subject
+
+    def raised(self, table: Table, metrics: Sequence[str] = ()) -> Sums:
+        """The same; upper bounds include what was first seen just after the period.
+
+        Gold has no row of a partition that was zero all the time; here it has one if it was bad
+        then.
+        """
+        by_subject = self.by_subject(table, metrics)
+        before = {
+            high: before_window(spill, high, seen)
+            for high, (spill, seen) in _UPPER_BOUNDS.items()
+            if high in table.column_names
+        }
+        chosen = [f"r.{name}" for name in table.keys]
+        chosen += [f"{us} AS {high}" for high, us in before.items()]
+        for more in self.ask(
+            f"SELECT {', '.join(chosen)} FROM {{rows}} r "
+            f"WHERE greatest(0, {', '.join(before.values())}) > 0",
+            rows=self.after(table),
+        ):
+            subject, metric = _subject(more, table), more["metric"]
+            if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
+                row = by_subject[subject][metric] or {**more, **_ZERO}
+                highs = {name: row[name] + more[name] for name in before if row[name] is not None}
+                by_subject[subject][metric] = row | highs
+        return by_subject
 
     def by_window(self, table: Table, seconds: int, metrics: Sequence[str] = ()) -> list[Row]:
         """A table summed per window of a length and its keys; ``window`` in microseconds."""
@@ -202,40 +236,6 @@ class Gold:
             rows=placed,
         )
         return listed, {row["kind"]: row["number"] for row in omitted}
-
-
-def sums(gold: Gold, table: Table, metrics: Sequence[str] = ()) -> Sums:
-    """Sums of a table by subject (its name, or a tuple of names) and metric."""
-    by_subject: Sums = defaultdict(lambda: defaultdict(dict))
-    for row in gold.sums(table, metrics):
-        by_subject[_subject(row, table)][row["metric"]] = row
-    return by_subject
-
-
-def raised_sums(gold: Gold, table: Table, metrics: Sequence[str] = ()) -> Sums:
-    """The same; upper bounds include what was first seen just after the period.
-
-    Gold has no row of a partition that was zero all the time; here it has one if it was bad then.
-    """
-    by_subject = sums(gold, table, metrics)
-    before = {
-        high: before_window(spill, high, seen)
-        for high, (spill, seen) in _UPPER_BOUNDS.items()
-        if high in table.column_names
-    }
-    chosen = [f"r.{name}" for name in table.keys] + [f"{us} AS {h}" for h, us in before.items()]
-    after = gold.ask(
-        f"SELECT {', '.join(chosen)} FROM {{rows}} r "
-        f"WHERE greatest(0, {', '.join(before.values())}) > 0",
-        rows=gold.after(table),
-    )
-    for more in after:
-        subject, metric = _subject(more, table), more["metric"]
-        if table is tables.PARTITIONS or metric in by_subject.get(subject, ()):
-            row = by_subject[subject][metric] or {**more, **_ZERO}
-            highs = {name: row[name] + more[name] for name in before if row[name] is not None}
-            by_subject[subject][metric] = row | highs
-    return by_subject
 
 
 def _subject(row: Row, table: Table) -> Any:

@@ -13,7 +13,7 @@ from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.time.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, text
-from lakehouse.report.facts.gold import Gold, attribute, sums
+from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.throttling import KINDS, Entity, Quotas, quotas, uses
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
     ]
     start, end = micros(gold.period.start), micros(gold.period.end)
     known = quotas(one for one in gold.subjects if one.last_us > start and one.first_us < end)
-    rates = sums(gold, tables.CLIENTS) if set(families) >= _QUOTA_FAMILIES else None
+    rates = gold.by_subject(tables.CLIENTS) if set(families) >= _QUOTA_FAMILIES else None
     return Hygiene(
         *spare_replicas(topics),
         unused_quotas=None if rates is None else unused_quotas(known, rates),

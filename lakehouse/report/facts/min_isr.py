@@ -18,7 +18,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.time.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts.gold import Gold, attribute, duration, raised_sums, sums, unknown_of
+from lakehouse.report.facts.gold import Gold, attribute, duration, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
 from lakehouse.slo import partitions as partition_time
@@ -99,7 +99,7 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
                 metrics[UNDER_MIN_ISR].get("value_seconds"),
                 metrics[LEADERLESS].get("value_seconds"),
             )
-            for source, metrics in sorted(sums(gold, tables.BROKERS).items())
+            for source, metrics in sorted(gold.by_subject(tables.BROKERS).items())
             if COUNTED_BY_BROKER in metrics or UNDER_MIN_ISR in metrics
         ],
     )
@@ -108,7 +108,7 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
 def _topics(
     gold: Gold, unknown: Mapping[tuple[str | None, ...], int], unseen: Mapping[str, Unseen]
 ) -> list[Topic]:
-    rows = raised_sums(gold, tables.TOPICS)
+    rows = gold.raised(tables.TOPICS)
     topics = []
     for subject in gold.subjects:
         name, partitions = str(subject.topic), attribute(subject, PARTITION_COUNT)
@@ -136,7 +136,7 @@ def _topics(
 
 def _partitions(gold: Gold, unseen: Mapping[str, Unseen]) -> list[Partition]:
     incidents = partition_incidents(gold)
-    rows = raised_sums(gold, tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
+    rows = gold.raised(tables.PARTITIONS, (UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE))
     return [
         Partition(
             topic,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import Gold, duration, per_second, raised_sums
+from lakehouse.report.facts.gold import Gold, duration, per_second
 from lakehouse.report.facts.saved import Bounds
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
     for one in statements:
         by_client.setdefault((one.objective.metric, one.subject.user, one.subject.client_id), one)
     clients = []
-    for use in uses(quotas(gold.subjects), raised_sums(gold, tables.CLIENTS)):
+    for use in uses(quotas(gold.subjects), gold.raised(tables.CLIENTS)):
         if not use.throttle.get("positive_high_us") and (use.quota is None or not use.rate):
             continue
         statement = by_client.get((use.throttle_metric, *use.client))

@@ -10,16 +10,7 @@ from lakehouse.core.metrics import families
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts import remote_index
-from lakehouse.report.facts.gold import (
-    COPY_LAG,
-    DELETE_LAG,
-    Gold,
-    duration,
-    per_second,
-    raised_sums,
-    sums,
-    unknown_of,
-)
+from lakehouse.report.facts.gold import COPY_LAG, LAGS, Gold, duration, per_second, unknown_of
 from lakehouse.report.facts.saved import Bounds
 
 if TYPE_CHECKING:
@@ -29,10 +20,7 @@ if TYPE_CHECKING:
 
 _READER: Final = "kafka.broker.remote_log_reader"
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_STORED: Final = "kafka.topic.remote_log_size.bytes"
-_UPLOADED: Final = "kafka.topic.remote_copy.bytes"
 _FETCHED: Final = "kafka.topic.remote_fetch"
-_LOST: Final = "kafka.group.non_consumed"
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
@@ -123,37 +111,30 @@ class Tiering(NamedTuple):
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     """Lags of every topic that is tiered, or that had a lag."""
-    rows, last, means = raised_sums(gold, tables.TOPICS), last_lags(gold), _means(gold)
-    unknown = {metric: unknown_of(statements, metric) for metric in (COPY_LAG, DELETE_LAG)}
+    rows, last, means = gold.raised(tables.TOPICS), last_lags(gold), _means(gold)
+    unknown = {metric: unknown_of(statements, metric) for metric in LAGS}
     topics = []
     for subject in gold.subjects:
         topic, metrics = str(subject.topic), rows[subject.topic]
-        sums_of_lags = [metrics[metric] for metric in (COPY_LAG, DELETE_LAG)]
-        lagged = any(row.get("positive_high_us") for row in sums_of_lags)
+        lagged = any(metrics[metric].get("positive_high_us") for metric in LAGS)
         if subject.kind != "topic" or not (lagged or subject.attributes.get(_IS_TIERED) == 1):
             continue
         copy, delete = (
             Lag(
                 duration(metrics[metric], "any"),
                 metrics[metric].get("max_total"),
-                metrics[f"{metric.removesuffix('bytes')}segments"].get("max_total"),
+                metrics[metric.replace("bytes", "segments")].get("max_total"),
                 means.get((metric, topic)),
                 last[metric, topic].known if (metric, topic) in last else None,
                 unknown[metric].get(subject.key),
             )
-            for metric in (COPY_LAG, DELETE_LAG)
+            for metric in LAGS
         )
         times = [lag.unknown_us for lag in (copy, delete) if lag.unknown_us is not None]
-        known_wrong = any(row.get("known_wrong") for row in sums_of_lags)
-        topics.append(
-            LaggingTopic(
-                topic,
-                copy,
-                delete,
-                max(times) if len(times) == len((copy, delete)) else None,
-                [tables.FLAG_KNOWN_WRONG] if known_wrong else [],
-            )
-        )
+        longer = max(times) if len(times) == len(LAGS) else None
+        known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGS)
+        flags = [tables.FLAG_KNOWN_WRONG] if known_wrong else []
+        topics.append(LaggingTopic(topic, copy, delete, longer, flags))
     return TierLag(topics)
 
 
@@ -169,7 +150,7 @@ def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
     )
     rows = gold.ask(
         f"SELECT r.metric, r.topic, {total} / nullif({time}, 0) AS mean "
-        f"FROM {{rows}} r WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))} "
+        f"FROM {{rows}} r WHERE {is_one_of('r.metric', LAGS)} "
         "GROUP BY r.metric, r.topic",
         rows=gold.finest(tables.TOPICS),
     )
@@ -200,7 +181,7 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
         "SELECT r.metric, r.topic, r.source, r.end, r.value, row_number() OVER (PARTITION BY "
         "r.metric, r.topic, r.source ORDER BY r.end DESC, r.value) AS place, "
         "max(r.end) OVER (PARTITION BY r.metric, r.topic) AS newest "
-        f"FROM {{lags}} r WHERE {is_one_of('r.metric', (COPY_LAG, DELETE_LAG))}"
+        f"FROM {{lags}} r WHERE {is_one_of('r.metric', LAGS)}"
     )
     readings = (
         "SELECT r.source, max(r.end) AS until FROM {readings} r "
@@ -231,14 +212,10 @@ def lost_before_read(gold: Gold, statements: Sequence[Statement]) -> LostBeforeR
     Offsets that expired while the group was not read are in neither bound. So the unknown time of
     all that the group reads is given beside them.
     """
-    unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
+    unknown = {key[3]: us for key, us in unknown_of(statements, "kafka.group.non_consumed").items()}
     groups = [
         LostOffsets(
-            row["group"],
-            row["topic"],
-            row["partition"],
-            row["offsets_low"],
-            row["offsets_high"],
+            *(row[name] for name in LostOffsets._fields[:-1]),
             max(row["unknown_us"], unknown.get(row["group"], 0)),
         )
         for row in gold.sums(tables.NON_CONSUMED)
@@ -249,12 +226,12 @@ def lost_before_read(gold: Gold, statements: Sequence[Statement]) -> LostBeforeR
 
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
-    brokers = sums(gold, tables.BROKERS)
+    brokers = gold.by_subject(tables.BROKERS)
     topics = [
         ReadTopic(
             topic, *(rows[f"{_FETCHED}.{name}"].get("increase") for name in ReadTopic._fields[1:])
         )
-        for topic, rows in sorted(sums(gold, tables.TOPICS).items())
+        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return RemoteReads(
         [one for one in topics if one.requests or one.bytes or one.errors],
@@ -277,12 +254,12 @@ def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
     topics = [
         TieredTopic(
             topic,
-            rows[_UPLOADED].get("increase"),
+            rows["kafka.topic.remote_copy.bytes"].get("increase"),
             rows[f"{_FETCHED}.bytes"].get("increase"),
-            rows[_STORED].get("value_seconds"),
+            rows["kafka.topic.remote_log_size.bytes"].get("value_seconds"),
             unknown.get(topic),
         )
-        for topic, rows in sorted(sums(gold, tables.TOPICS).items())
+        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return Tiering(
         [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
