@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from lakehouse.core.time.intervals import Span
     from lakehouse.core.time.periods import Period
     from lakehouse.engines.engine import Engine
-    from lakehouse.explain.subject import Target
     from lakehouse.slo import Objective
-    from lakehouse.slo.attainment import Statement
 
 _OF_PARTITIONS: Final = {"topic", "partition"}
 
@@ -35,7 +33,7 @@ _OF_PARTITIONS: Final = {"topic", "partition"}
 def explain(
     engine: Engine,
     objectives: Sequence[Objective],
-    subject: str,
+    name: str,
     period: Period,
     *,
     cluster: str | None = None,
@@ -46,7 +44,7 @@ def explain(
     Args:
         engine: Reads gold.
         objectives: The objectives of the story.
-        subject: Its name, as ``find`` reads it.
+        name: Its name, as ``find`` reads it.
         period: The period of the story; it is widened to whole windows.
         cluster: Its cluster; needed only if several have such a subject.
         now_us: Nothing is expected later than this; by default this instant.
@@ -56,28 +54,34 @@ def explain(
         PeriodError: Nothing is rolled up yet.
         SubjectError: There is no such subject, or more than one.
     """
-    window_seconds = window_of(engine)
-    root = engine.lake.root
+    window_seconds, root = window_of(engine), engine.lake.root
+    now_us = attainment.now_us() if now_us is None else now_us
     known = _of_cluster(attainment.subjects(engine), root, cluster)
-    target = find(subject, known, root)
-    known = [one for one in known if one.cluster == target.subject.cluster]
+    subject = find(name, known, root)
+    known = [one for one in known if one.cluster == subject.cluster]
     period = period.aligned(window_seconds)
-    gold = Gold(engine, target.subject.cluster, period, window_seconds)
-    metrics = watched(target.kind, objectives)
-    evidence = gather(gold, target, metrics)
-    now = attainment.now_us() if now_us is None else now_us
-    lives = _lives(known, period, now)
+    gold = Gold(engine, subject.cluster, period, window_seconds)
+    # What gold has of a partition's time is its topic's.
+    kind, key = "topic" if subject.kind == "partition" else subject.kind, subject.key
+    lives = _lives(known, period, now_us)
+    options = attainment.Options(window_seconds=window_seconds, only=(kind, key))
+    statements = [
+        one
+        for one in attainment.read(engine, objectives, period, now_us, known, options)
+        if one.subject.key == key and one.subject.partition in (None, subject.partition)
+    ]
     scope = Scope(
-        target,
-        period,
-        window_seconds * 1_000_000,
-        now,
-        metrics,
-        next((span for one, span in lives if one == target.subject), None),
-        _sources(target, lives),
-        _statements(gold, target, objectives, known, now),
-    )
-    return story(scope, evidence)
+        subject, period, window_seconds * 1_000_000, now_us,
+        watched(subject.kind, objectives),
+        next((span for one, span in lives if (one.kind, one.key) == (kind, key)), None),
+        {
+            str(one.source): span
+            for one, span in lives
+            if one.kind == "source" and (kind != "source" or one.key == key)
+        },
+        statements,
+    )  # fmt: skip
+    return story(scope, gather(gold, subject, scope.watched))
 
 
 def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
@@ -109,32 +113,4 @@ def _lives(known: Sequence[Subject], period: Period, now_us: int) -> list[tuple[
         (one, span)
         for one, end_us in with_ends(known)
         if (span := overlap((one.first_us, now_us if end_us is None else end_us), within))
-    ]
-
-
-def _sources(target: Target, lives: Sequence[tuple[Subject, Span]]) -> dict[str, Span]:
-    """The sources that may report the subject: every source, or the subject itself."""
-    return {
-        str(one.source): span
-        for one, span in lives
-        if one.kind == "source" and (target.kind != "source" or one == target.subject)
-    }
-
-
-def _statements(
-    gold: Gold,
-    target: Target,
-    objectives: Sequence[Objective],
-    known: Sequence[Subject],
-    now_us: int,
-) -> list[Statement]:
-    """The attainments of the subject; of a partition its topic's, and its own if there are any."""
-    key, partition = target.subject.key, target.partition
-    own = (target.subject.kind, key)
-    options = attainment.Options(window_seconds=gold.window_seconds, only=own)
-    statements = attainment.read(gold.engine, objectives, gold.period, now_us, known, options)
-    return [
-        one
-        for one in statements
-        if one.subject.key == key and one.subject.partition in (None, partition)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from lakehouse.core.metrics import Watched
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Lane = Literal["seen", "sure", "may"]
-
-
 LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")
 """Bad time as it was seen; without its uncertain end; with its uncertain start."""
 
@@ -155,17 +154,9 @@ def _most_at_once(seen: Sequence[Stretch]) -> int:
     parts: defaultdict[str | None, list[Span]] = defaultdict(list)
     for one in seen:
         parts[one.part].append((one.start, one.end))
-    steps = [
-        step
-        for spans in parts.values()
-        for start, end in union(spans)
-        for step in ((start, 1), (end, -1))
-    ]
-    most = now = 0
-    for _, step in sorted(steps):
-        now += step
-        most = max(most, now)
-    return most
+    spans = [span for of_part in parts.values() for span in union(of_part)]
+    steps = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
+    return max(accumulate(step for _, step in steps))
 
 
 def _natural(name: str | None) -> tuple[tuple[int, int, str], ...]:

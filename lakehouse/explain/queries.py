@@ -16,8 +16,8 @@ from lakehouse.slo.attainment import Times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakehouse.core.lifetimes import Subject
     from lakehouse.core.metrics import Watched
-    from lakehouse.explain.subject import Target
     from lakehouse.report.facts.gold import Gold
 
 
@@ -63,23 +63,23 @@ class Evidence:
     seen: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
-def gather(gold: Gold, target: Target, watched: Sequence[Watched]) -> Evidence:
+def gather(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> Evidence:
     """The evidence on a subject in the period of ``gold``.
 
     Raises:
         TableNotFoundError: The lake lacks gold.
     """
-    bad = f"{_bad_stretches(target, watched)} LIMIT {MOST + 1}"
+    bad = f"{_bad_stretches(subject, watched)} LIMIT {MOST + 1}"
     rows = gold.ask(bad, rows=gold.whole(tables.INCIDENTS))
     until = rows[MOST]["s"] if len(rows) > MOST else None
     stretches = [Stretch(*row.values()) for row in rows[:MOST]]
-    times, seen = _times(gold, target)
+    times, seen = _times(gold, subject)
     return Evidence(
         stretches,
-        _totals(gold, target, watched),
-        _attempts(gold, target, watched),
+        _totals(gold, subject, watched),
+        _attempts(gold, subject, watched),
         frozenset(row["source"] for row in gold.sums(tables.COVERAGE)),
-        _events(gold, target),
+        _events(gold, subject),
         times,
         until,
         seen,
@@ -87,7 +87,7 @@ def gather(gold: Gold, target: Target, watched: Sequence[Watched]) -> Evidence:
 
 
 def _totals(
-    gold: Gold, target: Target, watched: Sequence[Watched]
+    gold: Gold, subject: Subject, watched: Sequence[Watched]
 ) -> dict[str, list[tuple[int, int, float]]]:
     metrics = [one.metric for one in watched if one.worst == "total"]
     if not metrics:
@@ -95,7 +95,7 @@ def _totals(
     size = gold.window_seconds * 1_000_000
     rows = gold.ask(
         "SELECT r.metric, r.window AS at, r.max_total FROM {rows} r "
-        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(target)} AND r.max_total > 0",
+        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(subject)} AND r.max_total > 0",
         rows=gold.finest(tables.TOPICS),
     )
     totals: defaultdict[str, list[tuple[int, int, float]]] = defaultdict(list)
@@ -104,11 +104,11 @@ def _totals(
     return totals
 
 
-def _attempts(gold: Gold, target: Target, watched: Sequence[Watched]) -> list[Attempt]:
+def _attempts(gold: Gold, subject: Subject, watched: Sequence[Watched]) -> list[Attempt]:
     """Attempts to read every source that may report the subject; of a source only its own."""
     where = "r.outcome <> 'skipped'"
-    if target.kind == "source":
-        where += f" AND {_of_subject(target)}"
+    if subject.kind == "source":
+        where += f" AND {_of_subject(subject)}"
     elif all(one.families for one in watched):
         families = sorted({family for one in watched for family in one.families})
         where += f" AND {is_one_of('r.family', families)}"
@@ -127,42 +127,42 @@ def _attempts(gold: Gold, target: Target, watched: Sequence[Watched]) -> list[At
     return [Attempt(*(row[name] for name in names)) for row in rows]
 
 
-def _events(gold: Gold, target: Target) -> list[Row]:
+def _events(gold: Gold, subject: Subject) -> list[Row]:
     """Events of the subject, and of the sources that may report it."""
     try:
         rows = gold.hours(tables.EVENTS)
     except TableNotFoundError:
         return []
     return gold.ask(
-        f"SELECT {EVENT} FROM {{rows}} r WHERE {_of_event(target)} "
+        f"SELECT {EVENT} FROM {{rows}} r WHERE {_of_event(subject)} "
         f"ORDER BY r.at, r.source, {EVENT} LIMIT {MOST}",
         rows=rows,
     )
 
 
-def _of_event(target: Target) -> str:
+def _of_event(subject: Subject) -> str:
     """SQL condition that an event is of the subject, or of a source that may report it."""
-    subject, of_sources = target.subject, is_one_of("r.kind", OF_SOURCES)
-    if target.kind == "source":
+    of_sources = is_one_of("r.kind", OF_SOURCES)
+    if subject.kind == "source":
         return is_same("r.source", subject.source)
-    if target.kind == "client":
+    if subject.kind == "client":
         # A quota of all users or clients applies to this client as well.
         user, client_id = (
             f"(r.{name} IS NULL OR {is_same(f'r.{name}', getattr(subject, name))})"
             for name in ("user", "client_id")
         )
         return f"{of_sources} OR (r.kind = 'quota_change' AND {user} AND {client_id})"
-    if target.kind == "partition":
-        partition = f"(r.partition IS NULL OR r.partition = {target.partition:d})"
+    if subject.kind == "partition":
+        partition = f"(r.partition IS NULL OR r.partition = {subject.partition:d})"
         return f"{of_sources} OR ({is_same('r.topic', subject.topic)} AND {partition})"
-    return f"{of_sources} OR ({_of_subject(target)})"
+    return f"{of_sources} OR ({_of_subject(subject)})"
 
 
 def _times(
-    gold: Gold, target: Target
+    gold: Gold, subject: Subject
 ) -> tuple[dict[str, dict[int, Times]], dict[str, dict[int, int]]]:
     """Good and bad time by objective and window, and time seen; of a partition its topic's."""
-    names = target.subject.names.items()
+    names = subject.names.items()
     condition = " AND ".join(is_same(f"r.{name}", value) for name, value in names)
     times = ", ".join(f"r.{name}" for name in Times._fields)
     rows = gold.ask(
@@ -177,11 +177,11 @@ def _times(
     return by_objective, seen
 
 
-def _bad_stretches(target: Target, watched: Sequence[Watched]) -> str:
+def _bad_stretches(subject: Subject, watched: Sequence[Watched]) -> str:
     """SQL of stretches (``s`` to ``e``) by series and lane, from gold/incidents, oldest first."""
     metrics = sorted({metric for one in watched for metric in one.names_in_bronze})
     counters = sorted({name for one in watched if one.is_counter for name in one.names_in_bronze})
-    part = _PARTS.get(target.kind, "CAST(NULL AS STRING)")
+    part = _PARTS.get(subject.kind, "CAST(NULL AS STRING)")
     pieces = (
         f"SELECT r.metric AS metric, {part} AS part, r.source AS source, l.lane AS lane, "
         "r.worst AS worst, r.total AS total, "
@@ -189,7 +189,7 @@ def _bad_stretches(target: Target, watched: Sequence[Watched]) -> str:
         "CASE WHEN l.lane = 'sure' THEN r.end - r.tail_us ELSE r.end END AS e "
         "FROM {rows} r CROSS JOIN "
         "(SELECT 'seen' AS lane UNION ALL SELECT 'sure' AS lane UNION ALL SELECT 'may' AS lane) l "
-        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(target)} "
+        f"WHERE {is_one_of('r.metric', metrics)} AND {_of_subject(subject)} "
         f"AND (l.lane = 'seen' OR NOT ({is_one_of('r.metric', counters)}))"
     )
     total = f"CAST(sum(CAST(n.total AS {EXACT})) AS DOUBLE) AS total"
@@ -220,12 +220,11 @@ def _stretches(pieces: str, keys: Sequence[str], figures: str) -> str:
     )
 
 
-def _of_subject(target: Target) -> str:
+def _of_subject(subject: Subject) -> str:
     """SQL condition that a row ``r`` is of the subject."""
-    subject = target.subject
-    if target.kind == "client":
+    if subject.kind == "client":
         user, client_id = is_same("r.user", subject.user), is_same("r.client_id", subject.client_id)
         return f"{user} AND {client_id} AND r.topic IS NULL"
-    if target.kind == "partition":
-        return f"r.topic = {text(str(subject.topic))} AND r.partition = {target.partition:d}"
-    return f"r.{target.kind} = {text(str(getattr(subject, target.kind)))}"
+    if subject.kind == "partition":
+        return f"r.topic = {text(str(subject.topic))} AND r.partition = {subject.partition:d}"
+    return f"r.{subject.kind} = {text(str(getattr(subject, subject.kind)))}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lakehouse.core.lifetimes import floor_us
+from lakehouse.core.lifetimes import Subject, floor_us
 from lakehouse.core.metrics import Watched
 from lakehouse.core.time.intervals import Span, shared, union
 from lakehouse.core.time.periods import Period, iso, micros
@@ -20,7 +20,6 @@ from lakehouse.explain.incidents import (
     silences,
     unknown,
 )
-from lakehouse.explain.subject import Target
 from lakehouse.slo.attainment import Statement, Times
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Scope:
     """The subject of a story, its period and its objectives; instants in microseconds.
 
     Attributes:
-        target: The subject.
+        subject: A row of gold/subjects, or a partition of a topic.
         period: Whole windows.
         window_us: Length of a window.
         now_us: Nothing is expected later than this.
@@ -46,7 +45,7 @@ class Scope:
         statements: Attainments of its objectives; of a partition, those of its topic.
     """
 
-    target: Target
+    subject: Subject
     period: Period
     window_us: int
     now_us: int
@@ -65,7 +64,9 @@ class _Event(NamedTuple):
 def story(scope: Scope, evidence: Evidence) -> Row:
     """The JSON of a story."""
     silences_ = silences(scope.lives, evidence.attempts, evidence.read)
-    bad = _intervals(scope, evidence, silences_)
+    metrics = (*scope.watched, UNSEEN) if scope.subject.kind == "source" else scope.watched
+    bad = [one for watched in metrics for one in _intervals(watched, evidence, silences_)]
+    bad.sort(key=lambda one: (one.start, one.end, one.watched.metric))
     floors = [
         floor_us(attempt.interval_us, attempt.slowest_us)
         for attempt in evidence.attempts
@@ -73,8 +74,12 @@ def story(scope: Scope, evidence: Evidence) -> Row:
     ]
     return {
         "format": FORMAT,
-        "cluster": scope.target.subject.cluster,
-        "subject": scope.target.to_json(),
+        "cluster": scope.subject.cluster,
+        "subject": {
+            "kind": scope.subject.kind,
+            **scope.subject.names,
+            "partition": scope.subject.partition,
+        },
         "from": iso(micros(scope.period.start)),
         "to": iso(micros(scope.period.end)),
         "generated_at": iso(scope.now_us),
@@ -83,7 +88,7 @@ def story(scope: Scope, evidence: Evidence) -> Row:
         "objectives": [_objective(statement, scope, evidence) for statement in scope.statements],
         "sums": [
             _sum(watched, [interval for interval in bad if interval.watched == watched])
-            for watched in (*scope.watched, *_unseen(scope))
+            for watched in metrics
         ],
         "intervals": _with_context(bad, silences_, evidence.events),
         "silences": [_silence(silence) for silence in silences_],
@@ -93,30 +98,21 @@ def story(scope: Scope, evidence: Evidence) -> Row:
     }
 
 
-def _unseen(scope: Scope) -> tuple[Watched, ...]:
-    return (UNSEEN,) if scope.target.kind == "source" else ()
-
-
-def _intervals(scope: Scope, evidence: Evidence, silences_: Sequence[Silence]) -> list[Interval]:
-    """All bad intervals, oldest first; of a source also those in which it was not read."""
-    bad = [
-        interval
-        for watched in scope.watched
-        for interval in intervals(
-            watched, evidence.stretches, evidence.totals.get(watched.metric, ())
-        )
-    ]
-    for watched in _unseen(scope):
-        spans = union((one.start, one.end) for one in silences_)
-        bad += [Interval(watched, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
-    return sorted(bad, key=lambda one: (one.start, one.end, one.watched.metric))
+def _intervals(
+    watched: Watched, evidence: Evidence, silences_: Sequence[Silence]
+) -> list[Interval]:
+    """The bad intervals of a metric; of ``UNSEEN`` those in which a source was not read."""
+    if watched != UNSEEN:
+        return intervals(watched, evidence.stretches, evidence.totals.get(watched.metric, ()))
+    spans = union((one.start, one.end) for one in silences_)
+    return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 
 
 def _objective(statement: Statement, scope: Scope, evidence: Evidence) -> Row:
     objective = statement.objective
     times = evidence.times.get(objective.name, {})
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
-    if scope.target.kind == "partition":  # while another one was bad, it may have been unseen
+    if scope.subject.kind == "partition":  # while another one was bad, it may have been unseen
         known = evidence.seen.get(objective.name, {})
     spans = unknown(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
@@ -144,31 +140,28 @@ def _span(span: Span) -> Row:
 
 def _bad(span: Span, times: Sequence[Times]) -> Row:
     """Bad time of neighbouring windows."""
-    sums = Times(*map(sum, zip(*times, strict=True)))
-    names = ("bad_us", "bad_low_us", "bad_high_us")
-    return {**_span(span), **{name: getattr(sums, name) for name in names}}
+    sums = Times(*map(sum, zip(*times, strict=True)))._asdict()
+    del sums["good_us"]
+    return {**_span(span), **sums}
 
 
 def _sum(watched: Watched, bad: Sequence[Interval]) -> Row:
     """All intervals of a metric together; no two leads overlap, so they add up."""
-    times = (
-        sum(interval.end - interval.start for interval in bad),
-        sum(interval.sure_us for interval in bad),
-        sum(interval.most_us for interval in bad),
-    )
     return {
         "metric": watched.metric,
         "title": watched.title,
         "intervals": len(bad),
-        **_lasted(watched, times),
+        **_lasted(watched, bad),
         **_worst(watched, bad),
     }
 
 
-def _lasted(watched: Watched, times: tuple[int, int, int]) -> Row:
+def _lasted(watched: Watched, bad: Sequence[Interval]) -> Row:
+    """How long intervals lasted together; events of counters have no length."""
+    each = [(one.end - one.start, one.sure_us, one.most_us) for one in bad]
+    times = (sum(us) for us in zip((0, 0, 0), *each, strict=True))
     names = ("lasted_us", "lasted_low_us", "lasted_high_us")
-    nothing = (None, None, None)
-    return dict(zip(names, nothing if watched.is_counter else times, strict=True))
+    return dict.fromkeys(names) if watched.is_counter else dict(zip(names, times, strict=True))
 
 
 def _worst(watched: Watched, bad: Sequence[Interval]) -> Row:
@@ -209,14 +202,14 @@ def _concerns(silence: Silence, watched: Watched) -> bool:
 
 
 def _interval(interval: Interval) -> Row:
-    watched, length = interval.watched, interval.end - interval.start
+    watched = interval.watched
     return {
         "metric": watched.metric,
         "title": watched.title,
         **_span((interval.start, interval.end)),
         "lead_us": None if watched.is_counter else interval.lead_us,
         "tail_us": None if watched.is_counter else interval.tail_us,
-        **_lasted(watched, (length, interval.sure_us, interval.most_us)),
+        **_lasted(watched, [interval]),
         **_worst(watched, [interval]),
         "parts": list(interval.parts),
         "told_by": list(interval.sources),

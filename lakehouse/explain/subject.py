@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.errors import SubjectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from lakehouse.core.lifetimes import Subject
 
 KINDS: Final = ("topic", "client", "group", "source")
 """Kinds of gold/subjects that have a story; a quota is part of its clients' stories."""
@@ -27,39 +28,22 @@ _MOST_CLOSE: Final = 3
 _LONGEST: Final = 2 * formats.NAME_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The subject of a story: a row of gold/subjects, or one partition of a topic."""
-
-    subject: Subject
-    partition: int | None = None
-
-    @property
-    def kind(self) -> str:
-        """``topic``, ``partition``, ``client``, ``group`` or ``source``."""
-        return self.subject.kind if self.partition is None else "partition"
-
-    @property
-    def name(self) -> str:
-        """A name that can be typed and means nothing else in its cluster."""
-        subject = self.subject
-        if subject.kind == "client":
-            if subject.user is None:
-                return f"client:{subject.client_id}"
-            both = subject.client_id is not None
-            return f"{subject.user}/{subject.client_id}" if both else f"user:{subject.user}"
-        if subject.source is not None and _NUMBERED.fullmatch(subject.source):
-            return subject.source
-        whole = f"{subject.kind}:{subject.names[subject.kind]}"
-        return whole if self.partition is None else f"{whole}/{self.partition}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Its kind and its names."""
-        return {"kind": self.kind, **self.subject.names, "partition": self.partition}
+def name_of(subject: Subject) -> str:
+    """A name that can be typed and means nothing else in its cluster."""
+    if subject.kind == "client":
+        if subject.user is None:
+            return f"client:{subject.client_id}"
+        both = subject.client_id is not None
+        return f"{subject.user}/{subject.client_id}" if both else f"user:{subject.user}"
+    if subject.kind == "partition":
+        return f"topic:{subject.topic}/{subject.partition}"
+    name = str(subject.names[subject.kind])
+    is_plain = subject.kind == "source" and _NUMBERED.fullmatch(name)
+    return name if is_plain else f"{subject.kind}:{name}"
 
 
-def find(text: str, known: Sequence[Subject], lake: str) -> Target:
-    """The subject of a name.
+def find(text: str, known: Sequence[Subject], lake: str) -> Subject:
+    """The subject of a name: a row of gold/subjects, or a partition of a topic.
 
     Args:
         text: ``orders``, ``topic:orders``, ``orders/3``, ``user/client-id``, ``client:ID``,
@@ -72,28 +56,26 @@ def find(text: str, known: Sequence[Subject], lake: str) -> Target:
         SubjectError: No subject has this name, or several have.
     """
     subjects = [subject for subject in known if subject.kind in KINDS]
-    targets = [Target(subject) for subject in subjects if _has_name(subject, text)]
-    split = _PARTITION.fullmatch(text.removeprefix("partition:"))
-    if split:
-        topics = [s for s in subjects if s.kind == "topic" and _has_name(s, split["topic"])]
-        targets += [Target(topic, int(split["partition"])) for topic in topics]
-    if not targets:
+    found = [subject for subject in subjects if _has_name(subject, text)]
+    if split := _PARTITION.fullmatch(text.removeprefix("partition:")):
+        topics = [one for one in subjects if one.kind == "topic" and _has_name(one, split["topic"])]
+        number = int(split["partition"])
+        found += [replace(topic, kind="partition", partition=number) for topic in topics]
+    if not found:
         raise SubjectError(
             f"{formats.line(text)}: {lake} has no topic, partition, client, group or broker of "
             f"this name{_suggestion(text, subjects)}"
         )
-    if len(targets) > 1:
+    if len(found) > 1:
+        raise SubjectError(f"{formats.line(text)}: this may be {_several(found)}; write which one")
+    (subject,) = found
+    count = subject.attributes.get(PARTITION_COUNT)
+    if subject.partition is not None and count is not None and subject.partition >= count:
         raise SubjectError(
-            f"{formats.line(text)}: this may be {_several(targets)}; write which one"
+            f"{formats.line(subject.topic)} has {formats.plural(int(count), 'partition')}, "
+            f"and none of number {subject.partition}"
         )
-    target = targets[0]
-    number = target.subject.attributes.get(PARTITION_COUNT)
-    if target.partition is not None and number is not None and target.partition >= number:
-        raise SubjectError(
-            f"{formats.line(target.subject.topic)} has {formats.plural(int(number), 'partition')}, "
-            f"and none of number {target.partition}"
-        )
-    return target
+    return subject
 
 
 def _has_name(subject: Subject, text: str) -> bool:
@@ -128,7 +110,7 @@ def _suggestion(text: str, subjects: Iterable[Subject]) -> str:
     split = _PARTITION.fullmatch(bare)
     wanted = _plain(split["topic"] if split else bare)
     best = difflib.get_close_matches(wanted, by_name, _MOST_CLOSE, _ALIKE)
-    names = [Target(subject).name for match in best for subject in by_name[match]][:_MOST_CLOSE]
+    names = [name_of(subject) for match in best for subject in by_name[match]][:_MOST_CLOSE]
     shown = [formats.line(name, formats.NAME_LIMIT) for name in names]
     return f"; did you mean {' or '.join(shown)}?" if shown else ""
 
@@ -137,11 +119,10 @@ def _plain(text: str) -> str:
     return formats.visible(text[:_LONGEST])[:_LONGEST].casefold()
 
 
-def _several(targets: Sequence[Target]) -> str:
-    clusters = {target.subject.cluster for target in targets}
-    if len({(target.kind, target.subject.key, target.partition) for target in targets}) == 1:
-        names = ", ".join(formats.line(cluster) for cluster in sorted(clusters))
-        return f"in any of the clusters {names}, and --cluster chooses one"
-    names_ = sorted({formats.line(target.name, formats.NAME_LIMIT) for target in targets})
-    more = f" or {len(names_) - _SHOWN} more" if len(names_) > _SHOWN else ""
-    return " or ".join(names_[:_SHOWN]) + more
+def _several(found: Sequence[Subject]) -> str:
+    if len({(one.kind, one.key, one.partition) for one in found}) == 1:
+        clusters = ", ".join(map(formats.line, sorted({one.cluster for one in found})))
+        return f"in any of the clusters {clusters}, and --cluster chooses one"
+    names = sorted({formats.line(name_of(one), formats.NAME_LIMIT) for one in found})
+    more = f" or {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return " or ".join(names[:_SHOWN]) + more

@@ -58,7 +58,9 @@ def view(story: Row, *, terminal: bool | None = None, width: int | None = None) 
 
 
 def _parts(story: Row, width: int) -> Iterator[RenderableType]:
-    yield Text(_title(story), "bold")
+    subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
+    cluster = figures.name(story["cluster"]).text
+    yield Text(f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}", "bold")
     yield Text(f"{formats.period(story['from'], story['to'])}, {_life(story)}", "dim")
     yield from _objectives(story)
     yield Text()
@@ -67,19 +69,14 @@ def _parts(story: Row, width: int) -> Iterator[RenderableType]:
     yield from _remarks(story)
 
 
-def _title(story: Row) -> str:
-    subject = ", ".join(name.labelled for name in figures.subject(story["subject"]))
-    cluster = figures.name(story["cluster"]).text
-    return f"{subject[:1].upper()}{subject[1:]} of cluster {cluster}"
-
-
 def _life(story: Row) -> str:
     exists = story["exists"]
     if exists is None:
         return "in which it did not exist"
-    whole = exists["from"] == story["from"] and exists["to"] == story["to"]
-    first, last = (formats.day_and_time(exists[end]) for end in ("from", "to"))
-    return "all of which it existed" if whole else f"of which it existed {first} to {last}"
+    if (exists["from"], exists["to"]) == (story["from"], story["to"]):
+        return "all of which it existed"
+    first, last = map(formats.day_and_time, exists.values())
+    return f"of which it existed {first} to {last}"
 
 
 def _objectives(story: Row) -> Iterator[RenderableType]:
@@ -90,16 +87,12 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
         if row["above"]:
             # With a threshold above zero only windows are known, and no intervals.
-            yield from _bad_windows(row["bad"])
-
-
-def _bad_windows(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    shown, left = _greatest(rows, _FEW, lambda row: row["bad_high_us"])
-    for row in shown:
-        bad = figures.seen_time(row, "bad").text
-        yield _indented(f"between {_span_text(row, 'and')} bad for {bad}")
-    if left:
-        yield _indented(f"{formats.plural(left, 'time')} more: see --json")
+            shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
+            for bad in shown:
+                lasted = figures.seen_time(bad, "bad").text
+                yield _indented(f"between {_span_text(bad, 'and')} bad for {lasted}")
+            if left:
+                yield _indented(f"{formats.plural(left, 'time')} more: see --json")
 
 
 def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], int]) -> tuple[list[Row], int]:
@@ -204,16 +197,12 @@ def _intervals(story: Row) -> Iterator[RenderableType]:
     for number, row in enumerate(shown, 1):
         title = f"{number}. {formats.line(row['title'])}"
         yield Text.assemble((title, "bold"), f"  {_span_text(row, 'to')}")
-        yield _indented("\n".join(_lines(row, story["subject"])))
+        reporters = [figures.name(source).text for source in row["told_by"]]
+        by = [f"reported by {_listed(reporters)}"] if reporters else []
+        lines = (_how_long(row), *by, *_silent(row), *_events(row, story["subject"]))
+        yield _indented("\n".join(line for line in lines if line))
     if left:
         yield Text(f"{formats.plural(left, 'shorter interval')} more: see --json.", "dim")
-
-
-def _lines(row: Row, subject: Row) -> list[str]:
-    """How long an interval lasted and how bad it was, its reporters, its silences, its events."""
-    reporters = [figures.name(source).text for source in row["told_by"]]
-    first = [_how_long(row), f"reported by {_listed(reporters)}" if reporters else ""]
-    return [line for line in (*first, *_silent(row), *_events(row, subject)) if line]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -252,31 +241,28 @@ def _worst(row: Row) -> str:
 
 def _silent(row: Row) -> list[str]:
     shown, left = _greatest(row["silent"], _FEW, _length)
-    texts = [f"silent: {_silence(silence, row)}" for silence in shown]
+    texts = []
+    for one in shown:
+        error = f": {formats.line(one['error'])}" if one["error"] else ""
+        source = f"{figures.name(one['source']).text} ({formats.line(one['family'])})"
+        length, outcome = formats.duration(_length(one)), cells.word("outcome", one["outcome"])
+        since = _at(one["start"], row)
+        texts.append(f"silent: {source} from {since} for {length}, {outcome}{error}")
     return [*texts, f"silent: {left} more, see --json"] if left else texts
 
 
-def _silence(silence: Row, row: Row) -> str:
-    error = f": {formats.line(silence['error'])}" if silence["error"] else ""
-    source = f"{figures.name(silence['source']).text} ({formats.line(silence['family'])})"
-    length, outcome = formats.duration(_length(silence)), cells.word("outcome", silence["outcome"])
-    return f"{source} from {_at(silence['start'], row)} for {length}, {outcome}{error}"
-
-
 def _events(row: Row, subject: Row) -> list[str]:
-    texts = [_event(event, row, subject) for event in row["events"]]
-    left = len(texts) - _EVENTS
-    return [*texts[:_EVENTS], f"{left} more events, see --json"] if left > 0 else texts
-
-
-def _event(event: Row, row: Row, subject: Row) -> str:
-    keys = ("topic", "partition", "user", "client_id", "group")
-    differing = [key for key in keys if event.get(key) not in (None, subject.get(key))]
-    of = "".join(f" of {name.labelled}" for name in figures.subject(event, differing))
-    values = [formats.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
-    change = f": {' to '.join(values)}" if values else ""
-    source = figures.name(event["source"]).text
-    return f"{_at(event['at'], row)} {cells.event(event)}{of}{change} (noticed by {source})"
+    texts = []
+    for event in row["events"][:_EVENTS]:
+        keys = ("topic", "partition", "user", "client_id", "group")
+        differing = [key for key in keys if event.get(key) not in (None, subject.get(key))]
+        of = "".join(f" of {name.labelled}" for name in figures.subject(event, differing))
+        values = [formats.line(event[key]) for key in ("old", "new") if event.get(key) is not None]
+        change = f": {' to '.join(values)}" if values else ""
+        source, at = figures.name(event["source"]).text, _at(event["at"], row)
+        texts.append(f"{at} {cells.event(event)}{of}{change} (noticed by {source})")
+    left = len(row["events"]) - _EVENTS
+    return [*texts, f"{left} more events, see --json"] if left > 0 else texts
 
 
 def _at(instant_: str, row: Row) -> str:

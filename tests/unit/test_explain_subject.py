@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.errors import SubjectError
-from lakehouse.explain.subject import Target, find
+from lakehouse.explain.subject import find, name_of
 from tests.sample_facts import EVIL
 
 LAKE = "/lake"
@@ -19,6 +20,10 @@ def one(kind: str, cluster: str = "c", **names: str | None) -> Subject:
     every = dict.fromkeys(("topic", "user", "client_id", "group", "source")) | names
     told = {PARTITION_COUNT: 4.0} if kind == "topic" else {}
     return Subject(cluster, kind, **every, first_us=0, last_us=1, attributes=told)
+
+
+def partition_of(topic: Subject, number: int | None) -> Subject:
+    return topic if number is None else replace(topic, kind="partition", partition=number)
 
 
 ORDERS = one("topic", topic="orders")
@@ -56,14 +61,17 @@ KNOWN = [ORDERS, BOTH, USER, CLIENT, GROUP, BROKER, OTHER, one("quota", user="qu
 def test_each_way_to_write_a_name_means_its_subject(
     text: str, meant: Subject, partition: int | None
 ) -> None:
-    assert find(text, KNOWN, LAKE) == Target(meant, partition)
+    assert find(text, KNOWN, LAKE) == (
+        meant if partition is None else partition_of(meant, partition)
+    )
 
 
 @pytest.mark.parametrize("subject", KNOWN[:-1])
 def test_the_name_that_is_told_means_it_again(subject: Subject) -> None:
-    assert find(Target(subject).name, KNOWN, LAKE) == Target(subject)
+    assert find(name_of(subject), KNOWN, LAKE) == subject
     if subject.kind == "topic":
-        assert find(Target(subject, 2).name, KNOWN, LAKE) == Target(subject, 2)
+        second = partition_of(subject, 2)
+        assert find(name_of(second), KNOWN, LAKE) == second
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,7 @@ def test_a_name_of_several_asks_which_one() -> None:
         find("orders", known, LAKE)
     with pytest.raises(SubjectError, match="alice/billing or eve/billing; write which one"):
         find("client:billing", known, LAKE)
-    assert find("topic:orders", known, LAKE).subject == ORDERS
+    assert find("topic:orders", known, LAKE) == ORDERS
 
 
 def test_one_subject_of_two_clusters_asks_for_the_cluster() -> None:
@@ -123,7 +131,7 @@ def test_a_partition_beyond_the_topic_s_is_refused() -> None:
 @pytest.mark.parametrize("evil", [text for text in EVIL if text])
 def test_a_hostile_name_is_found_as_the_report_spells_it_and_never_told_raw(evil: str) -> None:
     hostile = one("client", client_id=evil)
-    assert find(f"client:{evil}", [*KNOWN, hostile], LAKE) == Target(hostile)
+    assert find(f"client:{evil}", [*KNOWN, hostile], LAKE) == hostile
     with pytest.raises(SubjectError) as told:
         find(f"{evil}x", [*KNOWN, hostile], LAKE)
     message = str(told.value)
@@ -133,4 +141,4 @@ def test_a_hostile_name_is_found_as_the_report_spells_it_and_never_told_raw(evil
 
 def test_a_name_can_be_typed_as_it_is_spelt_out() -> None:
     hostile = one("client", client_id="safe\u202egnp.exe")
-    assert find(r"client:safe\u202egnp.exe", [hostile], LAKE) == Target(hostile)
+    assert find(r"client:safe\u202egnp.exe", [hostile], LAKE) == hostile

@@ -21,7 +21,6 @@ from lakehouse.core.time import periods
 from lakehouse.explain.incidents import Attempt, Stretch
 from lakehouse.explain.queries import Evidence
 from lakehouse.explain.story import Scope, story
-from lakehouse.explain.subject import Target
 from lakehouse.explain.terminal import GOOD, LEGEND, view
 from lakehouse.slo.attainment import Statement, Times
 from tests.sample_facts import EVIL
@@ -69,11 +68,11 @@ def read_well(source: str, family: str, start: int = START, end: int = END) -> A
     return Attempt(source, family, start, end, "ok", None, 10 * SECOND)
 
 
-def scope(target: Target, *statements: Statement, **rest: Any) -> Scope:
+def scope(subject: Subject, *statements: Statement, **rest: Any) -> Scope:
     lives = {f"broker-{number}": (START, END) for number in (1, 2, 3)}
     usual = {"life": (START, END), "lives": lives, "now_us": END + DAY}
     return Scope(
-        target=target, period=WEEK, window_us=WINDOW, watched=WATCHED_OF[target.kind],
+        subject=subject, period=WEEK, window_us=WINDOW, watched=WATCHED_OF[subject.kind],
         statements=statements, **{**usual, **rest},
     )  # fmt: skip
 
@@ -119,7 +118,7 @@ def topic() -> dict[str, Any]:
     evidence = Evidence(
         stretches, {LAG: [(at(4, 5), at(4, 6), 40e6)]}, attempts, READ, events, times
     )
-    return story(scope(Target(orders), *stated), evidence)
+    return story(scope(orders, *stated), evidence)
 
 
 def group() -> dict[str, Any]:
@@ -133,7 +132,7 @@ def group() -> dict[str, Any]:
     ]
     attempts = [read_well(f"broker-{number}", "offsets") for number in (1, 2, 3)]
     life = (at(2, 12), END)
-    return story(scope(Target(nightly), life=life), Evidence(stretches, {}, attempts, READ, [], {}))
+    return story(scope(nightly, life=life), Evidence(stretches, {}, attempts, READ, [], {}))
 
 
 def broker() -> dict[str, Any]:
@@ -143,9 +142,7 @@ def broker() -> dict[str, Any]:
     stretches = [Stretch(errors, None, "broker-3", "seen", at(3, 8), at(3, 8, 5), 17.0, 17.0)]
     attempts = [read_well("broker-3", "min_isr", at(3, 6))]
     lives = {"broker-3": (START, END)}
-    return story(
-        scope(Target(source), lives=lives), Evidence(stretches, {}, attempts, READ, [], {})
-    )
+    return story(scope(source, lives=lives), Evidence(stretches, {}, attempts, READ, [], {}))
 
 
 VIEWS = {
@@ -210,7 +207,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     windows = {at(2, 0): bad, at(2, 0, 5): bad, at(2, 1): bad, at(3, 0): Times(WINDOW)}
     sums = Times(WINDOW, 3 * bad.bad_us, 3 * bad.bad_low_us, 3 * bad.bad_high_us)
     evidence = Evidence([], {}, [], READ, [], {"copy-lag": windows})
-    made = story(scope(Target(orders), Statement(lag, orders, 7 * DAY, sums)), evidence)
+    made = story(scope(orders, Statement(lag, orders, 7 * DAY, sums)), evidence)
     text = " ".join(view(made, terminal=False).split())
     assert (
         "between Wed 18 Nov 00:00:00 and Wed 18 Nov 00:10:00 bad for 5 m 0 s (2 m 30 s to 10 m 0 s)"
@@ -220,7 +217,7 @@ def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
 
 def test_where_no_source_was_read_nothing_is_called_good() -> None:
     orders = subject("topic", topic="orders")
-    silent = story(scope(Target(orders)), Evidence([], {}, [], frozenset(), [], {}))
+    silent = story(scope(orders), Evidence([], {}, [], frozenset(), [], {}))
     text = view(silent, terminal=False)
     assert "Not known: no source was read." in text
     assert GOOD not in text.replace(LEGEND, "")
@@ -230,7 +227,7 @@ def test_where_no_source_was_read_nothing_is_called_good() -> None:
 def test_a_story_that_is_too_long_says_where_it_ends() -> None:
     orders = subject("topic", topic="orders")
     cut = Evidence([], {}, [], frozenset(), [], {}, until=at(2, 0))
-    text = view(story(scope(Target(orders)), cut), terminal=False)
+    text = view(story(scope(orders), cut), terminal=False)
     assert "The story ends at Wed 18 Nov 00:00:00: the rest has too many rows." in text
 
 
@@ -243,9 +240,7 @@ def test_of_many_intervals_the_longest_are_shown_and_the_rest_counted() -> None:
         )
     ]
     orders = subject("topic", topic="orders")
-    text = view(
-        story(scope(Target(orders)), Evidence(stretches, {}, [], READ, [], {})), terminal=False
-    )
+    text = view(story(scope(orders), Evidence(stretches, {}, [], READ, [], {})), terminal=False)
     assert text.count("lasted ") == 20
     assert "lasted 40 s" in text
     assert "lasted 11 s" not in text
@@ -260,7 +255,7 @@ def test_hostile_names_are_spelt_out_and_nothing_breaks(*, terminal: bool, width
         stretches = told(UNDER_MIN_ISR, at(1, 1), at(1, 2), evil, evil)
         events = [event(at(1, 1), evil, evil, topic="x", old=evil, new=evil, partition=3)]
         attempts = [Attempt("broker-1", evil, START, END, evil, evil)]
-        made = story(scope(Target(hostile)), Evidence(stretches, {}, attempts, READ, events, {}))
+        made = story(scope(hostile), Evidence(stretches, {}, attempts, READ, events, {}))
         text = view(made, terminal=terminal, width=width)
         plain = re.sub(r"\x1b\[[\d;]*m", "", text)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", plain)
