@@ -43,14 +43,17 @@ def check(places: Sequence[Path], *, as_json: bool) -> None:
 
     found = read(list(places) or [slo.SHIPPED])
     if as_json:
-        output = {"objects": [_object_json(one) for one in found.objects]}
+        output = {"objects": [_object_json(one) for one in found]}
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))
     else:
-        for one in found.objects:
-            _print(one)
-        counts = Counter(one.outcome for one in found.objects)
+        for one in found:
+            name = f" {one.name}" if one.name else ""
+            click.echo(visible(f"{one.node.file}:{one.node.line}: {one.kind}{name}: {one.outcome}"))
+            for finding in one.findings:
+                click.echo(visible(f"  {finding}"))
+        counts = Counter(one.outcome for one in found)
         click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
-    kind = worst(found.findings)
+    kind = worst(finding for one in found for finding in one.findings)
     sys.exit(EXIT_CODES[kind] if kind else 0)
 
 
@@ -71,13 +74,6 @@ def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bo
         limit = f" <= {one.above:g}" if one.events is None else ""
         target = f"{one.target:.10g} of {one.method} over {one.window.name}"
         click.echo(visible(f"{one.name}: {one.level} {one.metric}{limit}, {target}"))
-
-
-def _print(one: FileObject) -> None:
-    name = f" {one.name}" if one.name else ""
-    click.echo(visible(f"{one.node.file}:{one.node.line}: {one.kind}{name}: {one.outcome}"))
-    for finding in one.findings:
-        click.echo(visible(f"  {finding}"))
 
 
 def _object_json(one: FileObject) -> dict[str, Any]:

@@ -33,15 +33,16 @@ def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:
         ObjectiveError: A file is no OpenSLO v1 or has what jmxlake does not support, or two objects
             have one name.
     """
-    contents = read([folder])
-    faults = [finding for finding in contents.findings if finding.kind != "note"]
+    objects = read([folder])
+    faults = [fault for item in objects for fault in item.findings if fault.kind != "note"]
     if faults:
         others = len(faults) - 1
         more = f" (and {others} more: see jmxlake objectives check)" if others else ""
         raise ObjectiveError(f"{' '.join(str(faults[0]).split())}{more}")
-    if not contents.objectives:
+    objectives = [objective for item in objects for objective in item.objectives]
+    if not objectives:
         raise ObjectiveError(f"{folder}: no objective there (*.yaml); use the shipped ones")
-    return tuple(sorted(contents.objectives, key=lambda objective: objective.name))
+    return tuple(sorted(objectives, key=lambda objective: objective.name))
 
 
 def chosen(objectives: Sequence[Objective], labels: Mapping[str, str]) -> tuple[Objective, ...]:

@@ -26,7 +26,6 @@ from lakehouse.slo.events import EventCounter
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.slo.statement import (
     PERIOD,
-    VERDICTS,
     Key,
     Lifetime,
     Query,
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from lakehouse.slo.burn_rate import Pair
     from lakehouse.slo.statement import Counts, SliKey
 
-__all__ = ["VERDICTS", "Options", "Statement", "Times", "now_us", "read"]
+__all__ = ["Options", "Statement", "Times", "now_us", "read"]
 
 _MOST_HISTORIES: Final = 20
 """Subjects of each objective with a burn history: each brings as many rows as it was bad in."""
@@ -150,10 +149,6 @@ class _Reader:
     until_us: int
     options: Options
 
-    @property
-    def window_us(self) -> int:
-        return self.gold.window_us
-
     def statements(
         self, objectives: Sequence[Objective], known: Sequence[Subject]
     ) -> list[Statement]:
@@ -162,7 +157,7 @@ class _Reader:
             lifetimes = [one for one in lifetimes if (one.subject.kind, one.subject.key) == only]
         queries = self._queries(objectives)
         found = self._sums(queries, lifetimes, ())
-        statements = build_all(queries, lifetimes, found, self.window_us)
+        statements = build_all(queries, lifetimes, found)
         if self.options.burns:
             statements = self._with_burn_history(statements, queries, lifetimes)
         statements = self._with_maintenance(statements, queries, lifetimes)
@@ -171,57 +166,47 @@ class _Reader:
     def _queries(self, objectives: Sequence[Objective]) -> list[Query]:
         """Objectives that can be summed together; each on events has a query of its own."""
         groups: defaultdict[tuple[Slices | None, Period, str], list[Objective]] = defaultdict(list)
+        ahead_us: dict[str, int] = {}
         for objective in objectives:
             self._check_slices(objective)
+            period, ahead_us[objective.name] = self._window(objective)
             events_of = objective.name if objective.events else ""
-            groups[objective.slices, self._period(objective), events_of].append(objective)
-        lengths = LENGTHS_US if self.options.burns else {}
-        until_us = self._end_of_data_us() if lengths else 0
-        return [
-            Query(
-                tuple(group), cut, period, {} if events_of and cut is None else lengths, until_us,
-                {objective.name: self._ahead_us(objective) for objective in group},
-            )
-            for (cut, period, events_of), group in groups.items()
-        ]  # fmt: skip
+            groups[objective.slices, period, events_of].append(objective)
+        until_us, burning = 0, LENGTHS_US if self.options.burns else {}
+        if burning:  # until the end of the last window of the period with any data
+            rows = self.gold.windows(tables.COVERAGE, self.period)
+            ((last,),) = ask(self.gold.engine, "SELECT max(r.window) FROM {rows} r", rows=rows)
+            until_us = micros(self.period.end) if last is None else last + self.gold.window_us
+        queries = []
+        for (cut, period, events_of), group in groups.items():
+            lengths = {} if events_of and cut is None else burning
+            query = Query(tuple(group), period, self.gold.window_us, lengths, until_us, ahead_us)
+            queries.append(query)
+        return queries
 
     def _check_slices(self, objective: Objective) -> None:
         cut = objective.slices
         if cut is None:
             return
-        is_short = objective.events is not None and cut.length_us < self.window_us
-        if is_short or not slices.fits(cut, self.window_us):
+        is_short = objective.events is not None and cut.length_us < self.gold.window_us
+        if is_short or not slices.fits(cut, self.gold.window_us):
             raise ObjectiveError(
                 f"objective {objective.name}: slices of {cut.length_us // 1_000_000} s do not fit "
-                f"gold's windows of {self.window_us // 1_000_000} s; write a multiple"
+                f"gold's windows of {self.gold.window_us // 1_000_000} s; write a multiple"
             )
 
-    def _period(self, objective: Objective) -> Period:
-        """The period of an objective, up to the present."""
+    def _window(self, objective: Objective) -> tuple[Period, int]:
+        """The period of an objective up to the present, and the rest of its window after that."""
         if not self.options.own_windows:
-            return self.period
-        window = objective.window.of(self._until_now)
-        until = Period(window.start, min(window.end, self.period.end), window.grain)
-        return until.aligned(self.window_us // 1_000_000)
-
-    @property
-    def _until_now(self) -> Period:
-        """The period up to the present, in whole windows: a rolling window ends there."""
-        until = instant(-(-self.until_us // self.window_us) * self.window_us)
-        end = min(until, self.period.end)
-        return Period(self.period.start, end) if end > self.period.start else self.period
-
-    def _ahead_us(self, objective: Objective) -> int:
-        """The rest of an objective's window after the present."""
-        if not self.options.own_windows:
-            return 0
-        return max(0, micros(objective.window.of(self._until_now).end) - self.until_us)
-
-    def _end_of_data_us(self) -> int:
-        """End of the last window of the period with any data."""
-        rows = self.gold.windows(tables.COVERAGE, self.period)
-        ((last,),) = ask(self.gold.engine, "SELECT max(r.window) FROM {rows} r", rows=rows)
-        return micros(self.period.end) if last is None else int(last) + self.window_us
+            return self.period, 0
+        # A rolling window ends at the present, in whole windows.
+        present = instant(-(-self.until_us // self.gold.window_us) * self.gold.window_us)
+        end = min(present, self.period.end)
+        so_far = replace(self.period, end=end) if end > self.period.start else self.period
+        window = objective.window.of(so_far)
+        until = replace(window, end=min(window.end, self.period.end))
+        ahead_us = max(0, micros(window.end) - self.until_us)
+        return until.aligned(self.gold.window_us // 1_000_000), ahead_us
 
     def _sums(
         self, queries: Sequence[Query], lifetimes: Sequence[Lifetime],
@@ -236,13 +221,11 @@ class _Reader:
         for query in queries:
             if query.events is None:
                 continue
-            period = query.ranges(self.window_us)[PERIOD]
-            counted = counter.counts(query.objectives[0], query.events, period)
+            counted = counter.counts(query.objectives[0], query.events, query.span)
             counts |= counted
             if query.slices is None:
                 for (cluster, name, key), events in counted.items():
-                    lived = spans.get((cluster, key), ())
-                    expected = query.expected_us(period, lived, self.window_us)
+                    expected = query.expected_us(query.span, spans.get((cluster, key), ()))
                     times[cluster, name, key] = {PERIOD: events.times(expected)}
         return Sums(times, counts)
 
@@ -253,23 +236,20 @@ class _Reader:
         """Statements; those whose budget could have burnt with the time for which it did."""
         by_key = {statement.key: statement for statement in statements}
         for query in queries:
-            ranges = query.ranges(self.window_us)
-            pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= ranges.keys()]
+            pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= query.ranges.keys()]
             worst = _worst(statements, query, pairs)
             # A period longer than gold keeps its finest windows has no history.
             if not worst or not self.gold.are_kept(query.period.start.date()):
                 continue
             keys = [statement.key for statement in worst]
             bad = sums.bad_windows(self.gold, query, lifetimes, keys)
-            size, period = query.unit_us(self.window_us), ranges[PERIOD]
             for statement in worst:
                 windows, target = bad.get(statement.key, []), statement.objective.target
-                alerts = (
-                    replace(alert, burnt_us=burnt_us(windows, size, period, alert.pair, target))
-                    if alert.pair in pairs
-                    else alert
-                    for alert in statement.alerts
-                )
+                alerts = list(statement.alerts)
+                for at, alert in enumerate(alerts):
+                    if alert.pair in pairs:
+                        burnt = burnt_us(windows, query.unit_us, query.span, alert.pair, target)
+                        alerts[at] = replace(alert, burnt_us=burnt)
                 by_key[statement.key] = replace(statement, alerts=tuple(alerts))
         return list(by_key.values())
 
@@ -285,7 +265,9 @@ class _Reader:
         outside = {}
         for lifetime in lifetimes:
             subject = lifetime.subject
-            windows = [item.windows(self.window_us) for item in planned if item.concerns(subject)]
+            windows = [
+                item.windows(self.gold.window_us) for item in planned if item.concerns(subject)
+            ]
             if windows:
                 spans = [part for span in lifetime.spans for part in without(span, windows)]
                 outside[_identity(subject)] = lifetime._replace(spans=spans)
@@ -305,7 +287,7 @@ class _Reader:
                 result.append(statement)
                 continue
             lifetime = outside[_identity(subject)]
-            other = build(query, objective, lifetime, sums_outside, self.window_us)
+            other = build(query, objective, lifetime, sums_outside)
             result.append(replace(statement, maintenance=concerned, without=other))
         return result
 

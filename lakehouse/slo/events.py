@@ -104,9 +104,9 @@ class EventCounter:
 
     def _windows(self, objective: Objective, events: Events, span: Span) -> Relation:
         """cluster, subject, window; what was counted in it, and how long that was observed."""
-        subjects = [lifetime.subject for lifetime in self.lifetimes]
         level, metrics = objective.level, (events.counted, events.total)
-        exclusions = Exclusions(self.excluded, subjects, self.gold.window_us, (level,))
+        subjects = [one.subject for one in self.lifetimes if one.subject.kind == level]
+        exclusions = Exclusions(self.excluded, subjects, self.gold.window_us)
 
         def sum_of(metric: str, column: str) -> str:
             value = f"CASE WHEN r.metric = {text(metric)} THEN CAST(r.{column} AS {EXACT}) END"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lakehouse.core.lifetimes import SUBJECT, Subject
+from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import iso, micros
 from lakehouse.core.yaml_nodes import MalformedError, Node, documents
 from lakehouse.engines.gold_reader import is_one_of
@@ -156,15 +156,13 @@ class Exclusions(NamedTuple):
 
     Attributes:
         planned: The maintenance.
-        subjects: All subjects that the rows are of.
+        subjects: All subjects that the rows are of; rows have their names.
         window_us: Length of gold's finest windows.
-        columns: The columns of a subject that the rows have.
     """
 
     planned: Sequence[Maintenance]
     subjects: Sequence[Subject]
     window_us: int
-    columns: Sequence[str] = SUBJECT
 
     def condition(self, window: str = "r.window") -> str:
         """SQL: whether a window of a row ``r`` lies in maintenance of its subject."""
@@ -204,21 +202,16 @@ class Exclusions(NamedTuple):
     def _condition(self, planned: Maintenance, window: str) -> str:
         start, end = planned.windows(self.window_us)
         parts = [f"{window} >= {start} AND {window} < {end}"]
-        if "cluster" in planned.names:
+        if patterns := planned.names.get("cluster"):
             clusters = {subject.cluster for subject in self.subjects}
-            patterns = planned.names["cluster"]
-            matching = sorted(name for name in clusters if _matches(name, patterns))
-            parts.append(is_one_of("r.cluster", matching))
+            of_cluster = sorted(name for name in clusters if _matches(name, patterns))
+            parts.append(is_one_of("r.cluster", of_cluster))
         if planned.subject_columns:
-            subjects = [
-                f"coalesce({is_one_of(f'r.{name}', self._names(planned, name))}, false)"
-                for name in planned.subject_columns
-                if name in self.columns
-            ]
-            parts.append(f"({' OR '.join(subjects) or 'false'})")
+            matching = []
+            for column in planned.subject_columns:
+                names = {subject.names[column] for subject in self.subjects}
+                patterns = planned.names[column]
+                if found := sorted(str(one) for one in names if _matches(one, patterns)):
+                    matching.append(f"coalesce({is_one_of(f'r.{column}', found)}, false)")
+            parts.append(f"({' OR '.join(matching) or 'false'})")
         return f"({' AND '.join(parts)})"
-
-    def _names(self, planned: Maintenance, column: str) -> list[str]:
-        names = {subject.names[column] for subject in self.subjects}
-        patterns = planned.names[column]
-        return sorted(name for name in names if name is not None and _matches(name, patterns))

@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.time.periods import Period, micros
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_one_of, summed
@@ -128,12 +127,12 @@ class _TopicRows:
         sli, topics = (
             self.gold.engine.query(
                 f"SELECT r.* FROM {{rows}} r WHERE {self.has_topic} AND {condition} "
-                f"AND NOT ({self.exclusions._replace(columns=columns).condition()})",
+                f"AND NOT ({self.exclusions.condition()})",
                 rows=rows_of(table, self.period),
             )
-            for table, columns, condition in (
-                (tables.SLI, SUBJECT, is_one_of("r.objective", names)),
-                (tables.TOPICS, ("topic",), "true"),
+            for table, condition in (
+                (tables.SLI, is_one_of("r.objective", names)),
+                (tables.TOPICS, "true"),
             )
         )
         seen: defaultdict[_TopicKey, dict[int, int]] = defaultdict(dict)
@@ -153,7 +152,7 @@ class _TopicRows:
     @property
     def exclusions(self) -> Exclusions:
         subjects = [statement.subject for statement in self.statements]
-        return Exclusions(self.excluded, subjects, self.gold.window_us, ("topic",))
+        return Exclusions(self.excluded, subjects, self.gold.window_us)
 
     @property
     def metrics(self) -> list[str]:
@@ -177,38 +176,26 @@ class _PartitionTime(_TopicRows):
     """The summed time of each topic's partitions."""
 
     def weighted(self) -> list[Weighted]:
-        times, seen = self._times(), self.seen(self.gold.whole)
-        spills = {_topic_key(row): row["us"] for row in self.spills(tables.TOPICS, _TOPIC)}
-        weighted = []
-        for statement in self.statements:
-            key, objective = _key(statement), statement.objective
-            topic_times, series = times.get(key, (Times(), None))
-            if topic_times is None:
-                continue
-            high = topic_times.bad_high_us + spills.get(key, 0)
-            topic_times = topic_times._replace(bad_high_us=high)
-            count = partition_count(statement.subject)
-            topic_seen = seen.get(_objective_key(statement), {})
-            expected = expected_us(statement.expected_us, topic_seen, series, count) or 0
-            total = Statement(
-                objective, statement.subject, expected, topic_times, self.period,
-                statement.ahead_us * count,
-            )  # fmt: skip
-            weighted.append(Weighted(total, "partition-time", count))
-        return weighted
-
-    def _times(self) -> dict[_TopicKey, tuple[Times | None, int | None]]:
-        """Partition-microseconds (None of a counter), and the most partitions seen at once."""
         rows = self.gold.ask(
             summed(tables.TOPICS, _TOPIC, self.has_metric),
             rows=self.gold.whole(tables.TOPICS, self.period),
         )
-        times: dict[_TopicKey, tuple[Times | None, int | None]] = {}
-        for row in rows:
-            bad = _positive(row)
-            topic_times = None if bad[0] is None else Times(row["observed_us"] - bad[0], *bad)
-            times[_topic_key(row)] = (topic_times, row["series"])
-        return times
+        by_topic, seen = {_topic_key(row): row for row in rows}, self.seen(self.gold.whole)
+        spills = {_topic_key(row): row["us"] for row in self.spills(tables.TOPICS, _TOPIC)}
+        weighted = []
+        for statement in self.statements:
+            key, subject = _key(statement), statement.subject
+            row = by_topic.get(key, {"observed_us": 0, **dict.fromkeys(_POSITIVE, 0)})
+            bad, bad_low, bad_high = _positive(row)
+            if bad is None:  # of a counter
+                continue
+            times = Times(row["observed_us"] - bad, bad, bad_low, bad_high + spills.get(key, 0))
+            count, topic_seen = partition_count(subject), seen.get(_objective_key(statement), {})
+            expected = expected_us(statement.expected_us, topic_seen, row.get("series"), count) or 0
+            ahead_us = statement.ahead_us * count
+            total = Statement(statement.objective, subject, expected, times, self.period, ahead_us)
+            weighted.append(Weighted(total, "partition-time", count))
+        return weighted
 
 
 class _EachPartition(_TopicRows):
@@ -253,8 +240,9 @@ class _EachPartition(_TopicRows):
         )
         start = micros(self.period.start)
         times: defaultdict[_TopicKey, dict[int, Times]] = defaultdict(dict)
+        sums = ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in _POSITIVE)
         for row in self.gold.ask(
-            f"SELECT {_columns(_PARTITION)}, {_sums(_POSITIVE)} FROM {{rows}} r "
+            f"SELECT {_columns(_PARTITION)}, {sums} FROM {{rows}} r "
             f"GROUP BY {', '.join(f'r.{name}' for name in _PARTITION)}",
             rows=self.exclusions.apply(self.gold, rows, _PARTITION, _POSITIVE, start),
         ):
@@ -268,10 +256,6 @@ class _EachPartition(_TopicRows):
 
 def _columns(names: Sequence[str]) -> str:
     return ", ".join(f"r.{name} AS {name}" for name in names)
-
-
-def _sums(names: Sequence[str]) -> str:
-    return ", ".join(f"CAST(sum(r.{name}) AS BIGINT) AS {name}" for name in names)
 
 
 def _positive(row: Row) -> list[int]:

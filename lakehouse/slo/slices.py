@@ -15,7 +15,7 @@ The judgement is SQL over these columns, microseconds:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,13 +28,8 @@ _WHOLE: Final = "greatest(expected, good + bad)"
 _UNKNOWN: Final = f"({_WHOLE} - good - bad)"
 
 
-class Judgement(NamedTuple):
-    """SQL of the times that a slice counts for."""
-
-    good_us: str
-    bad_us: str
-    bad_low_us: str
-    bad_high_us: str
+Judgement = tuple[str, ...]
+"""SQL of the times that a slice counts for: good, bad, and bad at least and at most."""
 
 
 def judge(slices: Slices, window_us: int) -> Judgement:
@@ -51,7 +46,7 @@ def judge(slices: Slices, window_us: int) -> Judgement:
         judgement = _within_a_window(slices.length_us, slices.target)
     else:
         judgement = _whole(length, slices.target)
-    return Judgement(*(_choice(f"{_SEEN} > 0", sql, 0) for sql in judgement))
+    return tuple(_choice(f"{_SEEN} > 0", sql, 0) for sql in judgement)
 
 
 def unit_us(slices: Slices, window_us: int) -> int:
@@ -74,13 +69,11 @@ def expected_us(slices: Slices, window_us: int, start_us: int, spans: Iterable[S
         spans: In order, without overlap.
     """
     length = slices.length_us if slices.target is not None else unit_us(slices, window_us)
-    count, counted_to = 0, None
+    count = reached = 0
     for start, end in spans:
-        first, last = (start - start_us) // length, -(-(end - start_us) // length)
-        if counted_to is not None:
-            first, last = max(first, counted_to), max(last, counted_to)
-        count += max(0, last - first)
-        counted_to = last
+        first = max(reached, (start - start_us) // length)
+        reached = max(reached, -(-(end - start_us) // length))
+        count += max(0, reached - first)
     return count * length
 
 
@@ -90,12 +83,8 @@ def _whole(length: int, target: float) -> Judgement:
     is_good = f"good >= {least} * {_SEEN}"
     surely_good = f"good + bad - high >= {least} * {_WHOLE}"
     surely_bad = f"{_WHOLE} - low < {least} * {_WHOLE}"
-    return Judgement(
-        _choice(is_good, length, 0),
-        _choice(is_good, 0, length),
-        _choice(surely_bad, length, 0),
-        _choice(surely_good, 0, length),
-    )
+    good, bad = _choice(is_good, length, 0), _choice(is_good, 0, length)
+    return good, bad, _choice(surely_bad, length, 0), _choice(surely_good, 0, length)
 
 
 def _averaged(length: int) -> Judgement:
@@ -108,7 +97,7 @@ def _averaged(length: int) -> Judgement:
     high = f"CAST(ceil({share} * (high + {_UNKNOWN}) / {whole}) AS BIGINT)"
     bad = f"({length} - {good})"
     low, high = f"least({low}, {bad})", f"greatest({bad}, least({length}, {high}))"
-    return Judgement(good, bad, low, high)
+    return good, bad, low, high
 
 
 def _within_a_window(length: int, target: float) -> Judgement:
@@ -139,7 +128,7 @@ def _within_a_window(length: int, target: float) -> Judgement:
     worst = f"least({_WHOLE}, high + {_UNKNOWN})"
     high = f"greatest({bad}, {most(worst)} - ({count} - {seen}))"
     good = f"({seen} - {bad})"
-    return Judgement(*(f"{length} * {sql}" for sql in (good, bad, low, high)))
+    return tuple(f"{length} * {sql}" for sql in (good, bad, low, high))
 
 
 def _choice(condition: str, one: str | int, other: str | int) -> str:

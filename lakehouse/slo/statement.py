@@ -26,9 +26,6 @@ SliKey = tuple[str, str, Key]
 PERIOD: Final = "period"
 """The name of the range that is the whole period."""
 
-VERDICTS: Final = ("missed", "uncertain", "no_data", "met")
-"""Worst first."""
-
 
 class Times(NamedTuple):
     """Good and bad time of one subject, microseconds."""
@@ -86,46 +83,55 @@ class Query:
     """Objectives whose times are sums of the same rows over the same period.
 
     Attributes:
-        slices: The slices of all these objectives.
+        objectives: All in the same slices; one on events is alone.
         period: Whole windows.
+        window_us: Finest grain of gold.
         lengths: Further ranges that end at ``until_us``, microseconds by name.
         until_us: An edge of windows.
         ahead_us: Rest of an objective's window after the present, by the objective's name.
     """
 
     objectives: tuple[Objective, ...]
-    slices: Slices | None
     period: Period
+    window_us: int
     lengths: Mapping[str, int] = field(default_factory=dict)
     until_us: int = 0
     ahead_us: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def slices(self) -> Slices | None:
+        """The slices of its objectives."""
+        return self.objectives[0].slices
+
+    @property
     def events(self) -> Events | None:
-        """The events that are counted; a query with events has one objective."""
+        """The events that are counted."""
         return self.objectives[0].events
 
-    def ranges(self, window_us: int) -> dict[str, Span]:
+    @property
+    def span(self) -> Span:
+        """The period, microseconds."""
+        return micros(self.period.start), micros(self.period.end)
+
+    @property
+    def ranges(self) -> dict[str, Span]:
         """The period, and the lengths that are made of whole windows or slices; microseconds."""
-        start = micros(self.period.start)
-        ranges = {PERIOD: (start, micros(self.period.end))}
-        size = self.unit_us(window_us)
+        start, size = self.span[0], self.unit_us
         until = start + (self.until_us - start) // size * size
-        for name, length in self.lengths.items():
-            if length % size == 0:
-                ranges[name] = (until - length, until)
-        return ranges
+        fitting = {name: length for name, length in self.lengths.items() if length % size == 0}
+        return {PERIOD: self.span, **{name: (until - us, until) for name, us in fitting.items()}}
 
-    def unit_us(self, window_us: int) -> int:
+    @property
+    def unit_us(self) -> int:
         """Length of the rows that are judged: a window, or a slice."""
-        return window_us if self.slices is None else slicing.unit_us(self.slices, window_us)
+        return slicing.unit_us(self.slices, self.window_us) if self.slices else self.window_us
 
-    def expected_us(self, within: Span, spans: Sequence[Span], window_us: int) -> int:
+    def expected_us(self, within: Span, spans: Sequence[Span]) -> int:
         """Time of a range in which a subject with these spans existed, in whole slices if any."""
         clipped = [common for span in spans if (common := overlap(span, within))]
         if self.slices is None:
             return sum(end - start for start, end in clipped)
-        return slicing.expected_us(self.slices, window_us, within[0], clipped)
+        return slicing.expected_us(self.slices, self.window_us, within[0], clipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,59 +276,42 @@ class Sums(NamedTuple):
 
 
 def build_all(
-    queries: Sequence[Query], lifetimes: Sequence[Lifetime], sums: Sums, window_us: int
+    queries: Sequence[Query], lifetimes: Sequence[Lifetime], sums: Sums
 ) -> list[Statement]:
-    """Statements on every subject that existed or was seen, under every objective of its kind.
-
-    Args:
-        queries: The objectives.
-        lifetimes: All subjects, and when they existed.
-        sums: Their times and events.
-        window_us: Finest grain of gold.
-    """
+    """Statements on every subject that existed or was seen, under every objective of its kind."""
     statements = []
     for query in queries:
-        period = query.ranges(window_us)[PERIOD]
         for lifetime in lifetimes:
             subject = lifetime.subject
-            expected = query.expected_us(period, lifetime.spans, window_us)
+            expected = query.expected_us(query.span, lifetime.spans)
             for objective in query.objectives:
                 times = sums.times.get((subject.cluster, objective.name, subject.key), {})
                 if _applies(objective, subject, expected, was_seen=PERIOD in times):
-                    statements.append(build(query, objective, lifetime, sums, window_us))
+                    statements.append(build(query, objective, lifetime, sums))
     return statements
 
 
-def build(
-    query: Query, objective: Objective, lifetime: Lifetime, sums: Sums, window_us: int
-) -> Statement:
+def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) -> Statement:
     """The statement on one subject, with alerts if the query has lengths."""
-    key = (lifetime.subject.cluster, objective.name, lifetime.subject.key)
+    subject, spans, has_ended = lifetime
+    key = (subject.cluster, objective.name, subject.key)
     times = sums.times.get(key, {})
-    by_range = {
-        name: Statement(
-            objective,
-            lifetime.subject,
-            query.expected_us(span, lifetime.spans, window_us),
-            times.get(name, Times()),
-            query.period,
+    by_range = {}
+    for name, span in query.ranges.items():
+        expected, own = query.expected_us(span, spans), times.get(name, Times())
+        by_range[name] = Statement(objective, subject, expected, own, query.period)
+    rates = {name: statement.burn_rate for name, statement in by_range.items()}
+    alerts = (
+        Alert(
+            pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), iso(query.until_us)
         )
-        for name, span in query.ranges(window_us).items()
-    }
+        for pair in PAIRS
+    )
     return replace(
         by_range[PERIOD],
-        ahead_us=0 if lifetime.has_ended else query.ahead_us.get(objective.name, 0),
+        ahead_us=0 if has_ended else query.ahead_us.get(objective.name, 0),
         counts=sums.counts.get(key),
-        alerts=_alerts(query, by_range) if query.lengths else (),
-    )
-
-
-def _alerts(query: Query, by_range: Mapping[str, Statement]) -> tuple[Alert, ...]:
-    at = iso(query.until_us)
-    rates = {name: statement.burn_rate for name, statement in by_range.items()}
-    return tuple(
-        Alert(pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), at)
-        for pair in PAIRS
+        alerts=tuple(alerts) if query.lengths else (),
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import HOUR_US, Period, micros
+from lakehouse.core.time.periods import HOUR_US, Period
 from lakehouse.engines import arrow_types
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.slo import slices
@@ -23,8 +23,6 @@ from lakehouse.slo.statement import Lifetime, Query, SliKey, Times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-
-    import pyarrow as pa
 
     from lakehouse.engines.engine import Relation
 
@@ -86,7 +84,7 @@ def bad_windows(
         keys: The subjects; each brings as many rows as it had bad windows.
     """
     few = arrow_types.rows(_KEY_SCHEMA, [(cluster, name, *key) for cluster, name, key in keys])
-    part = _Part(query, query.ranges(gold.window_us), gold.window_us)
+    part = _Part(query, query.ranges, gold.window_us)
     rows = gold.ask(
         f"SELECT {_KEY}, r.at, r.bad_low_us FROM {{rows}} r JOIN {{few}} f ON {_same('f', _KEYS)} "
         "WHERE r.bad_low_us > 0 ORDER BY r.at",
@@ -126,7 +124,7 @@ class _SliRows:
         """The ranges of a query, by the rows that they are summed from."""
         needs_windows = query.slices is not None or bool(self.excluded)
         hourly, others = dict[str, Span](), dict[str, Span]()
-        for name, span in query.ranges(self.gold.window_us).items():
+        for name, span in query.ranges.items():
             is_whole = not needs_windows and is_hourly(Period.of(span))
             (hourly if is_whole else others)[name] = span
         both = (_Part(query, hourly, HOUR_US), _Part(query, others, self.gold.window_us))
@@ -144,14 +142,13 @@ class _SliRows:
                 "FROM {rows} r",
                 rows=self._windows(part, (start, end + part.size_us)),
             )
-        size = query.unit_us(self.gold.window_us)
-        first = micros(query.period.start)
+        size, first = query.unit_us, query.span[0]
         slot = f"r.window - ((r.window - {first}) % {size} + {size}) % {size}"
-        judgement = slices.judge(query.slices, self.gold.window_us)._asdict().items()
+        judged = zip(slices.judge(query.slices, query.window_us), Times._fields, strict=True)
         return self.gold.engine.query(
-            f"SELECT {_KEY}, r.at, {', '.join(f'{sql} AS {name}' for name, sql in judgement)}, "
+            f"SELECT {_KEY}, r.at, {', '.join(f'{sql} AS {name}' for sql, name in judged)}, "
             f"0 AS {SPILL} FROM {{rows}} r",
-            rows=self._with_expected(self._slots(part, slot), query, size),
+            rows=self._with_expected(self._slots(part, slot), query),
         )
 
     def _slots(self, part: _Part, slot: str) -> Relation:
@@ -180,30 +177,28 @@ class _SliRows:
         exclusions = Exclusions(self.excluded, subjects, self.gold.window_us)
         return exclusions.apply(self.gold, rows, _KEYS, Times._fields, span[0])
 
-    def _with_expected(self, slots: Relation, query: Query, size: int) -> Relation:
+    def _with_expected(self, slots: Relation, query: Query) -> Relation:
         """Slots with ``expected``: how much of them the subject existed."""
         kinds = {objective.kind for objective in query.objectives}
-        spans = _span_rows(one for one in self.lifetimes if one.subject.kind in kinds)
+        spans = [
+            (one.subject.cluster, *one.subject.key, *span)
+            for one in self.lifetimes
+            for span in one.spans
+            if one.subject.kind in kinds
+        ]
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
-        lived = f"greatest(0, least(k.e, r.at + {size}) - greatest(k.s, r.at))"
+        lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
         return self.gold.engine.query(
             f"SELECT {_KEY}, {columns}, CAST(coalesce(sum({lived}), 0) AS BIGINT) AS expected "
             f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {_same('k', ('cluster', *SUBJECT))} "
             f"GROUP BY {_GROUP}, {columns}",
             slots=slots,
-            spans=self.gold.engine.relation(spans),
+            spans=self.gold.engine.relation(arrow_types.rows(_SPAN_SCHEMA, spans)),
         )
 
 
 def _same(other: str, names: Iterable[str]) -> str:
     return " AND ".join(f"r.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names)
-
-
-def _span_rows(lifetimes: Iterable[Lifetime]) -> pa.Table:
-    rows = [
-        (one.subject.cluster, *one.subject.key, *span) for one in lifetimes for span in one.spans
-    ]
-    return arrow_types.rows(_SPAN_SCHEMA, rows)
 
 
 def _sums_by_range(part: _Part) -> str:

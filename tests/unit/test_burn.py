@@ -32,12 +32,12 @@ def told(
 ) -> tuple[Alert, ...]:
     """Alerts at a week's end, where so much of each length was bad and so much unknown."""
     one = objective(target)
-    asked = Query((one,), None, WEEK, LENGTHS_US, END)
+    asked = Query((one,), WEEK, WINDOW, LENGTHS_US, END)
     times = {PERIOD: Times(1)}
     for name, length in LENGTHS_US.items():
         own, hidden = bad.get(name, 0), (unknown or {}).get(name, 0)
         times[name] = Times(length - own - hidden, own, own, own)
-    return build(asked, one, Lifetime(TOPIC, [(0, END)]), _sums(times), WINDOW).alerts
+    return build(asked, one, Lifetime(TOPIC, [(0, END)]), _sums(times)).alerts
 
 
 def test_the_pairs_are_those_of_the_workbook():
@@ -72,27 +72,27 @@ def test_unknown_time_may_have_burnt():
 
 def test_no_alert_tells_of_slices_longer_than_its_windows():
     one = objective(slices=Slices(HOUR, 0.9))
-    asked = Query((one,), one.slices, WEEK, LENGTHS_US, END)
-    assert set(asked.ranges(WINDOW)) == {PERIOD, "1h", "6h", "3d"}
-    alerts = build(asked, one, Lifetime(TOPIC, [(0, END)]), _sums({}), WINDOW).alerts
+    asked = Query((one,), WEEK, WINDOW, LENGTHS_US, END)
+    assert set(asked.ranges) == {PERIOD, "1h", "6h", "3d"}
+    alerts = build(asked, one, Lifetime(TOPIC, [(0, END)]), _sums({})).alerts
     assert [alert.verdict for alert in alerts] == ["no_data"] * 3
 
 
 def test_lengths_end_with_the_last_whole_slice():
     one = objective(slices=Slices(HOUR, 0.9))
     until = END - 25 * MINUTE
-    asked = Query((one,), one.slices, WEEK, LENGTHS_US, until)
-    assert asked.ranges(WINDOW)["1h"] == (END - 2 * HOUR, END - HOUR)
-    plain = Query((one,), None, WEEK, LENGTHS_US, until)
-    assert plain.ranges(WINDOW)["5m"] == (until - 5 * MINUTE, until)
+    asked = Query((one,), WEEK, WINDOW, LENGTHS_US, until)
+    assert asked.ranges["1h"] == (END - 2 * HOUR, END - HOUR)
+    plain = Query((objective(),), WEEK, WINDOW, LENGTHS_US, until)
+    assert plain.ranges["5m"] == (until - 5 * MINUTE, until)
 
 
 def test_a_subject_that_is_younger_is_judged_since_it_exists():
     one = objective()
-    asked = Query((one,), None, WEEK, LENGTHS_US, END)
+    asked = Query((one,), WEEK, WINDOW, LENGTHS_US, END)
     times = {"1h": Times(10 * MINUTE), "5m": Times(5 * MINUTE)}
     living = Lifetime(TOPIC, [(END - 10 * MINUTE, END)])
-    fast = build(asked, one, living, _sums(times), WINDOW).alerts[FAST]
+    fast = build(asked, one, living, _sums(times)).alerts[FAST]
     assert fast.long == Rate(0.0, 0.0, 0.0)
 
 

@@ -33,9 +33,9 @@ def statement(expected: int, good: int, bad: int, low: int, high: int) -> attain
 
 
 def stated(objective: slo.Objective, subjects: list[Subject], period: periods.Period) -> list:
-    asked = Query((objective,), None, period)
+    asked = Query((objective,), period, 300 * SECOND)
     living = [Lifetime(one, [(one.first_us, HOUR)]) for one in subjects]
-    return build_all([asked], living, Sums({}, {}), 300 * SECOND)
+    return build_all([asked], living, Sums({}, {}))
 
 
 def test_time_that_nobody_saw_is_neither_good_nor_bad():

@@ -14,10 +14,11 @@ from hypothesis import given, settings, strategies as st
 
 from lakehouse import slo
 from lakehouse.cli.main import main
-from lakehouse.core.yaml_nodes import MalformedError, documents, number, truth
+from lakehouse.core.objective import Objective
+from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
 from lakehouse.slo import maintenance
 from lakehouse.slo.openslo import schema
-from lakehouse.slo.openslo.files import Contents, read
+from lakehouse.slo.openslo.files import FileObject, read
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -81,15 +82,23 @@ spec:
 """
 
 
-def found_in(tmp_path: Path, text: str) -> Contents:
+def found_in(tmp_path: Path, text: str) -> list[FileObject]:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     return read([path])
 
 
+def findings(objects: list[FileObject]) -> list[Finding]:
+    return [finding for one in objects for finding in one.findings]
+
+
+def objectives(objects: list[FileObject]) -> list[Objective]:
+    return [objective for one in objects for objective in one.objectives]
+
+
 def said(tmp_path: Path, text: str) -> list[tuple[int, int, str, str]]:
     """Line, column, kind and path of all but notes."""
-    found = found_in(tmp_path, text).findings
+    found = findings(found_in(tmp_path, text))
     return [(f.line, f.column, f.kind, f.path) for f in found if f.kind != "note"]
 
 
@@ -150,10 +159,10 @@ def test_a_published_slo_is_valid_and_what_cannot_be_done_has_its_place(
     name: str, wanted: list[tuple[int, int, str]]
 ):
     found = read([EXAMPLES / name])
-    assert [one.outcome for one in found.objects] == ["unsupported"]
-    told = [(f.line, f.column, f.path) for f in found.findings if f.kind == "unsupported"]
+    assert [one.outcome for one in found] == ["unsupported"]
+    told = [(f.line, f.column, f.path) for f in findings(found) if f.kind == "unsupported"]
     assert told == wanted
-    for one in (f for f in found.findings if f.path and f.kind != "invalid"):
+    for one in (f for f in findings(found) if f.path and f.kind != "invalid"):
         text = (EXAMPLES / name).read_text("utf-8").splitlines()[one.line - 1]
         assert text[one.column - 1] not in " #", "the column is that of a word"
 
@@ -161,23 +170,23 @@ def test_a_published_slo_is_valid_and_what_cannot_be_done_has_its_place(
 def test_every_published_object_is_valid():
     for path in sorted(EXAMPLES.glob("*.yaml")):
         found = read([path])
-        assert found.objects
-        assert all(one.outcome != "invalid" for one in found.objects), path.name
+        assert found
+        assert all(one.outcome != "invalid" for one in found), path.name
 
 
 def test_published_objects_that_change_nothing_say_so():
     found = read([EXAMPLES / f"sdk_{kind}.yaml" for kind in ("slis", "services", "data_sources")])
-    assert {one.outcome for one in found.objects} == {"no effect"}
-    assert len(found.objects) == 8
+    assert {one.outcome for one in found} == {"no effect"}
+    assert len(found) == 8
 
 
 def test_a_minute_is_no_month():
-    (one,) = [f for f in read([EXAMPLES / "timeslices-slo.yaml"]).findings if "duration" in f.path]
+    (one,) = [f for f in findings(read([EXAMPLES / "timeslices-slo.yaml"])) if "duration" in f.path]
     assert "M is months" in one.message
 
 
 def test_an_objective_has_all_that_its_file_says(tmp_path: Path):
-    (one,) = found_in(tmp_path, MINE).objectives
+    (one,) = objectives(found_in(tmp_path, MINE))
     assert (one.name, one.method, one.target) == ("mine", "Timeslices", 0.999)
     assert one.slices is not None
     assert (one.slices.length_us, one.slices.target) == (300_000_000, 0.95)
@@ -193,20 +202,20 @@ def test_an_objective_has_all_that_its_file_says(tmp_path: Path):
 
 def test_references_are_followed_and_each_objective_is_one(tmp_path: Path):
     found = found_in(tmp_path, EVENTS)
-    assert [one.name for one in found.objectives] == ["reads.1", "reads.2"]
-    first = found.objectives[0]
+    assert [one.name for one in objectives(found)] == ["reads.1", "reads.2"]
+    first = objectives(found)[0]
     assert first.events is not None
     assert (first.method, first.events.counted, first.events.are_good, first.events.total) == (
         "Occurrences", "a.errors", False, "a.requests",
     )  # fmt: skip
-    assert [one.outcome for one in found.objects] == ["supported", "read", "no effect"]
+    assert [one.outcome for one in found] == ["supported", "read", "no effect"]
 
 
 def test_events_can_be_in_slices_and_not_in_seconds(tmp_path: Path):
     cut = "{displayName: good, target: 0.99, timeSliceTarget: 0.9, timeSliceWindow: 10m}"
     text = changed("{displayName: good, target: 0.99}", cut, EVENTS)
     text = changed("    - {displayName: very good, target: 0.999}\n", "", text)
-    (one,) = found_in(tmp_path, changed("Occurrences", "Timeslices", text)).objectives
+    (one,) = objectives(found_in(tmp_path, changed("Occurrences", "Timeslices", text)))
     assert (one.method, one.slices is None, one.events is None) == ("Timeslices", False, False)
     assert said(tmp_path, changed("Occurrences", "GoodSeconds", text)) == [
         (7, 20, "unsupported", "spec.budgetingMethod")
@@ -265,7 +274,7 @@ def test_single_partitions_have_time_of_metrics_of_partitions_and_nothing_else(t
     text = changed("level: topic", "level: partition")
     assert said(tmp_path, text) == [(21, 20, "unsupported", "spec.budgetingMethod")]
     in_seconds = changed("Timeslices", "GoodSeconds", text)
-    (one,) = found_in(tmp_path, in_seconds).objectives
+    (one,) = objectives(found_in(tmp_path, in_seconds))
     assert (one.level, one.kind) == ("partition", "topic"), "gold tells of topics"
     lag = changed("kafka.partition.unavailable", "kafka.topic.remote_copy_lag.bytes", in_seconds)
     ((line, column, kind, path),) = said(tmp_path, lag)
@@ -295,12 +304,12 @@ def test_two_slos_of_one_name_are_told_apart_by_their_places(tmp_path: Path):
 )
 def test_yaml_that_would_never_end_ends(tmp_path: Path, text: str):
     found = found_in(tmp_path, text)
-    assert {one.outcome for one in found.objects} == {"invalid"}
+    assert {one.outcome for one in found} == {"invalid"}
 
 
 def test_bytes_that_are_no_text_are_told(tmp_path: Path):
     (tmp_path / "a.yaml").write_bytes(b"\xff\xfe\x00")
-    assert [one.outcome for one in read([tmp_path]).objects] == ["invalid"]
+    assert [one.outcome for one in read([tmp_path])] == ["invalid"]
 
 
 _JSON = st.recursive(
@@ -397,7 +406,7 @@ def test_what_the_docs_show_can_be_done(tmp_path: Path):
     text = (Path(__file__).parents[2] / "docs" / "objectives.md").read_text("utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     slos = [block for block in blocks if "kind: SLO" in block]
-    assert [found_in(tmp_path, block).objects[0].outcome for block in slos] == ["supported"] * 2
+    assert [found_in(tmp_path, block)[0].outcome for block in slos] == ["supported"] * 2
     (planned,) = [block for block in blocks if block.startswith("maintenance:")]
     (tmp_path / "planned.yaml").write_text(planned, "utf-8")
     assert len(maintenance.load(tmp_path / "planned.yaml")) == 1

@@ -10,12 +10,13 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core import formats
 from lakehouse.core.time.intervals import Span, without
 from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.page.lookup import tally
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import Objective
 from lakehouse.slo.aggregate import by_cluster
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
@@ -81,15 +82,13 @@ def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -
         )
         for objective in objectives
     ]
-    return sorted(rows, key=lambda row: attainment.VERDICTS.index(row.verdict))
+    return sorted(rows, key=lambda row: -formats.rank(row.verdict))
 
 
 def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, Any]:
     """One objective with all its subjects, worst first."""
     judged = [one for one in statements if one.objective == wanted]
-    judged.sort(
-        key=lambda one: (attainment.VERDICTS.index(one.verdict), -one.times.bad_us, *_names(one))
-    )
+    judged.sort(key=lambda one: (-formats.rank(one.verdict), -one.times.bad_us, *_names(one)))
     return {
         "name": wanted.name,
         "title": wanted.title,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from lakehouse.core.objective import Objective
-from lakehouse.core.yaml_nodes import Finding, Findings, MalformedError, Node, documents, worst
+from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo import reading, schema
-from lakehouse.slo.openslo.sources import Library
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,24 +64,8 @@ class FileObject:
         return "no effect" if kind else "read"
 
 
-class Contents(NamedTuple):
-    """All objects of some files."""
-
-    objects: tuple[FileObject, ...]
-
-    @property
-    def findings(self) -> list[Finding]:
-        """All findings, file by file."""
-        return [finding for item in self.objects for finding in item.findings]
-
-    @property
-    def objectives(self) -> list[Objective]:
-        """All objectives."""
-        return [objective for item in self.objects for objective in item.objectives]
-
-
-def read(places: Sequence[Path]) -> Contents:
-    """Read files, and all YAML files of folders (not of their subfolders).
+def read(places: Sequence[Path]) -> list[FileObject]:
+    """The objects of files, and of all YAML files of folders (not of their subfolders).
 
     Raises:
         ObjectiveError: A place does not exist, or a folder has no YAML file.
@@ -101,7 +84,7 @@ def read(places: Sequence[Path]) -> Contents:
     _read_objectives([item for item in objects if item.is_valid])
     for item in objects:
         item.findings.sort(key=lambda finding: (finding.line, finding.column))
-    return Contents(tuple(sorted(objects, key=lambda item: (item.node.file, item.node.line))))
+    return sorted(objects, key=lambda item: (item.node.file, item.node.line))
 
 
 def _paths(places: Sequence[Path]) -> list[Path]:
@@ -132,11 +115,7 @@ def _nodes(path: Path) -> list[tuple[Node, Findings]]:
 
 def _read_objectives(valid: list[FileObject]) -> None:
     """Set the objectives of valid SLOs; add notes to the objects without effect."""
-    nodes = {
-        kind: {item.name: item.node for item in valid if item.kind == kind}
-        for kind in ("SLI", "DataSource")
-    }
-    library, used = Library(nodes["SLI"], nodes["DataSource"]), set()
+    library, used = {(item.kind, item.name): item.node for item in valid}, set()
     for item in valid:
         if item.kind == "SLO":
             ref = item.node.entries["spec"].entries.get("indicatorRef")

@@ -91,7 +91,7 @@ class _Reader:
             return None
         indicator = self.spec.entries[present[0]]
         if present == ["indicatorRef"]:
-            sli = self.library.indicators.get(indicator.text)
+            sli = self.library.get(("SLI", indicator.text))
             if sli is None:
                 self.findings.unsupported(indicator, f"no valid SLI {indicator.text!r} here")
                 return None

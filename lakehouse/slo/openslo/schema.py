@@ -27,7 +27,11 @@ _LENGTH: Final = "a duration: a number and m, h, d, w, M, Q or Y (m is minutes, 
 _DURATION: Final = re.compile(r"([1-9][0-9]*)([mhdwMQY])")
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _METRIC: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
-_LABEL_KEY: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?")
+_LABEL: Final = "[a-zA-Z0-9]([a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?"
+_NAMES: Final = {
+    "labels": re.compile(_LABEL),
+    "annotations": re.compile(f"(.{{1,253}}/)?{_LABEL}", re.DOTALL),
+}
 
 
 def clock(node: Node) -> dt.datetime | None:
@@ -59,15 +63,6 @@ def _is_time_zone(node: Node) -> bool:
     return True
 
 
-def _is_label(key: str) -> bool:
-    return _LABEL_KEY.fullmatch(key) is not None
-
-
-def _is_annotation(key: str) -> bool:
-    prefix, slash, name = key.rpartition("/")
-    return _is_label(name) and (not slash or 0 < len(prefix) <= 253)
-
-
 _SCALARS: Final[dict[str, Scalar]] = {
     "anything": ("anything", lambda _: True),
     "text": ("a text", _is_text),
@@ -83,13 +78,11 @@ _SCALARS: Final[dict[str, Scalar]] = {
     "number": ("a number", lambda node: number(node) is not None),
     "level": (f"one of {', '.join(get_args(Level))}", lambda node: node.text in get_args(Level)),
     "metric": (
-        "a name of the catalogue",
-        lambda node: node.tag == "str" and _METRIC.fullmatch(node.text) is not None,
+        "a name of the catalogue", lambda node: node.tag == "str" and _matches(_METRIC)(node),
     ),
     "local time": ("a time such as 2026-01-05 00:00:00", lambda node: clock(node) is not None),
     "time zone": ("the IANA name of a time zone", _is_time_zone),
 }  # fmt: skip
-_NAMES: Final = {"labels": _is_label, "annotations": _is_annotation}
 
 
 @lru_cache
@@ -179,7 +172,7 @@ def _check_texts(node: Node, noun: str, findings: Findings) -> None:
     if node.tag != "map":
         findings.invalid(node, f"it is {_content(node)}, not a map")
     for key, value in node.entries.items():
-        if not _NAMES[noun](key):
+        if not _NAMES[noun].fullmatch(key):
             findings.invalid(node.keys[key], f"no valid name for {noun}")
         has_list = noun == "labels" and value.tag == "seq"
         for text in value.items if has_list else (value,):

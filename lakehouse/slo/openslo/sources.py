@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from lakehouse.core.objective import Events, Level
@@ -14,12 +14,8 @@ TYPE: Final = "jmxlake"
 PARTITION_METRICS: Final = "kafka.partition."
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
-    """Objects that an SLO may refer to, by name."""
-
-    indicators: Mapping[str, Node] = field(default_factory=dict)
-    sources: Mapping[str, Node] = field(default_factory=dict)
+Library = Mapping[tuple[str, str], Node]
+"""Objects that an SLO may refer to, by kind and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ def _type(node: Node, library: Library, findings: Findings) -> Node | None:
     if ref is None:
         findings.invalid(node, "type or metricSourceRef is missing")
         return None
-    named = library.sources.get(ref.text)
+    named = library.get(("DataSource", ref.text))
     if named is None:
         findings.unsupported(ref, f"no valid DataSource {ref.text!r} is in these files")
         return None
