@@ -57,7 +57,11 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
         return NOT_KNOWN
     if us < 0:
         return f"-{duration(-us, _OPPOSITE[rounding])}"
-    rounded = _to_step(us, _step(us), rounding)
+    step = next((step for limit, step in _STEPS if us < limit), _HOUR)
+    if rounding == "nearest":  # a time above zero is never shown as zero
+        rounded = max((us + step // 2) // step * step, step if us else 0)
+    else:
+        rounded = us // step * step if rounding == "down" else -(-us // step) * step
     if rounded < _SECOND:
         return f"{rounded // _MS}{_TIE}ms" if rounded else f"0{_TIE}s"
     if rounded < 10 * _SECOND:
@@ -72,19 +76,8 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
 _PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
 
-
-def _step(us: int) -> int:
-    limits = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
-    return next((step for limit, step in limits if us < limit), _HOUR)
-
-
-def _to_step(us: int, step: int, rounding: Rounding) -> int:
-    if rounding == "down":
-        return us // step * step
-    if rounding == "up":
-        return -(-us // step) * step
-    # A time above zero is never shown as zero.
-    return max((us + step // 2) // step * step, step if us else 0)
+_STEPS: Final = ((_SECOND, _MS), (10 * _SECOND, _SECOND // 10), (_HOUR, _SECOND), (_DAY, _MINUTE))
+"""Up to which time durations are rounded to what, microseconds."""
 
 
 def count(value: float | None) -> str:
@@ -105,10 +98,7 @@ def size(value: float | None) -> str:
 
 def binary_power(value: float) -> int:
     """The power of 1024 in which ``value`` bytes read best."""
-    power = 0
-    while abs(value) / 1024**power >= 1024 and power < len(BINARY) - 1:
-        power += 1
-    return power
+    return sum(abs(value) >= 1024**power for power in range(1, len(BINARY)))
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -149,7 +139,10 @@ def percent(share: float | None, rounding: Rounding = "nearest") -> str:
         return f"{share * 100:.0f}{_TIE}%"
     text = ""
     for digits in (2, 3, 4, 5, 6):
-        text = _percent_digits(share, digits, rounding)
+        # Rounded first to undo the noise of binary floats, which would move 99.9 down to 99.89.
+        scaled = round(share * 100 * 10**digits, 6)
+        whole = {"down": scaled // 1, "up": -(-scaled // 1), "nearest": round(scaled)}[rounding]
+        text = f"{whole / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
         if text not in {"0", "100"}:
             break
     return f"{text}{_TIE}%"
@@ -158,13 +151,6 @@ def percent(share: float | None, rounding: Rounding = "nearest") -> str:
 def per_cent(coverage: float | None) -> str:
     """A coverage given in percent, rounded down."""
     return percent(None if coverage is None else coverage / 100, "down")
-
-
-def _percent_digits(share: float, digits: int, rounding: Rounding) -> str:
-    # Rounded first to undo the noise of binary floats, which would move 99.9 down to 99.89.
-    scaled = round(share * 100 * 10**digits, 6)
-    whole = {"down": scaled // 1, "up": -(-scaled // 1), "nearest": round(scaled)}[rounding]
-    return f"{whole / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def parse(instant: str) -> datetime:
@@ -210,19 +196,15 @@ def day_and_time(instant: str | None) -> str:
     if instant is None:
         return NOT_KNOWN
     moment = local(parse(instant))
-    clock = f"{moment:%H:%M:%S}{_which(moment)}"
-    return _TIE.join((f"{moment:%a}", str(moment.day), f"{moment:%b}", clock))
+    # When summer time ends a local time occurs twice: the zone's abbreviation says which it is.
+    twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
+    parts = [f"{moment:%a}", str(moment.day), f"{moment:%b}", f"{moment:%H:%M:%S}"]
+    return _TIE.join(parts + [str(moment.tzname())] * twice)
 
 
 def day_above_time(instant: str | None) -> str:
     """The same for a narrow column, where a line may end between the day and the clock."""
     return day_and_time(instant).replace(_TIE, " ", 3).replace(" ", _TIE, 2)
-
-
-def _which(moment: datetime) -> str:
-    """The zone's abbreviation where a local time occurs twice, as when summer time ends."""
-    twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
-    return f"{_TIE}{moment.tzname()}" if twice else ""
 
 
 def period(start: str, end: str) -> str:

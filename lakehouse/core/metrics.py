@@ -90,43 +90,32 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
     "topic": (
         *_PARTITIONS,
         Watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "By", "total"),
-        Watched(
-            "kafka.topic.remote_delete_lag.bytes", "Waits for deletion", "By", "total"
-        ),
+        Watched("kafka.topic.remote_delete_lag.bytes", "Waits for deletion", "By", "total"),
     ),
     "partition": (
         *_PARTITIONS,
-        Watched(
-            "kafka.partition.upload_tier_lag", "Records wait for upload", "{offset}"
-        ),
-        Watched(
-            "kafka.partition.delete_tier_lag", "Records wait for deletion", "{offset}"
-        ),
+        Watched("kafka.partition.upload_tier_lag", "Records wait for upload", "{offset}"),
+        Watched("kafka.partition.delete_tier_lag", "Records wait for deletion", "{offset}"),
     ),
-    "client": tuple(
-        Watched(f"kafka.client.{kind}.throttle_time", f"Throttled ({what})", "ms")
-        for kind, what in (
-            ("produce", "writing"), ("fetch", "reading"), ("request", "request time"),
-            ("controller_mutation", "topic changes"),
-        )
+    "client": (
+        Watched("kafka.client.produce.throttle_time", "Throttled (writing)", "ms"),
+        Watched("kafka.client.fetch.throttle_time", "Throttled (reading)", "ms"),
+        Watched("kafka.client.request.throttle_time", "Throttled (request time)", "ms"),
+        Watched(f"{CONTROLLER_METRICS}throttle_time", "Throttled (topic changes)", "ms"),
     ),
     "group": (
-        Watched(
-            "kafka.group.non_consumed", "Lost before it was read", "{offset}", "between"
-        ),
+        Watched("kafka.group.non_consumed", "Lost before it was read", "{offset}", "between"),
     ),
     "source": (
         Watched(
-            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR",
-            "partitions",
+            "kafka.broker.under_min_isr_partitions", "Leads what is under min ISR", "partitions"
         ),
         Watched(
-            "kafka.broker.produce_errors.not_enough_replicas", "Refused writes, too few replicas",
-            "{request}", "sum",
+            "kafka.broker.produce_errors.not_enough_replicas",
+            "Refused writes, too few replicas", "{request}", "sum",
         ),
         Watched(
-            "kafka.controller.offline_partitions", "Counts leaderless partitions",
-            "partitions",
+            "kafka.controller.offline_partitions", "Counts leaderless partitions", "partitions"
         ),
     ),
 }  # fmt: skip

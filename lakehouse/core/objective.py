@@ -45,7 +45,10 @@ class TimeWindow:
     @property
     def name(self) -> str:
         """``1w`` of ISO weeks, ``28d``, ``1M``; weeks that begin at another instant are days."""
-        if self.unit == "w" and not self._is_iso:
+        at = self.anchor
+        on_monday = at is not None and at.weekday() == 0 and at.time() == dt.time()
+        is_iso = on_monday and self.zone == "UTC" and self.count == 1
+        if self.unit == "w" and not is_iso:
             return f"{7 * self.count}d"
         return f"{self.count}{self.unit}"
 
@@ -65,12 +68,6 @@ class TimeWindow:
     @property
     def _days(self) -> int:
         return self.count * _DAYS[self.unit]
-
-    @property
-    def _is_iso(self) -> bool:
-        if self.anchor is None or self.zone != "UTC" or self.count != 1:
-            return False
-        return self.anchor.weekday() == 0 and self.anchor.time() == dt.time()
 
     def _number(self, moment: dt.datetime) -> int:
         """Which window a moment lies in, counted from the anchor's; at a border the later one."""
@@ -104,7 +101,6 @@ def _plus_months(moment: dt.datetime, months: int) -> dt.datetime:
 
 
 ISO_WEEK: Final = TimeWindow()
-CALENDAR_MONTH: Final = TimeWindow(1, "M", dt.datetime(2026, 1, 1))  # noqa: DTZ001 - a local time
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,19 +159,24 @@ def _what_is_missing(error: ImportError) -> str:
     return f"{error.name.split('.')[0]} is missing: install {extra('lakehouse')}"
 
 
-def _quiet() -> None:
-    """Stop pyspark from printing errors as JSON; callers report them."""
+def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
     from pyspark.logger import PySparkLogger  # noqa: PLC0415 - Spark is slow to import
 
-    for kind in ("SQL", "DataFrame"):
+    for kind in ("SQL", "DataFrame"):  # it would print errors as JSON, which callers report
         PySparkLogger.getLogger(f"{kind}QueryContextLogger").disabled = True
-
-
-def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
-    _quiet()
     if any(name in os.environ for name in _NAMED_BY):
         return builder.config(_ZONE, "UTC")
-    return _with_delta(_local(builder, large=large))
+    # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    scratch = Path(tempfile.gettempdir()) / "jmxlake-spark"
+    java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={scratch}"
+    settings = {
+        **_CONF,
+        **(_LARGE if large else _SMALL),
+        "spark.driver.extraJavaOptions": java if large else f"{java} {_SMALL_JVM}",
+        "spark.sql.warehouse.dir": str(scratch),
+    }
+    return _with_delta(builder.master("local[2]").config(map=settings))
 
 
 def _in_utc(session: SparkSession) -> SparkSession:
@@ -181,22 +186,6 @@ def _in_utc(session: SparkSession) -> SparkSession:
             f"the Spark session is in {zone}, and hours are UTC's: set {_ZONE} to UTC"
         )
     return session
-
-
-def _local(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Builder:
-    # The kernel runs in Spark's Python workers: of this Python, which has DuckDB.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={_scratch()}"
-    builder = builder.master("local[2]")
-    for key, value in {**_CONF, **(_LARGE if large else _SMALL)}.items():
-        builder = builder.config(key, value)
-    return builder.config(
-        "spark.driver.extraJavaOptions", java if large else f"{java} {_SMALL_JVM}"
-    ).config("spark.sql.warehouse.dir", _scratch())
-
-
-def _scratch() -> str:
-    return str(Path(tempfile.gettempdir()) / "jmxlake-spark")
 
 
 def _jar_folders() -> list[str]:

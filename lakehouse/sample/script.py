@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.time.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
@@ -87,15 +88,15 @@ class Script:
                 yield from self._of_partition(source, topic, partition)
             yield from self._of_tiered(source, topic)
             for metric, value in zip(world.TOPOLOGY, declared.described, strict=True):
-                history = self._by_epoch(source, declared.brokers(0), _always(value))
+                history = self._by_epoch(source, declared.brokers(0), value)
                 yield Series(Subject(metric, topic), history)
         for client in world.CLIENTS:
             yield from self._of_client(source, client)
         for one in BROKERS:
-            history = self._by_epoch(source, (), _is(one))
-            yield Series(Subject(world.FENCED, labels=(("node", SOURCES[one]),)), history)
+            history = self._by_epoch(source, (), lambda fenced, one=one: float(fenced == one))
+            yield Series(Subject(NODE_FENCED, labels=(("node", SOURCES[one]),)), history)
+        limit = self._by_epoch(source, (), world.QUOTA)
         for metric in world.QUOTAS:
-            limit = self._by_epoch(source, (), _always(world.QUOTA))
             yield Series(Subject(metric, labels=(("default", "user"),)), limit)
 
     def events(self) -> Iterator[Event]:
@@ -151,18 +152,19 @@ class Script:
         return [at for start, end in spans for at in range(start + after_us, end, every_us)]
 
     def _by_epoch(
-        self, source: int, brokers: Sequence[int], value: Callable[[int | None], Value]
+        self, source: int, brokers: Sequence[int], value: Callable[[int | None], Value] | float
     ) -> History:
-        """A value that depends on the fenced broker, at the sources that report it then."""
-        return [
-            (at_us, value(fenced) if source in _reporters(brokers, fenced) else ABSENT)
-            for at_us, fenced in self.epochs
-        ]
+        """A value, or one that depends on the fenced broker, at the sources that report it then."""
+        history: History = []
+        for at_us, fenced in self.epochs:
+            reported = value(fenced) if callable(value) else float(value)
+            history.append((at_us, reported if source in _reporters(brokers, fenced) else ABSENT))
+        return history
 
     def _of_partition(self, source: int, topic: str, partition: int) -> Iterator[Series]:
         declared, brokers = TOPICS[topic], TOPICS[topic].brokers(partition)
         leaderless = self._by_epoch(source, brokers, lambda fenced: float(brokers == (fenced,)))
-        yield Series(Subject(world.LEADERLESS, topic, partition), leaderless)
+        yield Series(Subject(LEADERLESS, topic, partition), leaderless)
 
         def is_under(fenced: int | None) -> Value:
             in_sync = sum(one != fenced for one in brokers)
@@ -172,7 +174,7 @@ class Script:
         for from_us, to_us in self._spans("slow", topic):
             if brokers[0] == source and partition % 5 == 0:
                 under += [(from_us + partition * SECOND_US, 1.0), (to_us, 0.0)]
-        yield Series(Subject(world.UNDER, topic, partition), sorted(under))
+        yield Series(Subject(UNDER_MIN_ISR, topic, partition), sorted(under))
         for group in (group for group, of in world.GROUPS.items() if of == topic):
             # Expired records are counted from a leader's second answer on.
             history: History = []
@@ -248,14 +250,6 @@ def sampled(until: dt.datetime, weeks: int, seed: int) -> Script:
     start_us = micros(dt.datetime.combine(monday, dt.time(), dt.UTC))
     until_us = micros(until) // WINDOW_US * WINDOW_US
     return Script(start_us, until_us, world.usual(seed, start_us, until_us))
-
-
-def _always(value: float) -> Callable[[int | None], Value]:
-    return lambda _: float(value)
-
-
-def _is(broker: int) -> Callable[[int | None], Value]:
-    return lambda fenced: float(fenced == broker)
 
 
 def leader(brokers: Sequence[int], fenced: int | None) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.time.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
@@ -132,8 +133,6 @@ _SPREAD: Final = (FLAG_DISTRIBUTION,)
 _WRONG: Final = (FLAG_KNOWN_WRONG, FLAG_DISTRIBUTION)
 _THROTTLE: Final = Metric("quotas", _SPREAD, memory_us=MINUTE_US)
 
-UNDER: Final = "kafka.partition.under_min_isr"
-LEADERLESS: Final = "kafka.partition.leaderless"
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 REMOTE_READS: Final = "kafka.broker.remote_log_reader.fetches"
@@ -144,32 +143,32 @@ REMOTE: Final = {
 }
 """Increases of counters for each bout of remote reads."""
 
-FENCED: Final = "kafka.cluster.node.fenced"
 LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
-THROTTLES: Final = tuple(
-    f"kafka.client.{one}.throttle_time" for one in ("fetch", "produce", "request")
-)
-RATES: Final = tuple(f"kafka.client.{one}.byte_rate" for one in ("fetch", "produce"))
-QUOTAS: Final = tuple(f"kafka.quota.{one}.byte_rate" for one in ("fetch", "produce"))
-TOPOLOGY: Final = tuple(
-    f"kafka.topic.{one}"
-    for one in (
-        "partitions", "replication_factor", "min_insync_replicas", "remote_storage_enabled",
-    )
+
+
+def _named(prefix: str, *names: str, suffix: str = "") -> tuple[str, ...]:
+    return tuple(f"{prefix}.{name}{suffix}" for name in names)
+
+
+THROTTLES: Final = _named("kafka.client", "fetch", "produce", "request", suffix=".throttle_time")
+RATES: Final = _named("kafka.client", "fetch", "produce", suffix=".byte_rate")
+QUOTAS: Final = _named("kafka.quota", "fetch", "produce", suffix=".byte_rate")
+TOPOLOGY: Final = _named(
+    "kafka.topic", "partitions", "replication_factor", "min_insync_replicas",
+    "remote_storage_enabled",
 )  # fmt: skip
-CONTROLLERS: Final = tuple(
-    f"kafka.controller.{one}"
-    for one in ("offline_partitions", "active", "fenced_brokers", "active_brokers")
+CONTROLLERS: Final = _named(
+    "kafka.controller", "offline_partitions", "active", "fenced_brokers", "active_brokers"
 )
 
 METRICS: Final = {
-    UNDER: Metric("min_isr"),
+    UNDER_MIN_ISR: Metric("min_isr"),
     LEADERLESS: Metric("leaders"),
     COPY_LAG: Metric("tiered", _WRONG),
     DELETE_LAG: Metric("tiered", _WRONG),
     **dict.fromkeys(REMOTE, Metric("tiered", is_counter=True)),
     REMOTE_READS: Metric("remote_reads", is_counter=True),
-    FENCED: Metric("topology"),
+    NODE_FENCED: Metric("topology"),
     **dict.fromkeys(LOST, Metric("offsets", is_counter=True)),
     **dict.fromkeys(THROTTLES, _THROTTLE),
     **dict.fromkeys(RATES, Metric("client_rates", _SPREAD)),
@@ -177,6 +176,9 @@ METRICS: Final = {
     **dict.fromkeys(TOPOLOGY, Metric("topology")),
     **dict.fromkeys(CONTROLLERS, Metric("controller")),
 }
+
+
+Kind = Literal["killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"]
 
 
 class Incident(NamedTuple):
@@ -189,7 +191,7 @@ class Incident(NamedTuple):
         name: Name of the broker, topic, client or group.
     """
 
-    kind: Literal["killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"]
+    kind: Kind
     name: str
     from_us: int
     to_us: int
@@ -206,30 +208,28 @@ def usual(seed: int, start_us: int, until_us: int) -> tuple[Incident, ...]:
     for day_us in range(start_us // DAY_US * DAY_US, until_us, DAY_US):
         dice = random.Random(f"{seed} {day_us}")  # noqa: S311 - no secret
         weekday = (day_us // DAY_US + 3) % 7
-        for minute, one, minutes in _of_day(weekday, dice):
+        for minute, kind, name, minutes in _of_day(weekday, dice):
             from_us = day_us + round(minute * 60) * SECOND_US
-            found.append(
-                one._replace(from_us=from_us, to_us=from_us + round(minutes * 60) * SECOND_US)
-            )
+            found.append(Incident(kind, name, from_us, from_us + round(minutes * 60) * SECOND_US))
     low, high = start_us + MARGIN_US, until_us - MARGIN_US
     return tuple(one for one in found if low <= one.from_us and one.to_us <= high)
 
 
-def _of_day(weekday: int, dice: random.Random) -> Iterator[tuple[float, Incident, float]]:
+def _of_day(weekday: int, dice: random.Random) -> Iterator[tuple[float, Kind, str, float]]:
     """Minute of the day at which each incident begins, and how many minutes it takes."""
     each = dice.uniform
-    yield 60 + each(0, 20), Incident("remote", "clicks", 0, 0), each(30, 50)
-    yield 660 + each(0, 60), Incident("throttled", "invoicing", 0, 0), each(20, 50)
+    yield 60 + each(0, 20), "remote", "clicks", each(30, 50)
+    yield 660 + each(0, 60), "throttled", "invoicing", each(20, 50)
     if weekday == 1:
         for number, broker in enumerate(BROKERS):
-            yield 300 + 6 * number, Incident("restarted", SOURCES[broker], 0, 0), each(1, 1.5)
+            yield 300 + 6 * number, "restarted", SOURCES[broker], each(1, 1.5)
     elif weekday == 2:
-        yield 120 + each(0, 60), Incident("stuck", "audit-archive", 0, 0), each(60, 180)
-        yield 800 + each(0, 99), Incident("slow", "orders", 0, 0), each(8, 20)
+        yield 120 + each(0, 60), "stuck", "audit-archive", each(60, 180)
+        yield 800 + each(0, 99), "slow", "orders", each(8, 20)
     elif weekday == 3:
         broker = dice.choice(BROKERS)
-        yield 860 + each(0, 99), Incident("killed", SOURCES[broker], 0, 0), each(4, 9)
+        yield 860 + each(0, 99), "killed", SOURCES[broker], each(4, 9)
     elif weekday == 4:
-        yield 960 + each(0, 60), Incident("behind", "sessions", 0, 0), each(50, 75)
+        yield 960 + each(0, 60), "behind", "sessions", each(50, 75)
     elif weekday == 5:
-        yield 600 + each(0, 60), Incident("throttled", "nightly", 0, 0), each(5, 15)
+        yield 600 + each(0, 60), "throttled", "nightly", each(5, 15)

@@ -93,21 +93,18 @@ def parse(text: str) -> BusinessHours:
     Raises:
         PeriodError: The text has another form.
     """
-    rules = []
-    for part in text.split(","):
-        match = _RULE.fullmatch(part.strip())
+    parts, rules = [part.strip() for part in text.split(",")], []
+    for part in parts:
+        match = _RULE.fullmatch(part)
         if match is None:
             raise PeriodError(
                 f"business hours {text[:60]!r}: write Mon-Fri 08:00-18:00, several with a comma"
             )
-        rules.append(_rule(*match.groups()))
-    return BusinessHours(", ".join(part.strip() for part in text.split(",")), tuple(rules))
-
-
-def _rule(first: str, last: str | None, *clock: str) -> Rule:
-    begin, end = _DAYS.index(first), _DAYS.index(last or first)
-    days = frozenset((begin + n) % 7 for n in range((end - begin) % 7 + 1))
-    start, until = (int(hour) * 60 + int(minute) for hour, minute in (clock[:2], clock[2:]))
-    if until > 24 * 60:
-        raise PeriodError(f"business hours {clock[2]}:{clock[3]}: a day ends at 24:00")
-    return Rule(days, start, until if until > start else until + 24 * 60)
+        first, last, *clock = match.groups()
+        begin, end = _DAYS.index(first), _DAYS.index(last or first)
+        days = frozenset((begin + n) % 7 for n in range((end - begin) % 7 + 1))
+        start, until = (int(hour) * 60 + int(minute) for hour, minute in (clock[:2], clock[2:]))
+        if until > 24 * 60:
+            raise PeriodError(f"business hours {clock[2]}:{clock[3]}: a day ends at 24:00")
+        rules.append(Rule(days, start, until if until > start else until + 24 * 60))
+    return BusinessHours(", ".join(parts), tuple(rules))

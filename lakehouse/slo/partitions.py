@@ -135,11 +135,7 @@ class _TopicRows:
                 (tables.TOPICS, "true"),
             )
         )
-        seen: defaultdict[_TopicKey, dict[int, int]] = defaultdict(dict)
-        rows = seen_by_count(self.gold, sli, topics, self.metrics)
-        for cluster, objective, topic, count, us in rows:
-            seen[cluster, objective, topic][count] = us
-        return seen
+        return seen_by_count(self.gold, sli, topics, self.metrics)
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
         """The part of the bad time in the window after the period that may lie before it."""
@@ -276,7 +272,7 @@ def _objective_key(statement: Statement) -> _TopicKey:
 
 def seen_by_count(
     gold: GoldRows, sli: Relation, topics: Relation, metrics: Collection[str]
-) -> list[tuple[str, str, str | None, int, int]]:
+) -> dict[_TopicKey, dict[int, int]]:
     """How long topics were wholly seen, by the number of their partitions at that time.
 
     Args:
@@ -286,7 +282,7 @@ def seen_by_count(
         metrics: The metrics of partitions to count.
 
     Returns:
-        cluster, objective, topic, count (0 where no source reports it), microseconds.
+        Microseconds by cluster, objective and topic, then by count (0: no source reports it).
     """
     rows = gold.ask(
         f"""
@@ -303,7 +299,10 @@ def seen_by_count(
         sli=sli,
         topics=topics,
     )
-    return [tuple(row.values()) for row in rows]
+    seen: defaultdict[_TopicKey, dict[int, int]] = defaultdict(dict)
+    for cluster, objective, topic, count, us in map(dict.values, rows):
+        seen[cluster, objective, topic][count] = us
+    return seen
 
 
 def expected_us(

@@ -87,7 +87,7 @@ def test_hours_that_overlap_or_touch_are_one():
 @pytest.mark.parametrize(("day", "length"), [("2026-03-29", 23), ("2026-10-25", 25)])
 def test_a_whole_day_has_the_hours_it_has(day: str, length: int):
     date = dt.date.fromisoformat(day)
-    start, end = (zones.midnight(date + dt.timedelta(days=n), BERLIN) for n in (0, 1))
+    start, end = (zones.wall(date + dt.timedelta(days=n), dt.time(), BERLIN) for n in (0, 1))
     (whole,) = business_hours.parse("Mon-Sun 00:00-24:00").within(
         periods.Period(start, end), BERLIN
     )
@@ -178,7 +178,7 @@ def test_marks_of_the_axis_are_round_by_the_clock_that_is_shown():
         days = ticks_of((periods.micros(week.start), periods.micros(week.end)), 9)
         assert [label for _, label in days] == [f"{n} Oct" for n in range(19, 27)]
         assert {formats.local(periods.instant(tick)).hour for tick, _ in days} == {0}
-        night = periods.micros(zones.midnight(dt.date(2026, 10, 25), BERLIN))
+        night = periods.micros(zones.wall(dt.date(2026, 10, 25), dt.time(), BERLIN))
         hours = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert [label for _, label in hours] == [f"0{n}:00" for n in range(8)]
         assert len({b - a for (a, _), (b, _) in itertools.pairwise(hours)}) == 2

@@ -14,7 +14,6 @@ from hypothesis import given, settings, strategies as st
 
 from lakehouse import slo
 from lakehouse.cli.main import main
-from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
 from lakehouse.slo import maintenance
 from lakehouse.slo.openslo import schema
@@ -22,6 +21,8 @@ from lakehouse.slo.openslo.files import FileObject, read
 
 if TYPE_CHECKING:
     from click.testing import Result
+
+    from lakehouse.core.objective import Objective
 
 EXAMPLES = Path(__file__).parents[1] / "openslo_examples"
 

@@ -31,7 +31,8 @@ from collector.sources.admin.readings import leader_changes
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import micros
+from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
+from lakehouse.core.time.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup import rollup
@@ -117,7 +118,7 @@ def test_what_a_sample_is_made_for_happens(generated: dict[str, list[Row]]) -> N
     positive = [row for row in generated["runs"] if row[at["value"]]]
     metrics = {row[at["metric"]] for row in positive}
     assert {
-        world.UNDER, world.LEADERLESS, world.COPY_LAG, *world.REMOTE, world.FENCED,
+        UNDER_MIN_ISR, LEADERLESS, world.COPY_LAG, *world.REMOTE, NODE_FENCED,
         "kafka.client.produce.throttle_time", "kafka.client.fetch.throttle_time", *world.LOST,
     } <= metrics  # fmt: skip
     throttled = [row for row in positive if row[at["metric"]] in world.THROTTLES]
@@ -161,10 +162,8 @@ def test_a_sample_is_weeks_and_the_days_since() -> None:
     weeks = script.sampled(now, 3, 1)
     assert weeks.start_us == micros(dt.datetime(2026, 10, 19, tzinfo=dt.UTC))
     assert weeks.until_us == micros(dt.datetime(2026, 11, 12, 15, 30, tzinfo=dt.UTC))
-    for monday in range(weeks.start_us, weeks.until_us - 7 * world.DAY_US, 7 * world.DAY_US):
-        kinds = {
-            one.kind for one in weeks.incidents if 0 <= one.from_us - monday < 7 * world.DAY_US
-        }
+    for monday in range(weeks.start_us, weeks.until_us - 7 * DAY_US, 7 * DAY_US):
+        kinds = {one.kind for one in weeks.incidents if 0 <= one.from_us - monday < 7 * DAY_US}
         assert kinds == {"killed", "restarted", "slow", "throttled", "behind", "stuck", "remote"}
     assert script.sampled(now, 3, 1) == weeks
     assert script.sampled(now, 3, 2).incidents != weeks.incidents
@@ -190,7 +189,7 @@ def rolled_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Script]:
     """Tuesday to Friday, with all but what happens on other days."""
     root = tmp_path_factory.mktemp("sample") / "lake"
     start = micros(dt.datetime(2026, 11, 10, tzinfo=dt.UTC))
-    until = start + 4 * world.DAY_US
+    until = start + 4 * DAY_US
     days = Script(start, until, world.usual(1, start, until))
     bronze.write(root, days)
     rollup(LocalEngine(lakes.at(str(root))), slo.load())
@@ -217,7 +216,7 @@ def test_gold_says_how_long_partitions_were_under_min_isr(rolled_up: tuple[Path,
     edge = 10_100_000
     found = _read(
         root, tables.TOPICS, "topic, sum(positive_low_us), sum(positive_high_us), sum(any_us)",
-        f"metric = '{world.UNDER}' AND positive_us > 0",
+        f"metric = '{UNDER_MIN_ISR}' AND positive_us > 0",
     )  # fmt: skip
     told = {topic: rest for topic, *rest in found}
     assert set(told) == {"orders", "payments"}
@@ -236,7 +235,7 @@ def test_gold_says_who_had_no_leader_and_who_was_throttled(rolled_up: tuple[Path
     root, days = rolled_up
     found = _read(
         root, tables.TOPICS, "topic, sum(any_low_us), sum(any_high_us)",
-        f"metric = '{world.LEADERLESS}' AND positive_us > 0",
+        f"metric = '{LEADERLESS}' AND positive_us > 0",
     )  # fmt: skip
     ((topic, low, high),) = found
     assert topic == "scratch"

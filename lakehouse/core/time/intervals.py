@@ -48,13 +48,9 @@ def without(within: Span, spans: Iterable[Span]) -> list[Span]:
     left: list[Span] = []
     reached, end = within
     for first, last in union(spans):
-        if first > reached:
-            left.append((reached, min(first, end)))
+        left.append((reached, min(first, end)))
         reached = max(reached, last)
-        if reached >= end:
-            break
-    if reached < end:
-        left.append((reached, end))
+    left.append((reached, end))
     return [(start, end) for start, end in left if start < end]
 
 

@@ -106,7 +106,7 @@ def last_ended(
 
 
 def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
-    start, end = (zones.midnight(monday + dt.timedelta(days=n), zone) for n in (0, 7))
+    start, end = (zones.wall(monday + dt.timedelta(days=n), dt.time(), zone) for n in (0, 7))
     of_utc = start.time() == end.time() == dt.time()
     return Period(start, end, WEEK if of_utc else "span")
 

@@ -31,11 +31,6 @@ def named(name: str) -> dt.tzinfo:
         ) from error
 
 
-def midnight(day: dt.date, zone: dt.tzinfo) -> dt.datetime:
-    """When a day begins there, in UTC."""
-    return wall(day, dt.time(), zone)
-
-
 def wall(day: dt.date, time: dt.time, zone: dt.tzinfo) -> dt.datetime:
     """When a clock there first shows that time of that day, in UTC."""
     return dt.datetime.combine(day, time, zone).astimezone(dt.UTC)

@@ -272,13 +272,9 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
         f"SELECT r.* FROM {{rows}} r WHERE {is_one_of('r.objective', sorted(objectives))}",
         rows=gold.whole(tables.SLI),
     )
-    seen: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-    rows = partition_time.seen_by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
-    for _, objective, topic, partitions, us in rows:
-        if topic is not None:
-            seen[objective, topic][partitions] = us
+    seen = partition_time.seen_by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
     by_topic: dict[str, dict[int, int]] = {}
-    for (_, topic), seen_us in sorted(seen.items()):
-        if sum(seen_us.values()) > sum(by_topic.get(topic, {}).values()):
-            by_topic[topic] = seen_us
+    for (_, _, topic), seen_us in sorted((key, us) for key, us in seen.items() if key[2]):
+        if sum(seen_us.values()) > sum(by_topic.get(str(topic), {}).values()):
+            by_topic[str(topic)] = seen_us
     return by_topic

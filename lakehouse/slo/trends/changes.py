@@ -83,7 +83,10 @@ def change(weeks: Sequence[Week | None]) -> Change | None:
     low, high = now.share_low - before.share_high, now.share_high - before.share_low
     p = None
     if len(earlier) >= _LEAST_CHANGES:
-        least = _least_change(before, now)
+        # The smallest change that the bounds of both weeks allow.
+        up = scale(now.share_low) - scale(before.share_high)
+        down = scale(before.share_low) - scale(now.share_high)
+        least = max(0.0, up, down)
         p = (1 + sum(size >= least for size in earlier)) / (1 + len(earlier))
     return Change(low, high, p, len(earlier))
 
@@ -93,15 +96,6 @@ def by_chance(changes: Sequence[Change]) -> float:
     return sum(
         int(LEVEL * (one.compared + 1)) / (one.compared + 1) for one in changes if one.p is not None
     )
-
-
-def _least_change(before: Week, now: Week) -> float:
-    """The smallest change that the bounds of both weeks allow."""
-    if now.share_low > before.share_high:
-        return scale(now.share_low) - scale(before.share_high)
-    if now.share_high < before.share_low:
-        return scale(before.share_low) - scale(now.share_high)
-    return 0.0
 
 
 class Regime(NamedTuple):
