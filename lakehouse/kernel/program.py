@@ -66,7 +66,7 @@ def program(
     """
     import duckdb  # noqa: PLC0415 - readers of gold need none of it
 
-    def stage(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    def stage(*names: str) -> tuple[tuple[str, str], ...]:
         return tuple(one for name in names for one in _statements(name))
 
     finish = tuple(_finish())
@@ -83,51 +83,39 @@ def program(
         ),
         ("name", f"CREATE MACRO window_name() AS '{window_name(window_seconds)}'"),
     )
-    results = (("results", _result_table(table)) for table in _TABLES.values())
+    results = (("results", _result_table(table)) for table in _COMPUTED)
     return Program(
         kernel=hashlib.sha256(everything.encode()).hexdigest()[:12],
         duckdb=duckdb.__version__,
-        tables=tuple(name for name, _ in finish),
-        schemas={name: tuple(_schema(table)) for name, table in _filled().items()},
+        schemas={
+            table.name: {one.name: one.type.replace("timestamp", "bigint") for one in table.columns}
+            for table in (*tables.OF_HOURS, tables.SUBJECTS)
+        },
         describing=tuple(sorted({*DESCRIBING, *(key for one in objectives for key in one.where)})),
-        setup=(*constants, *_statements("macros"), *results, *stage(_VIEWS)),
+        setup=(*constants, *_statements("macros"), *results, *stage(*_VIEWS)),
         literals=_literals(objectives, families),
-        attempts=stage(_ATTEMPTS),
-        runs=stage(_RUNS),
-        described=stage(_DESCRIBED),
-        parts=stage(parts),
+        attempts=stage(*_ATTEMPTS),
+        runs=stage(*_RUNS),
+        described=stage(*_DESCRIBED),
+        parts=stage(*parts),
         finish=finish,
         merge=merge,
     )
 
 
-_TABLES: Final = {
-    **{table.name: table for table in tables.HOURS},
-    "distributions": tables.DISTRIBUTIONS,
-    "readings": tables.READINGS,
-    "lags": tables.LAGS,
-    "rejected": tables.REJECTED,
-    "subjects": tables.SUBJECTS,
-}
+_FROM_VIEWS: Final = (tables.INCIDENTS, *tables.WINDOWS.values())
+_COMPUTED: Final = [
+    table for table in (*tables.OF_HOURS, tables.SUBJECTS) if table not in _FROM_VIEWS
+]
 """Each has rows in the table ``out_NAME`` until a call ends: readings of hours, all else finest."""
 
 
-def _of_one_table() -> tuple[str, ...]:
+def _of_one_table() -> Iterator[str]:
     """Files that fill one table alone; each has its name."""
     folder = resources.files("lakehouse.kernel").joinpath("sql/tables")
-    return tuple(
-        f"tables/{name}" for name in sorted(_TABLES) if folder.joinpath(f"{name}.sql").is_file()
-    )
-
-
-def _filled() -> dict[str, Table]:
-    others = (tables.INCIDENTS, *tables.WINDOWS.values())
-    return {**_TABLES, **{table.name: table for table in others}}
-
-
-def _schema(table: Table) -> Iterator[tuple[str, str]]:
-    for column in table.columns:
-        yield column.name, column.type.replace("timestamp", "bigint")
+    for name in sorted(table.name for table in _COMPUTED):
+        if folder.joinpath(f"{name}.sql").is_file():
+            yield f"tables/{name}"
 
 
 def _text(name: str) -> str:
@@ -141,52 +129,43 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name}.sql/{number}", sql
 
 
-def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, Any]:
+def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, pa.Table]:
+    """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
     # A leader's own readings of these claim the time that it was read.
     by_others = {one.metric for one in timed if one.kind in {"topic", "client"}} - _BY_LEADERS
+    watched = {*WATCHED, *(one.metric for one in timed if one.above <= 0)}
     return {
-        "describing": _names(DESCRIBING),
-        "watched": _names({*WATCHED, *(one.metric for one in timed if one.above <= 0)}),
-        "objectives": (
-            {
-                "objective": "VARCHAR", "level": "VARCHAR", "metric": "VARCHAR", "above": "DOUBLE",
-                "by_controllers": "BOOLEAN", "conditions": "INTEGER",
-            },
+        "describing": _rows("metric string", sorted((metric,) for metric in DESCRIBING)),
+        "watched": _rows("metric string", sorted((metric,) for metric in watched)),
+        "objectives": _rows(
+            "objective string, level string, metric string, above double, by_controllers bool, "
+            "conditions int32",
             [
-                {
-                    "objective": one.name, "level": one.kind, "metric": one.metric,
-                    "above": one.above,
-                    "by_controllers": one.metric.startswith(CONTROLLER_METRICS),
-                    "conditions": len(one.where),
-                }
+                (
+                    one.name, one.kind, one.metric, one.above,
+                    one.metric.startswith(CONTROLLER_METRICS), len(one.where),
+                )
                 for one in timed
             ],
         ),
-        "read_with": (
-            {"metric": "VARCHAR", "family": "VARCHAR"},
+        "read_with": _rows(
+            "metric string, family string",
             [
-                {"metric": metric, "family": family}
+                (metric, family)
                 for metric in sorted(by_others)
                 for family in sorted(families.get(metric, ()))
             ],
         ),
-        "conditions": (
-            {
-                "objective": "VARCHAR", "attribute": "VARCHAR", "value": "DOUBLE",
-                "number": "INTEGER",
-            },
+        "conditions": _rows(
+            "objective string, attribute string, value double, number int32",
             [
-                {"objective": one.name, "attribute": key, "value": value, "number": len(one.where)}
+                (one.name, key, value, len(one.where))
                 for one in timed
                 for key, value in one.where.items()
             ],
         ),
     }  # fmt: skip
-
-
-def _names(metrics: Iterable[str]) -> tuple[dict[str, str], list[dict[str, str]]]:
-    return {"metric": "VARCHAR"}, [{"metric": metric} for metric in sorted(metrics)]
 
 
 def _result_table(table: Table) -> str:

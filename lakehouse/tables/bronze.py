@@ -68,14 +68,17 @@ _SUBJECT: Final = (
     Column("group", "string", "consumer group"),
 )
 
-RUNS: Final = Table(
-    "bronze",
+
+def _dated(name: str, comment: str, columns: tuple[Column, ...], sort_by: tuple[str, ...]) -> Table:
+    """A table of what a source was seen to do, partitioned by date."""
+    every = (_DATE, CLUSTER, SOURCE, *columns, _AGENT, _BATCH)
+    return Table("bronze", name, comment, every, ("date",), sort_by, _BRONZE_PROPERTIES)
+
+
+RUNS: Final = _dated(
     "runs",
     "Half-open intervals in which a series held one value as far as every scrape saw",
     (
-        _DATE,
-        CLUSTER,
-        SOURCE,
         required("metric", "string", "metric name of the catalogue"),
         *_SUBJECT,
         Column("labels", "map<string,string>", "labels that have no column of their own"),
@@ -88,12 +91,8 @@ RUNS: Final = Table(
         required("series", "int", "how many series the row represents"),
         Column("members", "string", "hash of the set of series a folded row represents"),
         Column("flags", "array<string>", "properties of the value that change its meaning"),
-        _AGENT,
-        _BATCH,
     ),
-    ("date",),
     ("metric", "topic", "partition", "user", "client_id", "group", "start"),
-    _BRONZE_PROPERTIES,
 )
 
 # Not partitioned: a set is written once and is referred to by the rows of any later date.
@@ -116,14 +115,10 @@ MEMBERS: Final = Table(
     _BRONZE_PROPERTIES,
 )
 
-SCRAPES: Final = Table(
-    "bronze",
+SCRAPES: Final = _dated(
     "scrapes",
     "Every attempt to read, as agents record it, run-length encoded",
     (
-        _DATE,
-        CLUSTER,
-        SOURCE,
         required("family", "string", "family of the catalogue that was read"),
         required("start", "timestamp", "instant of the first reading, or a cut"),
         required("end", "timestamp", "instant until which the outcome holds"),
@@ -140,22 +135,14 @@ SCRAPES: Final = Table(
         required("catalogue", "string", "hash of the catalogue in force"),
         Column("kafka_version", "string", "version the source reported"),
         Column("error", "string", "one line with the reason why the outcome is not ok"),
-        _AGENT,
-        _BATCH,
     ),
-    ("date",),
     ("family", "start"),
-    _BRONZE_PROPERTIES,
 )
 
-EVENTS: Final = Table(
-    "bronze",
+EVENTS: Final = _dated(
     "events",
     "Restarts, elections, configuration, quota and version changes, as they are noticed",
     (
-        _DATE,
-        CLUSTER,
-        SOURCE,
         required("at", "timestamp", "instant at which the agent noticed it"),
         required(
             "kind",
@@ -168,12 +155,8 @@ EVENTS: Final = Table(
         *_SUBJECT,
         Column("old", "string", "what it was"),
         Column("new", "string", "what it became"),
-        _AGENT,
-        _BATCH,
     ),
-    ("date",),
     ("at", "kind"),
-    _BRONZE_PROPERTIES,
 )
 
 # Partitioned, so that an agent sees in the log alone whether a catalogue stands here already.

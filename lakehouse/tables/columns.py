@@ -14,13 +14,14 @@ class Column:
         over: How rows of several windows, or of several parts of one window, make one: ``sum``,
             ``max``, ``min``, ``any``, ``first`` (the value of the first window) or ``mean``
             (computed again from the sums); empty for keys, by which rows are grouped.
+        nullable: Whether it may be null: of a measure, where it is unknown.
     """
 
     name: str
     type: str
     comment: str
-    nullable: bool = True
     over: str = ""
+    nullable: bool = True
 
     @property
     def ddl(self) -> str:
@@ -86,12 +87,7 @@ class Table:
 
 def required(name: str, type_: str, comment: str, over: str = "") -> Column:
     """A column that is never null."""
-    return Column(name, type_, comment, nullable=False, over=over)
-
-
-def measure(name: str, type_: str, comment: str, over: str) -> Column:
-    """A column that can be combined over windows; null where it is unknown."""
-    return Column(name, type_, comment, over=over)
+    return Column(name, type_, comment, over, nullable=False)
 
 
 _SPARK_NAMES: Final = {"integer": "int", "long": "bigint"}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, measure, required
-from lakehouse.tables.rollup_state import GOLD_PROPERTIES, PROGRESS
+from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
+from lakehouse.tables.rollup_state import PROGRESS, of_gold
 
 _WINDOW: Final = (
     required("date", "date", "UTC date of the window"),
@@ -43,45 +43,46 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     """
     most = series or f"most {each}s observed at one instant; {_OF_ROWS}"
     return (
-        measure("observed_us", "bigint", f"{each}-microseconds that scrapes cover", "sum"),
-        measure("value_seconds", "double", f"value times seconds, over {each}s; idle is 0", "sum"),
-        measure("mean", "double", f"value_seconds per observed {each}-second", "mean"),
-        measure("min", "double", f"least value of one {each}", "min"),
-        measure("max", "double", f"greatest value of one {each}", "max"),
-        measure("positive_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
-        measure("positive_low_us", "bigint", "lower bound of positive_us", "sum"),
-        measure("positive_high_us", "bigint", "upper bound of positive_us", "sum"),
-        measure("increase", "double", "of a counter: by how much it rose", "sum"),
-        measure("series", "bigint", most, "max"),
-        measure("known_wrong", "boolean", _WRONG, "any"),
+        Column("observed_us", "bigint", f"{each}-microseconds that scrapes cover", "sum"),
+        Column("value_seconds", "double", f"value times seconds, over {each}s; idle is 0", "sum"),
+        Column("mean", "double", f"value_seconds per observed {each}-second", "mean"),
+        Column("min", "double", f"least value of one {each}", "min"),
+        Column("max", "double", f"greatest value of one {each}", "max"),
+        Column("positive_us", "bigint", f"{each}-microseconds with a value above 0", "sum"),
+        Column("positive_low_us", "bigint", "lower bound of positive_us", "sum"),
+        Column("positive_high_us", "bigint", "upper bound of positive_us", "sum"),
+        Column("increase", "double", "of a counter: by how much it rose", "sum"),
+        Column("series", "bigint", most, "max"),
+        Column("known_wrong", "boolean", _WRONG, "any"),
     )
 
 
 def _union(each: str, total: str) -> tuple[Column, ...]:
     one = f"microseconds in which at least one {each} was above 0"
     return (
-        measure("any_us", "bigint", one, "sum"),
-        measure("any_low_us", "bigint", "lower bound of any_us", "sum"),
-        measure("any_high_us", "bigint", "upper bound of any_us", "sum"),
-        measure("max_concurrent", "bigint", f"most {each}s above 0 at one instant", "max"),
-        measure("max_total", "double", total, "max"),
+        Column("any_us", "bigint", one, "sum"),
+        Column("any_low_us", "bigint", "lower bound of any_us", "sum"),
+        Column("any_high_us", "bigint", "upper bound of any_us", "sum"),
+        Column("max_concurrent", "bigint", f"most {each}s above 0 at one instant", "max"),
+        Column("max_total", "double", total, "max"),
         _SPILL,
     )
 
 
 _BEFORE: Final = "a value first seen in its first window may have started that long before"
-_SPILL: Final = measure(
+_SPILL: Final = Column(
     "spill_us", "bigint", f"part of the union's bound before the window: {_BEFORE}", "first"
 )
 
 
 def _spill_sum(each: str) -> Column:
     comment = f"part of positive_high_us before the window, summed over {each}s"
-    return measure("spill_sum_us", "bigint", comment, "first")
+    return Column("spill_sum_us", "bigint", comment, "first")
 
 
 def _gold(name: str, comment: str, columns: tuple[Column, ...]) -> Table:
-    return Table("gold", name, comment, columns, ("date",), properties=GOLD_PROPERTIES)
+    """A table whose rows are of windows."""
+    return of_gold(name, comment, (*_WINDOW, *columns), "date")
 
 
 def _windows(table: Table) -> Table:
@@ -95,14 +96,13 @@ PARTITIONS: Final = _gold(
     "Metrics per partition, the union over the sources that report it: observed once, above 0 if "
     "any source reports so, its value the mean of those above 0, else of all. A row where it was "
     "not zero; an hour is the sum of such windows, its observed_us and mean too",
-    (*_WINDOW, _METRIC, _TOPIC, _PARTITION, *_measures("partition"), _spill_sum("partition")),
+    (_METRIC, _TOPIC, _PARTITION, *_measures("partition"), _spill_sum("partition")),
 )
 
 TOPICS: Final = _gold(
     "topics",
     "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers",
     (
-        *_WINDOW,
         _METRIC,
         _TOPIC,
         *_measures("series"),
@@ -120,7 +120,6 @@ CLIENTS: Final = _gold(
     "Metrics per user and client id, over all brokers; any_us is the union over brokers. A row "
     "where it was not zero; an hour is the sum of such windows",
     (
-        *_WINDOW,
         _METRIC,
         *_CLIENT,
         *_measures("broker"),
@@ -133,7 +132,6 @@ GROUPS: Final = _gold(
     "groups",
     "Metrics per consumer group and topic; bounds are sums of the edges of all runs",
     (
-        *_WINDOW,
         _METRIC,
         _GROUP,
         Column("topic", "string", "topic; null: the metric is of the group as a whole"),
@@ -145,22 +143,21 @@ BROKERS: Final = _gold(
     "brokers",
     "Metrics per source, summed over all that the source reports (partitions, topics, clients); "
     "bounds are sums of the edges of all runs",
-    (*_WINDOW, _METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
+    (_METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
 )
 
 COVERAGE: Final = _gold(
     "coverage",
     "How long each source was seen, per family and outcome",
     (
-        *_WINDOW,
         SOURCE,
         _FAMILY,
         _OUTCOME,
         required("duration_us", "bigint", "microseconds that the outcome covers", "sum"),
         required("scrapes", "bigint", "attempts", "sum"),
-        measure("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
-        measure("seconds_total", "double", "seconds the attempts took together", "sum"),
-        measure("seconds_max", "double", "seconds the slowest attempt took", "max"),
+        Column("interval_us", "bigint", "longest scrape interval in force, microseconds", "max"),
+        Column("seconds_total", "double", "seconds the attempts took together", "sum"),
+        Column("seconds_max", "double", "seconds the slowest attempt took", "max"),
     ),
 )
 
@@ -168,7 +165,6 @@ NON_CONSUMED: Final = _gold(
     "non_consumed",
     "Offsets that expired before a group consumed them (KIP-490), with bounds",
     (
-        *_WINDOW,
         _GROUP,
         _TOPIC,
         Column("partition", "int", "partition; null: all beyond the agent's cap"),
@@ -187,7 +183,6 @@ DISTRIBUTIONS: Final = _gold(
     "buckets of OpenTelemetry's exponential histogram of scale 6. Sums over hours, subjects and "
     "clusters are distributions again. Time without a value (idle, unknown) is in no bucket",
     (
-        *_WINDOW,
         _METRIC,
         Column("topic", "string", "of topics the brokers' total, of partitions each one's value"),
         *_CLIENT,
@@ -216,7 +211,6 @@ SLI: Final = _gold(
     "a row of zeros for a client means that it existed. Finest windows are kept only for subjects "
     "and hours that were not good throughout",
     (
-        *_WINDOW,
         *_SLI_SUBJECT,
         required(
             "good_us",
@@ -229,14 +223,14 @@ SLI: Final = _gold(
         required("bad_us", "bigint", "microseconds seen bad", "sum"),
         required("bad_low_us", "bigint", "lower bound of bad_us", "sum"),
         required("bad_high_us", "bigint", "upper bound of bad_us", "sum"),
-        measure(
+        Column(
             "seen_us",
             "bigint",
             "of a topic: microseconds wholly seen, good or bad (a partition reported as "
             "leaderless is seen to be unavailable); null for other subjects and in older rows",
             "sum",
         ),
-        measure(
+        Column(
             "spill_us",
             "bigint",
             f"part of bad_high_us before the window: {_BEFORE}; null in older rows",
@@ -245,8 +239,7 @@ SLI: Final = _gold(
     ),
 )
 
-SLA: Final = Table(
-    "gold",
+SLA: Final = of_gold(
     "sla",
     "Attainment per objective, subject and period; a changed figure is a further statement",
     (
@@ -273,15 +266,14 @@ SLA: Final = Table(
         required("budget_left_us", "bigint", "budget_us less bad_us"),
         required("verdict", "string", "met, missed, uncertain or no_data"),
     ),
-    ("grain", "period"),
-    properties=GOLD_PROPERTIES,
+    "grain",
+    "period",
 )
 
 SLA_FIGURES: Final = SLA.column_names[SLA.column_names.index("expected_us") :]
 """Columns of gold/sla that are figures of a statement."""
 
-SUBJECTS: Final = Table(
-    "gold",
+SUBJECTS: Final = of_gold(
     "subjects",
     "Subjects that exist or existed: topics, clients, groups and sources",
     (
@@ -303,7 +295,6 @@ SUBJECTS: Final = Table(
         ),
         Column("rack", "string", "of a broker: its rack as it was reported last"),
     ),
-    properties=GOLD_PROPERTIES,
 )
 
 INCIDENTS: Final = _gold(
@@ -311,7 +302,6 @@ INCIDENTS: Final = _gold(
     "Stretches of an hour in which a source reported a value above 0 without a break, for watched "
     "metrics and those of objectives. A stretch that touches one of the hour before continues it",
     (
-        *_WINDOW,
         _METRIC,
         required(
             "level", "string", "what the series is of: partition, topic, client, group or source"
@@ -341,7 +331,6 @@ READINGS: Final = _gold(
     "readings",
     "Stretches of an hour in which all attempts to read a family of a source had one outcome",
     (
-        *_WINDOW,
         SOURCE,
         _FAMILY,
         _OUTCOME,
@@ -358,7 +347,6 @@ LAGS: Final = _gold(
     "lags",
     "The last value that each source reported in a finest window for bytes that wait for tiering",
     (
-        *_WINDOW,
         _METRIC,
         _TOPIC,
         SOURCE,
@@ -371,7 +359,6 @@ REJECTED: Final = _gold(
     "rejected",
     "Rows of bronze that the rollup could not use, and why, per finest window",
     (
-        *_WINDOW,
         required("reason", "string", "why it was not used"),
         required("table", "string", "runs or scrapes"),
         Column("source", "string", "source"),
@@ -412,15 +399,7 @@ WINDOWS: Final = {table.name: _windows(table) for table in HOURS}
 EXPIRING: Final = (*WINDOWS.values(), LAGS)
 """Tables of finest windows, which are kept for a time."""
 
-GOLD: Final = (
-    SUBJECTS,
-    *HOURS,
-    *WINDOWS.values(),
-    DISTRIBUTIONS,
-    INCIDENTS,
-    READINGS,
-    LAGS,
-    REJECTED,
-    SLA,
-    PROGRESS,
-)
+OF_HOURS: Final = (*HOURS, *WINDOWS.values(), DISTRIBUTIONS, INCIDENTS, READINGS, LAGS, REJECTED)
+"""Tables whose rows are a function of an hour of a cluster."""
+
+GOLD: Final = (SUBJECTS, *OF_HOURS, SLA, PROGRESS)

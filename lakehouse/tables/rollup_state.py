@@ -16,14 +16,19 @@ GOLD_PROPERTIES: Final = {
 }
 """Delta properties of every table of gold."""
 
+
+def of_gold(name: str, comment: str, columns: tuple[Column, ...], *partition_by: str) -> Table:
+    """A table of gold."""
+    return Table("gold", name, comment, columns, partition_by, properties=GOLD_PROPERTIES)
+
+
 _VERSIONS: Final = (
     required("runs_version", "bigint", "version of bronze/runs that is rolled up"),
     required("scrapes_version", "bigint", "version of bronze/scrapes that is rolled up"),
     required("members_version", "bigint", "version of bronze/members that is rolled up"),
 )
 
-PROGRESS: Final = Table(
-    "gold",
+PROGRESS: Final = of_gold(
     "progress",
     "The versions of bronze that are rolled up; one row per rollup, written last",
     (
@@ -43,11 +48,9 @@ PROGRESS: Final = Table(
         Column("kernel", "string", "version of the SQL that made the hours"),
         Column("duckdb", "string", "version of the DuckDB that ran it"),
     ),
-    properties=GOLD_PROPERTIES,
 )
 
-STRETCHES: Final = Table(
-    "gold",
+STRETCHES: Final = of_gold(
     "stretches",
     "Batches that the running rollup has finished; unused once it has ended",
     (
@@ -58,11 +61,9 @@ STRETCHES: Final = Table(
         required("clusters", "array<string>", "clusters of the batch"),
         required("hours", "array<int>", "hours of the batch, counted from 1970 UTC"),
     ),
-    properties=GOLD_PROPERTIES,
 )
 
-LEASE: Final = Table(
-    "gold",
+LEASE: Final = of_gold(
     "lease",
     "Single-writer lease of gold: one row, held and renewed by the running rollup",
     (
@@ -71,7 +72,6 @@ LEASE: Final = Table(
         Column("since", "timestamp", "when the holder took it, by the holder's clock"),
         Column("until", "timestamp", "until when it holds, by the holder's clock"),
     ),
-    properties=GOLD_PROPERTIES,
 )
 
 ROLLUP_STATE: Final = (STRETCHES, LEASE)

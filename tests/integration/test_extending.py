@@ -41,7 +41,6 @@ REPORTED: Final = _gold(
     "reported",
     "For how long each source reported each metric",
     (
-        *_WINDOW,
         _METRIC,
         SOURCE,
         required("reported_us", "bigint", "microseconds, summed over series", "sum"),
