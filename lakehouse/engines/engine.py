@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from lakehouse.core.time.periods import HOUR_US, micros
@@ -49,17 +48,9 @@ class Span(NamedTuple):
     end: dt.datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """The rows that the kernel made of a batch.
-
-    Attributes:
-        counts: Rows of each table of gold, by its name; tables without rows may be missing.
-        rows: A relation for each of these tables, with the table's columns in their order.
-    """
-
-    counts: Mapping[str, int]
-    rows: Mapping[str, Relation]
+Staged = Mapping[str, Relation]
+"""The rows that the kernel made of a batch: a relation for each table of gold that has any, by the
+table's name and with its columns in their order."""
 
 
 class Detail(NamedTuple):

@@ -8,7 +8,6 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +21,7 @@ from lakehouse.core.lake import Version
 from lakehouse.core.time.periods import instant
 from lakehouse.engines import arrow_types, local_relations
 from lakehouse.engines.delta_rs import Store, explained, shaped, stored
-from lakehouse.engines.engine import Detail, LeaseRow, Staged
+from lakehouse.engines.engine import Detail, LeaseRow
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
 from lakehouse.kernel.worker import KernelError
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.lake import Lake
     from lakehouse.engines.batches import Batch
-    from lakehouse.engines.engine import Span
+    from lakehouse.engines.engine import Span, Staged
     from lakehouse.engines.local_relations import Relation
     from lakehouse.kernel.worker import Program
     from lakehouse.tables import Column, Table
@@ -293,14 +292,8 @@ class LocalEngine:
                 results = list(pool.map(bronze.compute, batch.calls))
         except KernelError as error:
             raise EngineError(f"{self.lake.root}: {error}") from error
-        tables_ = {
-            name: pa.concat_tables([result[name] for result in results if name in result])
-            for name in dict.fromkeys(chain.from_iterable(results))
-        }
-        return Staged(
-            {name: rows.num_rows for name, rows in tables_.items()},
-            {name: self.relation(rows) for name, rows in tables_.items()},
-        )
+        made = {name: pa.concat_tables([one[name] for one in results]) for name in results[0]}
+        return {name: self.relation(rows) for name, rows in made.items() if rows.num_rows}
 
     @contextmanager
     def _alone(self, table: Table) -> Iterator[None]:

@@ -17,7 +17,7 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes, session
 from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import spark_frame, transport
-from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
+from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, span_of
 from lakehouse.errors import (
     EngineError,
     LakehouseError,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.lake import Lake, Version
     from lakehouse.engines.batches import Batch
+    from lakehouse.engines.engine import Staged
     from lakehouse.kernel.worker import Program
     from lakehouse.tables import Column, Table
 
@@ -222,16 +223,12 @@ class SparkEngine:
         """Run the kernel over a batch's hours and write its rows to gold/staging, once."""
         version = self.stage(batch, program)
         rows = self._spark.sql(f"SELECT * FROM {self.lake.name(STAGING)} VERSION AS OF {version:d}")
-        counts: dict[str, int] = dict(rows.groupBy(transport.TARGET).count().collect())
-        return Staged(
-            counts,
-            {
-                name: rows.where(f"{transport.TARGET} = '{name}'").select(
-                    *(f"`{column}`" for column, _ in program.schemas[name])
-                )
-                for name in counts
-            },
-        )
+        return {
+            name: rows.where(f"{transport.TARGET} = '{name}'").select(
+                *(f"`{column}`" for column in program.schemas[name])
+            )
+            for (name,) in rows.select(transport.TARGET).distinct().collect()
+        }
 
     def stage(self, batch: Batch, program: Program) -> int:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""

@@ -157,7 +157,7 @@ def staging_columns(program: Program) -> dict[str, str]:
     """The columns of all tables that the kernel fills, and the name of the table."""
     found = {transport.TARGET: "string"}
     for columns in program.schemas.values():
-        for name, kind in columns:
+        for name, kind in columns.items():
             if found.setdefault(name, kind) != kind:
                 raise AssertionError(f"{name} is {kind} and {found[name]}")
     return found

@@ -10,7 +10,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from lakehouse.engines import local_relations
-from lakehouse.engines.engine import Staged, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import STAGING, SparkEngine
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from lakehouse.core.lake import Lake
     from lakehouse.engines.batches import Batch
+    from lakehouse.engines.engine import Staged
     from lakehouse.kernel.worker import Program
 
 LARGE: Final = 1_000_000
@@ -56,13 +56,8 @@ class SparkOnPath(LocalEngine):
         files = defaultdict(list)
         for file in self._store.files(self.open(STAGING, version), "", None):
             files[file.keys[0]].append(file.place)
-        rows = {
-            name: local_relations.of_parquet(files[name], [column for column, _ in columns])
+        return {
+            name: local_relations.of_parquet(files[name], list(columns))
             for name, columns in program.schemas.items()
             if name in files
         }
-        counts = {
-            name: ask(self, "SELECT count(*) FROM {rows} r", rows=one)[0][0]
-            for name, one in rows.items()
-        }
-        return Staged(counts, rows)

@@ -8,6 +8,8 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from lakehouse import tables
 from lakehouse.core.metrics import (
     CONTROLLER_METRICS,
@@ -21,7 +23,7 @@ from lakehouse.core.time.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lakehouse.core.metrics import Families
     from lakehouse.core.objective import Objective
@@ -136,36 +138,43 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
     by_others = {one.metric for one in timed if one.kind in {"topic", "client"}} - _BY_LEADERS
     watched = {*WATCHED, *(one.metric for one in timed if one.above <= 0)}
     return {
-        "describing": _rows("metric string", sorted((metric,) for metric in DESCRIBING)),
-        "watched": _rows("metric string", sorted((metric,) for metric in watched)),
+        "describing": _rows({"metric": "string"}, ([one] for one in sorted(DESCRIBING))),
+        "watched": _rows({"metric": "string"}, ([one] for one in sorted(watched))),
         "objectives": _rows(
-            "objective string, level string, metric string, above double, by_controllers bool, "
-            "conditions int32",
-            [
-                (
+            {
+                "objective": "string", "level": "string", "metric": "string", "above": "double",
+                "by_controllers": "bool", "conditions": "int32",
+            },
+            (
+                [
                     one.name, one.kind, one.metric, one.above,
                     one.metric.startswith(CONTROLLER_METRICS), len(one.where),
-                )
+                ]
                 for one in timed
-            ],
+            ),
         ),
         "read_with": _rows(
-            "metric string, family string",
-            [
-                (metric, family)
+            {"metric": "string", "family": "string"},
+            (
+                [metric, family]
                 for metric in sorted(by_others)
                 for family in sorted(families.get(metric, ()))
-            ],
+            ),
         ),
         "conditions": _rows(
-            "objective string, attribute string, value double, number int32",
-            [
-                (one.name, key, value, len(one.where))
+            {"objective": "string", "attribute": "string", "value": "double", "number": "int32"},
+            (
+                [one.name, key, value, len(one.where)]
                 for one in timed
                 for key, value in one.where.items()
-            ],
+            ),
         ),
     }  # fmt: skip
+
+
+def _rows(types: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    named = [dict(zip(types, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(named, pa.schema(types.items()))
 
 
 def _result_table(table: Table) -> str:

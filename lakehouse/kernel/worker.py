@@ -7,14 +7,15 @@ wherever it runs and however its input is cut into calls and parts.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import duckdb
-    import pyarrow as pa
+    import pyarrow as pa  # noqa: TC004 - no annotation is evaluated
 
 FLAGS = {
     "increase": 1,
@@ -55,11 +56,11 @@ class Program:
     Attributes:
         kernel: Version of the kernel: a hash of its SQL.
         duckdb: The version of DuckDB that the driver has; workers must have the same.
-        tables: The tables of gold that it fills.
-        schemas: Their columns and types, in order; instants are bigint microseconds.
+        schemas: The tables of gold that it fills, by name: columns and types, in order; instants
+            are bigint microseconds.
         describing: Metrics that a part must know of its whole hour.
         setup: Statements that make macros and result tables.
-        literals: Small tables that statements read, by name: column types, and rows.
+        literals: Small tables that statements read, by name.
         attempts, runs, described, parts, finish: Statements by stage, each with a name.
         doubt_all: Sweep every atom by itself, which changes no row and costs time.
         memory: Memory limit of DuckDB.
@@ -67,11 +68,10 @@ class Program:
 
     kernel: str
     duckdb: str
-    tables: tuple[str, ...]
-    schemas: dict[str, tuple[tuple[str, str], ...]]
+    schemas: dict[str, dict[str, str]]
     describing: tuple[str, ...]
     setup: tuple[tuple[str, str], ...]
-    literals: dict[str, tuple[dict[str, str], list[dict[str, Any]]]]
+    literals: dict[str, pa.Table]
     attempts: tuple[tuple[str, str], ...]
     runs: tuple[tuple[str, str], ...]
     described: tuple[tuple[str, str], ...]
@@ -99,7 +99,7 @@ def roll_up(
         parts: Runs, and the rows of their member sets, by u.
 
     Returns:
-        A table for each of ``program.tables``, ordered by its keys.
+        A table for each of ``program.schemas``, ordered by its keys.
 
     Raises:
         KernelError: A statement failed, or this DuckDB is another version than the driver's.
@@ -117,7 +117,7 @@ def roll_up(
         if described is None:
             run.execute(program.described)
         run.execute(program.parts)
-    return run.results()
+    return {name: run.fetch(f"finish {name}", sql) for name, sql in program.finish}
 
 
 def merge_subjects(program: Program, known: pa.Table, reported: pa.Table) -> pa.Table:
@@ -181,20 +181,11 @@ class _Run:
         self._db: duckdb.DuckDBPyConnection = duckdb.connect(":memory:")
         for setting in _SETTINGS:
             self._db.execute(setting.format(memory=program.memory))
-        self._literals(program.literals)
+        self.inputs(**program.literals)
         doubts = (("doubts", f"CREATE MACRO doubt_all() AS {program.doubt_all}"),)
         self.execute((*doubts, *program.setup))
         if units is not None:
             self.inputs(units=units)
-
-    def _literals(self, tables: Mapping[str, tuple[dict[str, str], list[dict[str, Any]]]]) -> None:
-        for name, (types, rows) in tables.items():
-            columns = ", ".join(f'"{column}" {type_}' for column, type_ in types.items())
-            self._db.execute(f"CREATE TABLE {name} ({columns})")
-            marks = ", ".join("?" for _ in types)
-            for row in rows:
-                values = [row[column] for column in types]
-                self._db.execute(f"INSERT INTO {name} VALUES ({marks})", values)
 
     def inputs(self, **tables: pa.Table) -> None:
         """Give statements a table by name."""
@@ -216,22 +207,13 @@ class _Run:
         except self._error as error:
             raise self._failed(name, error) from error
 
-    def results(self) -> dict[str, pa.Table]:
-        """The finished rows of each table."""
-        return {name: self.fetch(f"finish {name}", sql) for name, sql in self._program.finish}
-
     def _failed(self, statement: str, error: Exception) -> KernelError:
         units: list[dict[str, Any]] = self._units.to_pylist() if self._units is not None else []
         first: dict[str, Any] = units[0] if units else {"cluster": "", "hour_us": 0}
+        hour = dt.datetime.fromtimestamp(first["hour_us"] // 1_000_000, dt.UTC)
         more = f" and {len(units) - 1} more" if len(units) > 1 else ""
         reason = " ".join(str(error).split())
         return KernelError(
-            f"cluster {first['cluster']!r}, hour {_iso(first['hour_us'])}{more}, part {self.part}, "
+            f"cluster {first['cluster']!r}, hour {hour:%Y-%m-%dT%H:%MZ}{more}, part {self.part}, "
             f"statement {statement}: {reason}"
         )
-
-
-def _iso(micros: int) -> str:
-    import datetime as dt  # noqa: PLC0415 - only for errors
-
-    return f"{dt.datetime.fromtimestamp(micros // 1_000_000, dt.UTC):%Y-%m-%dT%H:%MZ}"

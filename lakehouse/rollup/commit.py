@@ -5,30 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.engines import arrow_types, predicates
 from lakehouse.engines.batches import HourSet
-from lakehouse.engines.engine import Engine, Staged, ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import worker
 from lakehouse.rollup import late_rows
 
 if TYPE_CHECKING:
     from lakehouse.tables import Table
-
-FILLED: Final = (
-    *tables.HOURS,
-    *tables.EXPIRING,
-    tables.DISTRIBUTIONS,
-    tables.INCIDENTS,
-    tables.READINGS,
-    tables.REJECTED,
-)
-"""Tables whose rows are a function of an hour of a cluster."""
-
-_CLUSTER: Final = arrow_types.schema((("cluster", "string"),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,7 @@ class Commit:
         """
         known = self._holds(tables.COVERAGE)
         with ThreadPoolExecutor(self.engine.at_once) as pool:
-            futures = [pool.submit(self._table, table, known=known) for table in FILLED]
+            futures = [pool.submit(self._table, table, known=known) for table in tables.OF_HOURS]
             futures.append(pool.submit(self._subjects))
             try:
                 for future in futures:
@@ -73,16 +63,15 @@ class Commit:
         An append conflicts with nothing: where it did not land right after the version that was
         looked at, another writer may have added rows too, and all are replaced.
         """
-        rows = self.staged.counts.get(table.name, 0)
-        if rows and known:
+        has_rows = table.name in self.staged
+        if has_rows and known:
             self._write(table, replaced=True)
             return
         version = self._version(table)
         there = version > 0 and self._holds(table)
-        if not rows and not there:
-            return
-        self._write(table, replaced=there)
-        if not there and self._version(table) != version + 1:
+        if has_rows or there:
+            self._write(table, replaced=there)
+        if has_rows and not there and self._version(table) != version + 1:
             self._write(table, replaced=True)
 
     def _version(self, table: Table) -> int:
@@ -90,21 +79,16 @@ class Commit:
 
     def _holds(self, table: Table) -> bool:
         """Whether gold has rows of the hours, as far as recomputing them replaces those."""
-        found = ask(
-            self.engine,
-            f"SELECT DISTINCT r.cluster FROM {{rows}} r WHERE {of_units(table, self.units)}",
-            rows=self.engine.rows(table, between=span_of(self.units.hours)),
-        )
-        return any(cluster in self.units.clusters for (cluster,) in found)
+        found = rows_of(self.engine, table, self.units)
+        return bool(ask(self.engine, "SELECT r.cluster FROM {rows} r LIMIT 1", rows=found))
 
     def _write(self, table: Table, *, replaced: bool) -> None:
         chosen = predicates.of_units(self.units)
         if table is tables.REJECTED:
             chosen = f"{chosen} AND {late_rows.RECOMPUTED}"
         self.check()
-        if self.staged.counts.get(table.name):
-            rows = self.staged.rows[table.name]
-            self.engine.write(table, rows, chosen if replaced else None)
+        if table.name in self.staged:
+            self.engine.write(table, self.staged[table.name], chosen if replaced else None)
         else:
             self.engine.delete(table, chosen)
         self.step(table.name)
@@ -112,17 +96,14 @@ class Commit:
     def _subjects(self) -> None:
         """Merge the subjects of the hours into gold/subjects of these clusters."""
         table, engine = tables.SUBJECTS, self.engine
-        if not self.staged.counts.get(table.name):
+        if table.name not in self.staged:
             return
         shape = arrow_types.of_table(table)
-        columns = ", ".join(f"r.{name}" for name in shape.names)
-        clusters = [(name,) for name in self.units.clusters]
-        known = engine.query(
-            f"SELECT {columns} FROM {{known}} r JOIN {{clusters}} c ON c.cluster = r.cluster",
-            known=engine.rows(table),
-            clusters=engine.relation(arrow_types.rows(_CLUSTER, clusters)),
+        known = _of_clusters(engine, engine.rows(table), self.units)
+        both = (
+            engine.collect(rows).select(shape.names).cast(shape)
+            for rows in (known, self.staged[table.name])
         )
-        both = (engine.collect(rows).cast(shape) for rows in (known, self.staged.rows[table.name]))
         try:
             merged = worker.merge_subjects(self.program, *both)
         except worker.KernelError as error:
@@ -132,10 +113,20 @@ class Commit:
         self.step(table.name)
 
 
-def of_units(table: Table, units: HourSet) -> str:
-    """The condition, of a relation ``r``, that recomputing hours may replace a row of gold.
-
-    Its cluster is looked at by the caller: names are given as values, not in SQL.
-    """
+def rows_of(engine: Engine, table: Table, units: HourSet) -> Relation:
+    """The rows of a table of gold that recomputing hours replaces."""
     kept = f" AND r.{late_rows.RECOMPUTED}" if table is tables.REJECTED else ""
-    return f"{in_hours(units.hours)}{kept}"
+    rows = engine.rows(table, between=span_of(units.hours))
+    return _of_clusters(engine, rows, units, f"{in_hours(units.hours)}{kept}")
+
+
+def _of_clusters(
+    engine: Engine, rows: Relation, units: HourSet, condition: str = "TRUE"
+) -> Relation:
+    """The rows of some clusters, whose names are given as values, not in SQL."""
+    return engine.query(
+        "SELECT r.* FROM {rows} r JOIN {clusters} c ON c.cluster = r.cluster "
+        f"WHERE {condition}",
+        rows=rows,
+        clusters=engine.relation(pa.table({"cluster": list(units.clusters)})),
+    )

@@ -10,12 +10,11 @@ import random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.engines import arrow_types
 from lakehouse.engines.batches import Size, batches
-from lakehouse.engines.engine import ask, span_of
+from lakehouse.engines.engine import ask
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.rollup import changes, lease, plan, progress as progresses
-from lakehouse.rollup.commit import FILLED, of_units
+from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, families, horizon
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"
 
 _MOST_NAMED: Final = 1000
-_CLUSTER: Final = arrow_types.schema((("cluster", "string"),))
 
 
 class Difference(NamedTuple):
@@ -104,7 +102,7 @@ def verify(
     differing: list[Difference] = []
     for batch in parts:
         staged = engine.compute(batch, program)
-        for table in FILLED:
+        for table in tables.OF_HOURS:
             rows, odd = _compared(engine, table, batch, staged)
             compared += rows
             differing += odd
@@ -172,17 +170,11 @@ def _compared(
     engine: Engine, table: Table, batch: Batch, staged: Staged
 ) -> tuple[int, list[Difference]]:
     """How many rows of a table lie in gold, and those that are in gold or staged alone."""
-    names = [(name,) for name in batch.units.clusters]
-    there = engine.query(
-        "SELECT r.* FROM {rows} r JOIN {clusters} c ON c.cluster = r.cluster "
-        f"WHERE {of_units(table, batch.units)}",
-        rows=engine.rows(table, between=span_of(batch.units.hours)),
-        clusters=engine.relation(arrow_types.rows(_CLUSTER, names)),
-    )
+    there = rows_of(engine, table, batch.units)
     ((rows,),) = ask(engine, "SELECT count(*) AS n FROM {there} r", there=there)
     parts = {"there": (there, -1)}
-    if staged.counts.get(table.name):
-        parts["wanted"] = (staged.rows[table.name], 1)
+    if table.name in staged:
+        parts["wanted"] = (staged[table.name], 1)
     # As text, numbers are equal only where they are so to the bit.
     texts = ", ".join(f"CAST(r.{name} AS STRING) AS c{at}" for name, at in table.positions.items())
     keys = ", ".join(f"t.c{at}" for at in table.positions.values())

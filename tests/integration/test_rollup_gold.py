@@ -16,7 +16,6 @@ from collector.delivery import arrow
 from lakehouse import slo, tables
 from lakehouse.errors import LakehouseError, LeaseHeldError, TableSchemaError
 from lakehouse.rollup import Wanted, gold_tables, rollup
-from lakehouse.rollup.commit import FILLED
 from lakehouse.rollup.verify import MISSING, UNEXPECTED, verify
 from lakehouse.slo import Objective
 from tests import rollups
@@ -45,7 +44,7 @@ def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: 
     prepare(tmp_path)
     rolled(engine)
     found = compared(engine)
-    every = sum(map(len, rows_of(tmp_path, FILLED).values()))
+    every = sum(map(len, rows_of(tmp_path, tables.OF_HOURS).values()))
     assert (found.hours, found.rows, found.differences) == (3, every, ())
     brokers = DeltaTable(f"{tmp_path}/{tables.BROKERS.path}")
     brokers.update({"positive_us": "1 + positive_us"}, predicate="date = '2026-11-16'")

@@ -303,7 +303,7 @@ class KilledEngine(LocalEngine):
 def test_a_rollup_killed_between_commits_writes_the_same_again(
     engine: LocalEngine, left: int
 ) -> None:
-    for table in commit.FILLED:
+    for table in tables.OF_HOURS:
         engine.create(table)
     units = HourSet((CLUSTER,), (BASE, BASE + HOUR))
     chosen = (tables.TOPICS, tables.WINDOWS["topics"], tables.BROKERS)
@@ -313,13 +313,10 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
         broker = made.rename_columns(
             ["source" if name == "topic" else name for name in made.column_names]
         ).select(tables.BROKERS.column_names)
-        return Staged(
-            {table.name: 2 for table in chosen},
-            {
-                table.name: engine.relation(broker if table is tables.BROKERS else made)
-                for table in chosen
-            },
-        )
+        return {
+            table.name: engine.relation(broker if table is tables.BROKERS else made)
+            for table in chosen
+        }
 
     killed = KilledEngine(engine.lake)
     killed.left = left
@@ -408,7 +405,7 @@ def given(
     )
     program: Any = type("Program", (), {"describing": (METRIC,)})
     batch = Batch(units, calls, 6, at, 300)
-    assert engine.compute(batch, program).counts == {}
+    assert engine.compute(batch, program) == {}
     return seen
 
 

@@ -46,7 +46,7 @@ def once(program: worker.Program, batch: Batch) -> dict[str, pa.Table]:
 def test_results_have_the_declared_columns_and_types(
     program: worker.Program, once: dict[str, pa.Table]
 ):
-    assert once.keys() == gold.KEYS.keys() == {*program.tables}
+    assert once.keys() == gold.KEYS.keys() == {*program.schemas}
     for name, rows in once.items():
         assert [(one.name, one.type) for one in rows.schema] == schema(DECLARED[name]), name
 

@@ -49,4 +49,4 @@ def test_no_units_no_rows(program: worker.Program):
     nothing = one_call(Batch())
     found = nothing.roll_up(program)
     assert {rows.num_rows for rows in found.values()} == {0}
-    assert found.keys() == {*program.tables}
+    assert found.keys() == {*program.schemas}
