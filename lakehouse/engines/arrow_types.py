@@ -43,8 +43,5 @@ def of_table(table: Table) -> pa.Schema:
 
 def rows(shape: pa.Schema, values: Sequence[Sequence[Any]]) -> pa.Table:
     """Some rows of plain values."""
-    columns = zip(*values, strict=True) if values else ([] for _ in shape)
-    arrays = [
-        pa.array(list(column), field.type) for column, field in zip(columns, shape, strict=True)
-    ]
-    return pa.table(arrays, schema=shape)
+    named = [dict(zip(shape.names, row, strict=True)) for row in values]
+    return pa.Table.from_pylist(named, shape)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
 from lakehouse import tables
 from lakehouse.core.time.periods import micros
 from lakehouse.engines import predicates
@@ -14,7 +12,9 @@ from lakehouse.engines.engine import Span, span_of
 from lakehouse.kernel import worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
 
     from lakehouse.engines.batches import Batch, Call
     from lakehouse.engines.local_engine import LocalEngine
@@ -24,15 +24,13 @@ _MASK: Final = " + ".join(
     f"CASE WHEN list_contains(r.flags, '{flag}') THEN {bit} ELSE 0 END"
     for flag, bit in worker.FLAGS.items()
 )
-_RUNS: Final = (
-    'k.u, r.source, r.metric, r.topic, r.partition, r."user", r.client_id, r."group", r.labels, '
-    'r.start AS start_us, r."end" AS end_us, r.lead_us, r.tail_us, r.value, r.series, r.members, '
-    f"CAST({_MASK} AS INTEGER) AS flags, r.agent, r.batch"
-)
-_SCRAPES: Final = (
-    'k.u, r.source, r.family, r.start AS start_us, r."end" AS end_us, r.outcome, r.scrapes, '
-    "r.seconds_total, r.seconds_max, r.interval_us, r.error, r.agent, r.batch"
-)
+_MADE: Final = {
+    "u": "k.u",
+    "start_us": "r.start AS start_us",
+    "end_us": 'r."end" AS end_us',
+    "flags": f"CAST({_MASK} AS INTEGER) AS flags",
+}
+"""Columns of the kernel's inputs that bronze does not have as they are."""
 _OF_UNITS: Final = (
     "SELECT {columns} FROM {{rows}} r JOIN {{units}} k ON k.cluster = r.cluster "
     "AND k.hour_us = r.hour * 3600000000 WHERE NOT r.misdated"
@@ -47,8 +45,6 @@ _SETS_OF_PART: Final = (
     "FROM (SELECT DISTINCT r.u, r.members FROM {runs} r) n JOIN {units} k ON k.u = n.u "
     "JOIN {sets} m ON m.cluster = k.cluster AND m.members = n.members"
 )
-
-Part = tuple[pa.Table, pa.Table]
 
 
 class Bronze:
@@ -78,24 +74,33 @@ class Bronze:
         units = worker.units_table((one.cluster, micros(one.hour)) for one in call.units)
         span = span_of(one.hour for one in call.units)
         given = self._engine.relation(units)
-        scrapes = self._read(self._engine.rows_of(self._scrapes, span), given, _SCRAPES)
+        scrapes = self._read(
+            self._engine.rows_of(self._scrapes, span), given, worker.SCRAPE_COLUMNS
+        )
         described = None
         if call.windows_per_part:
             metrics = f" AND r.metric IN {predicates.strings(self._program.describing)}"
-            described = self._read(self._engine.rows_of(self._runs, span), given, _RUNS, metrics)
+            described = self._read(
+                self._engine.rows_of(self._runs, span), given, worker.RUN_COLUMNS, metrics
+            )
         parts = self._parts(call, given)
         return worker.roll_up(self._program, units, scrapes, described, parts)
 
-    def _parts(self, call: Call, units: Relation) -> Iterator[Part]:
+    def _parts(self, call: Call, units: Relation) -> Iterator[tuple[pa.Table, pa.Table]]:
         """The runs of each part, and the sets that they name."""
         for span, condition in _cuts(call, self._window):
-            runs = self._read(self._engine.rows_of(self._runs, span), units, _RUNS, condition)
+            runs = self._read(
+                self._engine.rows_of(self._runs, span), units, worker.RUN_COLUMNS, condition
+            )
             sets = self._engine.query(
                 _SETS_OF_PART, runs=self._engine.relation(runs), units=units, sets=self._sets
             )
             yield runs, self._engine.collect(sets)
 
-    def _read(self, rows: Relation, units: Relation, columns: str, condition: str = "") -> pa.Table:
+    def _read(
+        self, rows: Relation, units: Relation, names: Iterable[str], condition: str = ""
+    ) -> pa.Table:
+        columns = ", ".join(_MADE.get(name, f'r."{name}"') for name in names)
         sql = _OF_UNITS.format(columns=columns) + condition
         return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
 

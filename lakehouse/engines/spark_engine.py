@@ -233,7 +233,7 @@ class SparkEngine:
     def stage(self, batch: Batch, program: Program) -> int:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
         columns = spark_frame.staging_columns(program)
-        hours = self.relation(spark_frame.touched(batch))
+        hours = self._spark.createDataFrame(list(spark_frame.touched(batch)), spark_frame.TOUCHED)
         rows = spark_frame.frame(self._bronze(batch), hours, batch, program, columns)
         return self._write_staging(rows)
 

@@ -22,24 +22,12 @@ from lakehouse.kernel import worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
-
     from lakehouse.engines.batches import Batch
     from lakehouse.kernel.worker import Program
 
 _MOST_TASKS: Final = 512
 
-TOUCHED: Final = arrow_types.schema(
-    (
-        ("cluster", "string"),
-        ("hour", "bigint"),
-        ("call", "bigint"),
-        ("u", "int"),
-        ("part_us", "bigint"),
-        ("slices", "int"),
-        ("parts", "int"),
-    )
-)
+TOUCHED: Final = "cluster string, hour long, call long, u int, part_us long, slices int, parts int"
 """Columns of the hours that are recomputed: their call and number, and how they are cut."""
 
 _FLAGS: Final = " | ".join(
@@ -62,12 +50,8 @@ class Bronze(NamedTuple):
     members: DataFrame
 
 
-def touched(batch: Batch) -> pa.Table:
-    """The hours of a batch, with what numbers and cuts their rows."""
-    return arrow_types.rows(TOUCHED, list(_touched(batch)))
-
-
-def _touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
+def touched(batch: Batch) -> Iterator[tuple[str, int, int, int, int, int, int]]:
+    """The hours of a batch, with what numbers and cuts their rows; columns as in ``TOUCHED``."""
     window_us = batch.window_seconds * 1_000_000
     for number, call in enumerate(batch.calls):
         part_us = call.windows_per_part * window_us or HOUR_US
@@ -109,14 +93,14 @@ def frame(
 def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> Iterator[DataFrame]:
     """The rows that the kernel needs for a batch, by kind."""
     placed = _placed(bronze.runs, hours)
-    yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(transport.RUN_COLUMNS))
+    yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(worker.RUN_COLUMNS))
     yield bronze.scrapes.join(F.broadcast(hours), ["cluster", "hour"]).selectExpr(
-        _key("0", transport.SCRAPES), *_quoted(transport.SCRAPE_COLUMNS)
+        _key("0", transport.SCRAPES), *_quoted(worker.SCRAPE_COLUMNS)
     )
     named = placed.selectExpr("call", "part", "u", "cluster", "members")
     if any(call.windows_per_part for call in batch.calls):
         described = placed.where("parts > 1").where(placed["metric"].isin(*program.describing))
-        yield described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(transport.RUN_COLUMNS))
+        yield described.selectExpr(_key("0", transport.DESCRIBED), *_quoted(worker.RUN_COLUMNS))
         every = "explode(sequence(1L, CAST(parts AS BIGINT))) AS part"
         named = named.union(described.selectExpr("call", every, "u", "cluster", "members"))
     # All rows of the sets that are named, each content once for every part that names it.
@@ -148,7 +132,7 @@ def _placed(runs: DataFrame, hours: DataFrame) -> DataFrame:
         # map that takes as long as the batch has rows.
         "labels": "to_json(labels) AS labels",
     }
-    columns = (expressions.get(name, f"`{name}`") for name in transport.RUN_COLUMNS)
+    columns = (expressions.get(name, f"`{name}`") for name in worker.RUN_COLUMNS)
     joined = runs.join(F.broadcast(hours), ["cluster", "hour"])
     return joined.selectExpr("call", "parts", _PART, "cluster", *columns)
 

@@ -14,6 +14,8 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
 from lakehouse.kernel.worker import (
+    RUN_COLUMNS,
+    SCRAPE_COLUMNS,
     SET_COLUMNS,
     KernelError,
     empty,
@@ -36,16 +38,6 @@ DESCRIBED, SCRAPES, RUNS, SETS = range(4)
 
 PART_SHIFT: Final = 2
 CALL_SHIFT: Final = 32
-
-RUN_COLUMNS: Final = (
-    "u", "source", "metric", "topic", "partition", "user", "client_id", "group", "labels",
-    "start_us", "end_us", "lead_us", "tail_us", "value", "series", "members", "flags", "agent",
-    "batch",
-)  # fmt: skip
-SCRAPE_COLUMNS: Final = (
-    "u", "source", "family", "start_us", "end_us", "outcome", "scrapes", "seconds_total",
-    "seconds_max", "interval_us", "error", "agent", "batch",
-)  # fmt: skip
 
 PACKET: Final = {"key": "bigint", "rows": "binary"}
 """Columns of packets."""

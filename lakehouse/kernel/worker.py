@@ -27,8 +27,17 @@ FLAGS = {
 }
 """Bits of the column ``flags`` of runs."""
 
+RUN_COLUMNS = (
+    "u", "source", "metric", "topic", "partition", "user", "client_id", "group", "labels",
+    "start_us", "end_us", "lead_us", "tail_us", "value", "series", "members", "flags", "agent",
+    "batch",
+)  # fmt: skip
+SCRAPE_COLUMNS = (
+    "u", "source", "family", "start_us", "end_us", "outcome", "scrapes", "seconds_total",
+    "seconds_max", "interval_us", "error", "agent", "batch",
+)  # fmt: skip
 SET_COLUMNS = ("u", "members", "topic", "partitions", "clients")
-"""Columns of member sets, as an input."""
+"""Columns of the inputs: runs, scrapes and member sets."""
 
 # In this order: settings cannot change once external access is off, and even without external
 # access DuckDB spills into the working directory unless this setting is empty.
