@@ -47,7 +47,9 @@ _CALLS_AT_ONCE: Final = 2
 
 _CHUNK: Final = 100_000
 _TRIES: Final = 10
-_COMMIT: Final = {"jmxlake": "rollup"}
+_COMMIT: Final = CommitProperties({"jmxlake": "rollup"})
+# With retries a commit may be later than the very next version.
+_NEXT_COMMIT: Final = CommitProperties({"jmxlake": "rollup"}, max_commit_retries=0)
 _HUGE: Final = pa.decimal128(38, 0)
 
 
@@ -174,8 +176,7 @@ class LocalEngine:
                 description=table.comment,
                 configuration=table.properties,
                 storage_options=self._store.options,
-                # With retries the second of two would make version 1 over the first's 0.
-                commit_properties=CommitProperties(_COMMIT, max_commit_retries=0),
+                commit_properties=_NEXT_COMMIT,  # else the second of two makes version 1
             )
 
     def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
@@ -183,30 +184,25 @@ class LocalEngine:
         fields = pa.schema([stored(replace(column, nullable=True)) for column in columns])
         added: list[Field] = list(Schema.from_arrow(fields).fields)
         with explained(self._store.url(table)):
-            self.open(table).alter.add_columns(added, commit_properties=CommitProperties(_COMMIT))
+            self.open(table).alter.add_columns(added, commit_properties=_COMMIT)
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
-        delta, ours = self.open(table), CommitProperties(_COMMIT)
+        delta, mode = self.open(table), "append" if where is None else "overwrite"
         with self._stream(table, rows) as found:
-            if where is None:
-                write_deltalake(delta, found, mode="append", commit_properties=ours)
-            else:
-                write_deltalake(
-                    delta, found, mode="overwrite", predicate=where, commit_properties=ours
-                )
+            write_deltalake(delta, found, mode=mode, predicate=where, commit_properties=_COMMIT)
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
         self.create(table)
-        delta, ours = self.open(table), CommitProperties(_COMMIT)
+        delta = self.open(table)
         with self._stream(table, rows) as found:
             write_deltalake(
                 delta, found, mode="overwrite", schema_mode="overwrite",
-                partition_by=list(table.partition_by), commit_properties=ours,
+                partition_by=list(table.partition_by), commit_properties=_COMMIT,
             )  # fmt: skip
             if delta.metadata().description != table.comment:
-                delta.alter.set_table_description(table.comment, commit_properties=ours)
+                delta.alter.set_table_description(table.comment, commit_properties=_COMMIT)
 
     @contextmanager
     def _stream(self, table: Table, rows: Relation) -> Iterator[pa.RecordBatchReader]:
@@ -230,7 +226,7 @@ class LocalEngine:
             # Made here: delta-rs cannot begin to read a feed from within a write of its own.
             chunks = result.to_arrow_reader(_CHUNK)
             try:
-                with explained(self._store.url(table)), self._alone(table):
+                with self._alone(table):
                     yield pa.RecordBatchReader.from_batches(shape, batches(chunks))
             except (EngineError, LeaseLostError):
                 if failed:
@@ -239,12 +235,13 @@ class LocalEngine:
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names."""
-        with explained(self._store.url(table)), self._alone(table):
-            self.open(table).delete(where, commit_properties=CommitProperties(_COMMIT))
+        with self._alone(table):
+            self.open(table).delete(where, commit_properties=_COMMIT)
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""
-        row = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
+        plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
+        row = shaped(plain, tables.LEASE.columns)
         for _ in range(_TRIES):
             delta = self.open(tables.LEASE)
             found = self.collect(self.rows_of(delta)).select(["id", "until"]).to_pylist()
@@ -252,11 +249,7 @@ class LocalEngine:
                 return False
             with explained(self._store.url(tables.LEASE)):
                 try:
-                    # Without retries it is either the very next version or none.
-                    write_deltalake(
-                        delta, shaped(row, tables.LEASE.columns), mode="overwrite",
-                        commit_properties=CommitProperties(_COMMIT, max_commit_retries=0),
-                    )  # fmt: skip
+                    write_deltalake(delta, row, mode="overwrite", commit_properties=_NEXT_COMMIT)
                 except CommitFailedError:
                     continue  # perhaps it was a vacuum
                 return True
@@ -268,19 +261,16 @@ class LocalEngine:
         delta = self._store.find(table) if is_scratch else self.open(table)
         if delta is None:
             return
-        there, ours = delta.metadata().configuration, CommitProperties(_COMMIT)
-        differing = {
-            key: value for key, value in table.properties.items() if there.get(key) != value
-        }
-        with explained(self._store.url(table)), self._alone(table):
+        differing = dict(table.properties.items() - delta.metadata().configuration.items())
+        with self._alone(table):
             if differing:
                 delta.alter.set_table_properties(
-                    differing, raise_if_not_exists=False, commit_properties=ours
+                    differing, raise_if_not_exists=False, commit_properties=_COMMIT
                 )
                 delta.update_incremental()
             if not is_scratch:
-                delta.optimize.compact(commit_properties=ours)
-            delta.vacuum(dry_run=False, commit_properties=ours)
+                delta.optimize.compact(commit_properties=_COMMIT)
+            delta.vacuum(dry_run=False, commit_properties=_COMMIT)
 
     # The kernel
 
@@ -297,10 +287,13 @@ class LocalEngine:
 
     @contextmanager
     def _alone(self, table: Table) -> Iterator[None]:
-        try:
-            yield
-        except CommitFailedError as error:
-            raise LeaseLostError(
-                f"{self._store.url(table)}: another writer changed it meanwhile "
-                f"({one_line(error)}); nothing of this rollup was committed to it. Run it again"
-            ) from error
+        """A write that ends with LeaseLostError if another one was committed meanwhile."""
+        url = self._store.url(table)
+        with explained(url):
+            try:
+                yield
+            except CommitFailedError as error:
+                raise LeaseLostError(
+                    f"{url}: another writer changed it meanwhile ({one_line(error)}); nothing of "
+                    "this rollup was committed to it. Run it again"
+                ) from error
