@@ -96,25 +96,14 @@ class Batch:
     window_seconds: int
 
 
-class Size(NamedTuple):
-    """Limits of batches and parts.
-
-    Attributes:
-        of_batch: Rows of bronze/runs of a batch, unless it is a single hour.
-        of_part: Rows of bronze/runs of a part, as far as they can be divided.
-    """
-
-    of_batch: int
-    of_part: int = MOST_OF_A_PART
-
-
 def batches(
     rows: Mapping[ClusterHour, int],
     todo: Set[ClusterHour],
     barred: Set[ClusterHour],
-    size: Size,
     versions: Versions,
     window_seconds: int,
+    most: int,
+    most_of_a_part: int = MOST_OF_A_PART,
 ) -> list[Batch]:
     """Batches that hold every pair, in the order of time.
 
@@ -122,20 +111,21 @@ def batches(
         rows: How many rows bronze/runs holds of hours of clusters.
         todo: Hours of clusters to recompute.
         barred: Hours of clusters that are frozen.
-        size: Limits of batches and parts.
         versions: The versions of bronze that are read.
         window_seconds: Length of the finest windows.
+        most: Rows of bronze/runs of a batch, unless it is a single hour.
+        most_of_a_part: Rows of bronze/runs of a part, as far as they can be divided.
     """
     found = [
         HourSet(clusters, hours)
         for clusters, wanted in _groups(todo, barred)
-        for hours in _cut(rows, clusters, sorted(wanted), size.of_batch)
+        for hours in _cut(rows, clusters, sorted(wanted), most)
     ]
     found.sort(key=lambda units: (units.hours, units.clusters))
     windows = 3600 // window_seconds
     return [
         Batch(
-            units, tuple(_calls(rows, units, size.of_part, windows)),
+            units, tuple(_calls(rows, units, most_of_a_part, windows)),
             _sum(rows, units.clusters, units.hours), versions, window_seconds,
         )
         for units in found

@@ -188,9 +188,14 @@ class LocalEngine:
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
-        delta, mode = self.open(table), "append" if where is None else "overwrite"
+        delta = self.open(table)
         with self._stream(table, rows) as found:
-            write_deltalake(delta, found, mode=mode, predicate=where, commit_properties=_COMMIT)
+            if where is None:
+                write_deltalake(delta, found, mode="append", commit_properties=_COMMIT)
+            else:
+                write_deltalake(
+                    delta, found, mode="overwrite", predicate=where, commit_properties=_COMMIT
+                )
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""

@@ -6,7 +6,7 @@ leaves them alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.core.time.periods import DAY_US, FIRST, HOUR_US, LAST, micros
@@ -49,18 +49,15 @@ _PLACED: Final = (
 )
 
 
-class Aside(NamedTuple):
-    """Numbers of rows that were set aside, too late and misdated."""
+def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> tuple[int, int]:
+    """Write to gold/rejected the rows of a plan that no hour is recomputed for.
 
-    late: int = 0
-    misdated: int = 0
-
-
-def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Aside:
-    """Write to gold/rejected the rows of a plan that no hour is recomputed for."""
+    Returns:
+        Numbers of rows that are too late, and that are misdated.
+    """
     hours = sorted({one.hour for one in plan.late | plan.misdated})
     if not hours:
-        return Aside()
+        return 0, 0
     rows = [_of(engine, plan, one, window_seconds) for one in _came(engine, plan)]
     fresh = engine.query(_GROUPED % "count(*)", rows=_united(engine, rows))
     summed = "SELECT r.reason, CAST(sum(r.rows) AS BIGINT) AS n FROM {rows} r GROUP BY r.reason"
@@ -75,15 +72,13 @@ def set_aside(engine: Engine, plan: Plan, window_seconds: int) -> Aside:
         both = engine.query(_GROUPED % "max(t.rows)", rows=_united(engine, [fresh, known]))
         replaced = f"{predicates.of_hours(hours)} AND reason IN {_REASONS}"
         engine.write(tables.REJECTED, engine.query(_PLACED, rows=both), replaced)
-    return Aside(found.pop(TOO_LATE, 0), sum(found.values()))
+    return found.pop(TOO_LATE, 0), sum(found.values())
 
 
 def _came(engine: Engine, plan: Plan) -> Iterator[tuple[Table, Relation]]:
     """Rows of bronze that are new."""
-    for table, now, index in (
-        (tables.RUNS, plan.now.runs, 0),
-        (tables.SCRAPES, plan.now.scrapes, 1),
-    ):
+    for index, table in enumerate((tables.RUNS, tables.SCRAPES)):
+        now = plan.now[index]
         if plan.before is None:
             yield table, engine.rows(table, now)
         elif plan.before[index] < now:

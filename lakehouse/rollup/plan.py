@@ -8,11 +8,12 @@ gold does not keep any more.
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.engines.batches import Batch, ClusterHour, Size, Versions, batches
+from lakehouse.engines.batches import Batch, ClusterHour, Versions, batches
 from lakehouse.engines.engine import ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError
 from lakehouse.rollup import changes, late_rows, progress as progresses
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lakehouse.engines.engine import Engine
     from lakehouse.rollup.changes import State
     from lakehouse.rollup.progress import Progress
+    from lakehouse.rollup.run import Wanted
 
 
 LEAST_KEPT: Final = dt.timedelta(days=1)
@@ -34,22 +36,6 @@ _RULES: Final = (
     (tables.COVERAGE, tables.SCRAPES, ("cluster", "source", "family")),
     (tables.BROKERS, tables.RUNS, ("cluster", "source", "metric")),
 )
-
-
-class Terms(NamedTuple):
-    """Limits of a plan.
-
-    Attributes:
-        window_seconds: Length of gold's finest windows.
-        since: Recompute all hours from this date (UTC) on.
-        size: Size of batches and parts.
-        horizon: The date from which on gold keeps the finest rows.
-    """
-
-    window_seconds: int
-    since: dt.date | None
-    size: Size
-    horizon: dt.date
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +65,33 @@ class Plan:
     summary: str
 
 
-def make_plan(engine: Engine, row: Progress | None, state: State, terms: Terms) -> Plan:
+def make_plan(
+    engine: Engine, row: Progress | None, state: State, options: Wanted, window_seconds: int,
+    horizon: dt.date,
+) -> Plan:  # fmt: skip
     """The plan of a rollup.
 
     Args:
         engine: The engine; gold's tables are there.
         row: The current row of progress.
         state: Bronze at the versions to roll up.
-        terms: Limits of the plan.
+        options: Those of the rollup.
+        window_seconds: Length of gold's finest windows.
+        horizon: The date from which on gold keeps the finest rows.
     """
     now, newest, _ = state
     how, fresh, why = _news(engine, row, state)
     wanted = dict(fresh.runs)
-    if terms.since is not None and row is not None:
-        how = f"{progresses.SINCE} {terms.since}"
-        wanted |= changes.everything(engine, now, terms.since).runs
+    if options.since is not None and row is not None:
+        how = f"{progresses.SINCE} {options.since}"
+        wanted |= changes.everything(engine, now, options.since).runs
     old = {one.hour for one in wanted if one.hour < newest.committed - LEAST_KEPT}
-    barred = frozen_hours(engine, now, old, terms.horizon, terms.window_seconds)
+    barred = frozen_hours(engine, now, old, horizon, window_seconds)
     open_ = wanted.keys() - barred
     todo = _not_done_yet(engine, row, now, how, open_)
     counts = wanted if how == progresses.WHOLE else changes.counts(engine, now, todo)
-    found = batches(counts, todo, barred, terms.size, now, terms.window_seconds)
+    most = options.most_rows or engine.most_rows
+    found = batches(counts, todo, barred, now, window_seconds, most, options.most_of_a_part)
     left, resumed = frozenset(barred & wanted.keys()), len(open_) - len(todo)
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)
@@ -132,12 +124,9 @@ def _not_done_yet(
 ) -> frozenset[ClusterHour]:
     """Hours that an interrupted rollup left, and done ones with newer rows."""
     left = frozenset(todo)
-    for batch in progresses.done_batches(engine, row, how):
-        try:
-            since = changes.touched(engine, batch.versions, now).runs
-        except LogExpiredError:
-            continue
-        left -= batch.cluster_hours - since.keys()
+    for versions, done in progresses.done_batches(engine, row, how):
+        with suppress(LogExpiredError):
+            left -= done - changes.touched(engine, versions, now).runs.keys()
     return left
 
 

@@ -7,7 +7,7 @@ to the row of progress before it, so a new row of progress makes it void.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
@@ -16,7 +16,7 @@ from lakehouse.engines import arrow_types
 from lakehouse.engines.batches import ClusterHour, HourSet, Versions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakehouse.engines.engine import Engine
     from lakehouse.tables import Table
@@ -55,14 +55,6 @@ class Progress:
     runs_id: str
     kernel: str | None = None
     duckdb: str | None = None
-
-
-class DoneBatch(NamedTuple):
-    """A batch that was finished after the last row of progress."""
-
-    how: str
-    versions: Versions
-    cluster_hours: frozenset[ClusterHour]
 
 
 class Last(NamedTuple):
@@ -108,13 +100,12 @@ def _versions(row: Mapping[str, Any]) -> Versions:
 
 def record(engine: Engine, done: Progress, before: Progress | None) -> Progress:
     """Append a row, later than the row before even where clocks differ."""
-    at = micros(done.at) if before is None else max(micros(done.at), micros(before.at) + 1)
-    values = (
-        at, done.window_seconds, *done.versions, done.hours, micros(done.committed), done.how,
-        done.late_rows, done.runs_id, done.kernel, done.duckdb,
-    )  # fmt: skip
+    if before is not None:
+        done = replace(done, at=max(done.at, before.at + dt.timedelta(microseconds=1)))
+    at, window, versions, hours, committed, *others = astuple(done)
+    values = (micros(at), window, *versions, hours, micros(committed), *others)
     _append(engine, tables.PROGRESS, values)
-    return replace(done, at=instant(at))
+    return done
 
 
 def record_batch(
@@ -129,23 +120,18 @@ def record_batch(
     _append(engine, tables.STRETCHES, values)
 
 
-def done_batches(engine: Engine, after: Progress | None, how: str) -> list[DoneBatch]:
-    """Finished batches of an interrupted rollup of that kind after a row of progress."""
+def done_batches(
+    engine: Engine, after: Progress | None, how: str
+) -> Iterator[tuple[Versions, frozenset[ClusterHour]]]:
+    """Batches that an interrupted rollup of that kind finished after a row of progress."""
     since = "r.after IS NULL" if after is None else f"r.after = {micros(after.at)}"
     rows = engine.query(
         f"SELECT * FROM {{rows}} r WHERE {since}", rows=engine.rows(tables.STRETCHES)
     )
-    return [
-        DoneBatch(
-            how,
-            _versions(row),
-            HourSet(
-                tuple(row["clusters"]), tuple(instant(hour * HOUR_US) for hour in row["hours"])
-            ).cluster_hours,
-        )
-        for row in engine.collect(rows).to_pylist()
-        if row["how"] == how
-    ]
+    for row in engine.collect(rows).to_pylist():
+        hours = tuple(instant(hour * HOUR_US) for hour in row["hours"])
+        if row["how"] == how:
+            yield _versions(row), HourSet(tuple(row["clusters"]), hours).cluster_hours
 
 
 def clear_batches(engine: Engine) -> None:

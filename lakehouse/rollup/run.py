@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import families_by_metric
 from lakehouse.core.objective import Objective
-from lakehouse.engines.batches import MOST_OF_A_PART, Size, Versions
+from lakehouse.engines.batches import MOST_OF_A_PART, Versions
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
+from lakehouse.kernel.program import program
 from lakehouse.rollup import (
     changes,
     gold_tables,
@@ -32,7 +33,7 @@ from lakehouse.rollup.lease import Lease, Terms
 from lakehouse.rollup.progress import Progress
 
 if TYPE_CHECKING:
-    from lakehouse.core.lake import Lake, Version
+    from lakehouse.core.lake import Lake
     from lakehouse.core.metrics import Families
     from lakehouse.kernel.worker import Program
     from lakehouse.rollup.changes import State
@@ -207,41 +208,38 @@ class _Run:
         if row is None or row.versions != now or self.wanted.since is not None:
             if row is not None and self.wanted.since is None:
                 _check_same(self.engine.lake, row, now, runs_id)
-            todo = self._plan(row, state, first)
+            todo = plan.make_plan(self.engine, row, state, self.wanted, self.window_seconds, first)
             self.step(todo.summary)
-            program = self._program(newest)
-            outcome = self._do(todo, row, program)
-            row = self._record(row, outcome, newest, runs_id, program)
+            kernel = program(
+                self.window_seconds, newest.committed, self.objectives, families(self.engine)
+            )
+            outcome = self._do(todo, row, kernel)
+            new = Progress(
+                dt.datetime.now(dt.UTC), self.window_seconds, now, outcome.hours, newest.committed,
+                outcome.how, outcome.late_rows, runs_id, kernel.kernel, kernel.duckdb,
+            )  # fmt: skip
+            row = self._record(new, row)
             if len(todo.batches) > 1 or todo.resumed:
                 progresses.clear_batches(self.engine)
                 self.step(tables.STRETCHES.name)
         if row is not None and _is_tidy_due(last, self.wanted):
             gold_tables.tidy(self.engine, first, self.held.check, self.step)
             # Tidying changes no figure, so the kernel of the row before stays.
-            self._record(row, Outcome(0, row.versions, progresses.TIDIED), newest, runs_id, row)
+            tidied = replace(
+                row, at=dt.datetime.now(dt.UTC), hours=0, committed=newest.committed,
+                how=progresses.TIDIED, late_rows=0, runs_id=runs_id,
+            )  # fmt: skip
+            self._record(tidied, row)
         return outcome
 
-    def _plan(self, row: Progress | None, state: State, first: dt.date) -> Plan:
-        most = self.wanted.most_rows or self.engine.most_rows
-        size = Size(most, self.wanted.most_of_a_part)
-        terms = plan.Terms(self.window_seconds, self.wanted.since, size, first)
-        return plan.make_plan(self.engine, row, state, terms)
-
-    def _program(self, newest: Version) -> Program:
-        from lakehouse.kernel.program import program  # noqa: PLC0415 - reads the SQL
-
-        return program(
-            self.window_seconds, newest.committed, self.objectives, families(self.engine)
-        )
-
-    def _do(self, todo: Plan, row: Progress | None, program: Program) -> Outcome:
+    def _do(self, todo: Plan, row: Progress | None, kernel: Program) -> Outcome:
         total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
         done = Done(0, total, 0)
         self.watch(done)
         for batch in todo.batches:
-            staged = self.engine.compute(batch, program)
+            staged = self.engine.compute(batch, kernel)
             self.step("computed")
-            Commit(self.engine, batch.units, staged, program, self.held.check, self.step).all()
+            Commit(self.engine, batch.units, staged, kernel, self.held.check, self.step).all()
             if len(todo.batches) > 1:
                 progresses.record_batch(self.engine, row, todo.how, todo.now, batch.units)
                 self.step("batch")
@@ -253,21 +251,9 @@ class _Run:
             self.step(f"rows set aside: {late} too late, {misdated} misdated")
         return Outcome(total, todo.now, todo.how, late, len(todo.left))
 
-    def _record(
-        self,
-        row: Progress | None,
-        outcome: Outcome,
-        newest: Version,
-        runs_id: str,
-        made_by: Program | Progress,
-    ) -> Progress:
+    def _record(self, new: Progress, before: Progress | None) -> Progress:
         self.held.check()
-        new = Progress(
-            dt.datetime.now(dt.UTC), self.window_seconds, outcome.versions, outcome.hours,
-            newest.committed, outcome.how, outcome.late_rows, runs_id, made_by.kernel,
-            made_by.duckdb,
-        )  # fmt: skip
-        new = progresses.record(self.engine, new, row)
+        new = progresses.record(self.engine, new, before)
         self.step(tables.PROGRESS.name)
         return new
 

@@ -10,9 +10,10 @@ import random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.engines.batches import Size, batches
+from lakehouse.engines.batches import batches
 from lakehouse.engines.engine import ask
 from lakehouse.errors import LakehouseError, LeaseHeldError
+from lakehouse.kernel.program import program as programs
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, families, horizon
@@ -86,8 +87,6 @@ def verify(
         LakehouseError: Nothing is rolled up yet.
         LeaseHeldError: A rollup is at work, or was cut short: gold is between two versions.
     """
-    from lakehouse.kernel.program import program as programs  # noqa: PLC0415 - needs DuckDB
-
     row = _still(engine)
     first = horizon(row.committed, KEEP_WINDOWS_DAYS)
     chosen = _chosen(engine, row, hours, first, random.Random(seed))  # noqa: S311 - a sample
@@ -95,8 +94,7 @@ def verify(
     barred = plan.frozen_hours(engine, row.versions, old, first, row.window_seconds)
     todo = chosen - barred
     counts = changes.counts(engine, row.versions, todo)
-    size = Size(engine.most_rows)
-    parts = batches(counts, todo, barred, size, row.versions, row.window_seconds)
+    parts = batches(counts, todo, barred, row.versions, row.window_seconds, engine.most_rows)
     program = programs(row.window_seconds, row.committed, objectives, families(engine))
     compared = 0
     differing: list[Difference] = []

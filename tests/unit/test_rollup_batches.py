@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, strategies as st
 
-from lakehouse.engines.batches import Batch, Call, ClusterHour, Size, Versions, batches
+from lakehouse.engines.batches import Batch, Call, ClusterHour, Versions, batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -26,7 +26,7 @@ def made(
     most: int = 5_000,
     part: int = 50,
 ) -> list[Batch]:
-    return batches(rows, rows.keys(), barred, Size(most, part), Versions(1, 1, 1), 300)
+    return batches(rows, rows.keys(), barred, Versions(1, 1, 1), 300, most, part)
 
 
 PAIRS = st.builds(pair, st.sampled_from("abcdef"), st.integers(0, 90))
