@@ -50,14 +50,15 @@ def doctor(
     """
     from importlib.metadata import version
 
-    from lakehouse.ops.doctor.diagnosis import Scope, examine
+    from lakehouse.ops.doctor.diagnosis import Diagnosis
     from lakehouse.ops.location import locate
 
     location = locate(lake, options_file, None if gold == "none" else gold)
     now, lateness = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
-    diagnosis = examine(
-        Scope(location, now, days, lateness, version("jmxlake"), with_gold=gold != "none")
+    diagnosis = Diagnosis(
+        location, now, days, lateness, version("jmxlake"), with_gold=gold != "none"
     )
+    diagnosis.run()
     if as_json:
         click.echo(json.dumps(to_json(diagnosis), indent=1))
     elif sys.stdout.isatty():
@@ -72,9 +73,8 @@ def doctor(
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
     """A diagnosis as docs/doctor.md describes it."""
-    scope = diagnosis.scope
     return {
-        "lake": scope.location.root, "at": scope.now.isoformat(), "days": scope.days,
+        "lake": diagnosis.location.root, "at": diagnosis.now.isoformat(), "days": diagnosis.days,
         "good": diagnosis.good,
         "findings": [finding._asdict() for finding in diagnosis.worst_first],
         "tables": [
@@ -130,7 +130,6 @@ def print_tables(diagnosis: Diagnosis, console: Console) -> None:
 
 
 def _headline(diagnosis: Diagnosis) -> str:
-    scope = diagnosis.scope
     numbers = {
         severity: sum(one.severity == severity for one in diagnosis.findings) for severity in ORDER
     }
@@ -138,10 +137,10 @@ def _headline(diagnosis: Diagnosis) -> str:
     last = max((one.reported_until for one in diagnosis.agents if one.reported_until), default=None)
     newest = "no records"
     if last is not None:
-        ago = f"{span(scope.now - last)} ago" if last < scope.now else "just now"
+        ago = f"{span(diagnosis.now - last)} ago" if last < diagnosis.now else "just now"
         newest = f"records until {when(last)} ({ago})"
-    seen = f"{counted(len(diagnosis.agents), 'agent')} in {counted(scope.days, 'day')}"
-    return f"{formats.visible(scope.location.root)}: {found}. {seen}, {newest}"
+    seen = f"{counted(len(diagnosis.agents), 'agent')} in {counted(diagnosis.days, 'day')}"
+    return f"{formats.visible(diagnosis.location.root)}: {found}. {seen}, {newest}"
 
 
 def _safe(text: str) -> str:

@@ -89,7 +89,7 @@ def maintain(  # noqa: PLR0913 - a click command
     from lakehouse.ops.location import locate
     from lakehouse.ops.maintain import state
     from lakehouse.ops.maintain.actions import Executor
-    from lakehouse.ops.maintain.service import REFUSED, Maintenance, Rules, serve
+    from lakehouse.ops.maintain.service import REFUSED, Maintenance, serve
 
     location = locate(lake, options_file, None if gold == "none" else gold)
     maintenance = Maintenance(
@@ -100,7 +100,8 @@ def maintain(  # noqa: PLR0913 - a click command
             if gold == "none"
             else state.positions_by_progress(location)
         ),
-        Rules(keep // _SECONDS["d"], dict(accept)),
+        keep // _SECONDS["d"],
+        dict(accept),
         lambda: dt.datetime.now(dt.UTC),
         _event_log(as_json=as_json),
     )

@@ -24,7 +24,7 @@ from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.checkpoints import HOURS, NEWEST
-from lakehouse.ops.maintain.service import Maintenance, Rules
+from lakehouse.ops.maintain.service import Maintenance
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
 from tests.lake_builder import BASE
@@ -216,7 +216,8 @@ def test_storage_that_is_away_is_an_error_and_the_next_round_mends_it(tmp_path: 
             place,
             Executor(place, "x"),
             lambda: states.positions_by_date(place, None),
-            Rules(400, {}),
+            400,
+            {},
             _noon,
             lambda event, what: told.append((event, what)),
         )

@@ -22,7 +22,7 @@ from demo.s3.server import S3Server
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.ops import location as locations
-from lakehouse.ops.doctor.diagnosis import Diagnosis, Scope, examine
+from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE
 from tests import bronze_commits, gold_builder
 from tests.lake_builder import BASE, CLUSTER, Batch, micros
@@ -86,7 +86,9 @@ class Lake:
     def look(self, **changed: Any) -> Diagnosis:
         location = locations.locate(str(self.root), None)
         scope = {"now": NOW, "days": 7, "late": LATE, "version": "0.1.0", **changed}
-        return examine(Scope(location, **scope))
+        made = Diagnosis(location, **scope)
+        made.run()
+        return made
 
     def found(self, **changed: Any) -> dict[str, str]:
         return {one.check: f"{one.where}: {one.what}" for one in self.look(**changed).findings}

@@ -74,9 +74,9 @@ def kept_of(instants: Sequence[dt.datetime]) -> list[int]:
     marks: dict[str, int] = defaultdict(lambda: -1)
     live: list[int] = []
     for version, at in enumerate(instants):
-        found = slot(version, at, marks.__getitem__)
-        live = [one for one in live if one != found.superseded] + [version]
-        marks |= found.marks
+        written, superseded = slot(version, at, marks.__getitem__)
+        live = [one for one in live if one != superseded] + [version]
+        marks |= written
     return live
 
 

@@ -18,7 +18,7 @@ from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import NoteCleaned
-from lakehouse.ops.maintain.service import Maintenance, Rules
+from lakehouse.ops.maintain.service import Maintenance
 from lakehouse.rollup import changes
 from tests import bronze_commits
 from tests.checkpointing import checkpoint
@@ -55,7 +55,8 @@ def maintained(lake: Path) -> list[str]:
         place,
         Executor(place, "x"),
         lambda: states.positions_by_progress(locations.locate(str(lake), None)),
-        Rules(400, {}),
+        400,
+        {},
         lambda: dt.datetime.now(dt.UTC),
         lambda event, what: told.append(what["action"]) if event == "done" else None,
     )
@@ -135,7 +136,8 @@ def test_a_table_that_spark_has_written_is_refused(spark: SparkSession, tmp_path
         place,
         Executor(place, "x"),
         lambda: states.positions_by_date(place, None),
-        Rules(400, {}),
+        400,
+        {},
         lambda: dt.datetime.now(dt.UTC),
         lambda _event, _what: None,
     )

@@ -20,7 +20,7 @@ from lakehouse.ops import location as locations
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Checkpoint, Drop, Expire, Vacuum
-from lakehouse.ops.maintain.service import Maintenance, Rules
+from lakehouse.ops.maintain.service import Maintenance
 from lakehouse.rollup import Wanted, changes, late_rows, progress
 from tests import bronze_commits
 from tests.lake_builder import BASE
@@ -72,7 +72,8 @@ def maintained(root: Path, keep_days: int, gold: str = "gold") -> list[str]:
         place,
         Executor(place, "x"),
         lambda: states.positions_by_progress(locations.locate(str(root), None, f"{root}/{gold}")),
-        Rules(keep_days, {}),
+        keep_days,
+        {},
         lambda: dt.datetime.now(dt.UTC),
         lambda event, what: told.append(what["action"]) if event == "done" else None,
     )

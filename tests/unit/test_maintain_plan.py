@@ -16,7 +16,7 @@ from lakehouse.ops.maintain.plan import (
     day_of,
     plan,
 )
-from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState, UnknownPosition
+from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState
 
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
 TODAY = NOW.date()
@@ -107,7 +107,7 @@ def test_without_progress_only_checkpoints_and_compaction_are_done_and_it_says_w
     old = TODAY - 500 * DAY
     found = plan(
         state(
-            read=UnknownPosition("gold is not there"),
+            read="gold is not there",
             cleaned=-1,
             version=2000,
             files=[*files(32), *files(1, old, 500 * DAY)],

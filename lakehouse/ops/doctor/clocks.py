@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lakehouse.ops.doctor.records import FamilyRecord
+
+    Skews = dict[tuple[str, str], dt.timedelta]
+    """Pairs of agents, the one whose clock is ahead first, and by how much at least."""
 
 LEAST: Final = dt.timedelta(minutes=1)
 """Smallest skew that is a finding: the first try of a commit ends within a timeout of 20 s."""
@@ -43,20 +45,6 @@ class AgentCommit(NamedTuple):
     first_try: bool
 
 
-class Skew(NamedTuple):
-    """A lower bound of the difference between two clocks.
-
-    Attributes:
-        ahead: Agent whose clock is ahead.
-        behind: Agent whose clock is behind.
-        least: The lower bound.
-    """
-
-    ahead: str
-    behind: str
-    least: dt.timedelta
-
-
 def agent_commits(history: Sequence[Mapping[str, Any]]) -> list[AgentCommit]:
     """The commits that name their agent, oldest first.
 
@@ -75,25 +63,25 @@ def agent_commits(history: Sequence[Mapping[str, Any]]) -> list[AgentCommit]:
     ]
 
 
-def skews(commits: Sequence[AgentCommit]) -> list[Skew]:
+def skews(commits: Sequence[AgentCommit]) -> Skews:
     """Pairs of agents whose commits contradict the order of the log.
 
     Args:
         commits: Commits of one table, oldest first.
     """
     latest: dict[str, dt.datetime] = {}
-    least: dict[tuple[str, str], dt.timedelta] = {}
+    least: Skews = {}
     for commit in commits:
         for agent, at in latest.items() if commit.first_try else ():
             if agent != commit.agent and at - commit.at >= LEAST:
                 pair = (agent, commit.agent)
                 least[pair] = max(least.get(pair, LEAST), at - commit.at)
         latest[commit.agent] = max(latest.get(commit.agent, commit.at), commit.at)
-    return [Skew(*pair, length) for pair, length in least.items()]
+    return least
 
 
 def differing(
-    all_skews: Sequence[Skew], agents: int, sources: Mapping[str, Sequence[str]]
+    all_skews: Skews, agents: int, sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Finding]:
     """Agents with a wrong clock: the one that most others contradict, then the next.
 
@@ -104,15 +92,15 @@ def differing(
     """
     left = list(all_skews)
     while left:
-        count = Counter(agent for skew in left for agent in skew[:2])
+        count = Counter(agent for pair in left for agent in pair)
         # If only two contradict one another, either may be wrong.
         agent = max(count, key=lambda one: (count[one], one))
-        own = [skew for skew in left if agent in skew[:2]]
-        left = [skew for skew in left if skew not in own]
-        worst = max(own, key=attrgetter("least"))
-        is_ahead = worst.ahead == agent
-        other = worst.behind if is_ahead else worst.ahead
-        others = len({name for skew in own for name in skew[:2]} - {agent})
+        own = [pair for pair in left if agent in pair]
+        left = [pair for pair in left if agent not in pair]
+        ahead, behind = max(own, key=all_skews.__getitem__)
+        least, is_ahead = span(all_skews[ahead, behind]), ahead == agent
+        other = behind if is_ahead else ahead
+        others = len({name for pair in own for name in pair} - {agent})
         doubt = (
             "either of the two may be wrong"
             if others == 1
@@ -121,7 +109,7 @@ def differing(
         yield finding(
             "clock_skew", some(sorted(sources.get(agent, ()))) or f"agent {named(agent)}",
             f"its clock is {'ahead of' if is_ahead else 'behind'} that of agent {named(other)} "
-            f"({some(sorted(sources.get(other, ()))) or 'sources unknown'}) by {span(worst.least)} "
+            f"({some(sorted(sources.get(other, ()))) or 'sources unknown'}) by {least} "
             f"or more; {doubt}",
         )  # fmt: skip
 

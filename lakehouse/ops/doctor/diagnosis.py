@@ -17,7 +17,7 @@ from lakehouse.ops.doctor import agents, clocks, health, records, rollup, source
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.doctor.health import TableHealth
 from lakehouse.ops.location import Location, delta_errors, query, url_of
-from lakehouse.ops.maintain.state import UnknownPosition, positions_by_progress
+from lakehouse.ops.maintain.state import positions_by_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,31 +29,6 @@ _LEAST_COMMITS: Final = 200
 # Two deliveries of all agents and a margin; each commit is a file to read.
 _COMMITS_AN_AGENT: Final = 4
 _MOST_COMMITS: Final = 3_000
-
-
-class Scope(NamedTuple):
-    """Options of a diagnosis.
-
-    Attributes:
-        location: The lake.
-        now: The instant, UTC.
-        days: Length of the time looked at.
-        late: How long an agent may take to deliver.
-        version: Version of this command.
-        with_gold: Whether gold can be read from here.
-    """
-
-    location: Location
-    now: dt.datetime
-    days: int
-    late: dt.timedelta
-    version: str
-    with_gold: bool = True
-
-    @property
-    def since(self) -> dt.datetime:
-        """Start of the time looked at."""
-        return self.now - dt.timedelta(days=self.days)
 
 
 class Agent(NamedTuple):
@@ -74,13 +49,32 @@ class Agent(NamedTuple):
 
 @dataclass(slots=True)
 class Diagnosis:
-    """The tables and agents of a lake, and the findings."""
+    """The tables and agents of a lake, and the findings.
 
-    scope: Scope
+    Attributes:
+        location: The lake.
+        now: The instant, UTC.
+        days: Length of the time looked at.
+        late: How long an agent may take to deliver.
+        version: Version of this command.
+        with_gold: Whether gold can be read from here.
+    """
+
+    location: Location
+    now: dt.datetime
+    days: int
+    late: dt.timedelta
+    version: str
+    with_gold: bool = True
     tables: list[TableHealth] = field(default_factory=list)
     agents: list[Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
+
+    @property
+    def since(self) -> dt.datetime:
+        """Start of the time looked at."""
+        return self.now - dt.timedelta(days=self.days)
 
     @property
     def worst_first(self) -> list[Finding]:
@@ -93,7 +87,12 @@ class Diagnosis:
         return all(one.severity == "info" for one in self.findings)
 
     def run(self) -> None:
-        """Make every check."""
+        """Make every check; nothing is changed.
+
+        Raises:
+            LakehouseError: There is no lake, or it cannot be opened.
+        """
+        self.location.open(tables.RUNS)
         for table in tables.BRONZE:
             with self._unknown_on_error(table):
                 self._check_bronze(table)
@@ -101,9 +100,9 @@ class Diagnosis:
         with self._unknown_on_error(tables.SCRAPES):
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
-            events = records.event_counts(self._query(tables.EVENTS), self.scope.since)
-            self._add(agents.agent_events(events, self.scope.days))
-        if self.scope.with_gold:
+            events = records.event_counts(self._query(tables.EVENTS), self.since)
+            self._add(agents.agent_events(events, self.days))
+        if self.with_gold:
             self._check_gold(reported)
         else:
             self._add([_GOLD_SKIPPED])
@@ -123,7 +122,7 @@ class Diagnosis:
 
     def _open(self, table: Table) -> DeltaTable:
         if table.name not in self._opened:
-            self._opened[table.name] = self.scope.location.open(table)
+            self._opened[table.name] = self.location.open(table)
         return self._opened[table.name]
 
     def _query(self, table: Table) -> Query:
@@ -135,34 +134,34 @@ class Diagnosis:
             return list(delta.history(min(most, delta.version() + 1)))
 
     def _check_bronze(self, table: Table) -> None:
-        delta, now = self._open(table), self.scope.now
+        delta = self._open(table)
         self._add(health.bronze_shape(table, delta))
         timestamps = (one.get("timestamp") for one in self._history(table, _LEAST_COMMITS))
         instants = [instant(timestamp * 1000) for timestamp in timestamps if timestamp]
         state = health.table_health(table, delta, health.commits_a_day(instants))
         self.tables.append(state)
         self._add(health.over_budget(state))
-        unknown = self._unknown_position(table, delta) if self.scope.with_gold else None
-        self._add(health.not_cleaned(state, now, health.age(delta, now), unknown))
+        unknown = self._unknown_position(table, delta) if self.with_gold else None
+        self._add(health.not_cleaned(state, self.now, health.age(delta, self.now), unknown))
 
     def _unknown_position(self, table: Table, delta: DeltaTable) -> str | None:
         try:
-            position = positions_by_progress(self.scope.location)(table, delta)
+            position = positions_by_progress(self.location)(table, delta)
         except LakehouseError as error:
             return str(error)
-        return position.reason if isinstance(position, UnknownPosition) else None
+        return position if isinstance(position, str) else None
 
     def _check_scrapes(self) -> list[FamilyRecord]:
-        scope, run_query = self.scope, self._query(tables.SCRAPES)
-        reported = records.family_records(run_query, scope.since, scope.now)
-        failures = records.failures(run_query, scope.since)
+        run_query = self._query(tables.SCRAPES)
+        reported = records.family_records(run_query, self.since, self.now)
+        failures = records.failures(run_query, self.since)
         if not reported:
-            what = f"no agent has reported anything in {scope.days} days"
+            what = f"no agent has reported anything in {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
-        self._add(sources.silent(reported, scope.now, scope.late))
-        self._add(sources.gaps(records.gaps(run_query, scope.since), failures, scope.days))
+        self._add(sources.silent(reported, self.now, self.late))
+        self._add(sources.gaps(records.gaps(run_query, self.since), failures, self.days))
         self._add(sources.capped(reported))
-        self._add(clocks.future(reported, scope.now))
+        self._add(clocks.future(reported, self.now))
         self._add(agents.cluster_versions(reported))
         self._check_agents(reported)
         return reported
@@ -178,20 +177,20 @@ class Diagnosis:
             last = records.latest(record.reported_until for record in own)
             self.agents.append(Agent(agent, read, last, versions.get(agent)))
         known = {agent.agent: agent.sources for agent in self.agents}
-        since = self.scope.now - self.scope.late
+        since = self.now - self.late
         working = [
             agent.agent
             for agent in self.agents
             if agent.reported_until and agent.reported_until >= since
         ]
-        self._add(agents.agent_versions(versions, working, self.scope.version, known))
+        self._add(agents.agent_versions(versions, working, self.version, known))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[FamilyRecord]) -> None:
-        scope, is_readable = self.scope, False
+        is_readable = False
         with self._unknown_on_error(tables.PROGRESS):
-            backlog = rollup.load_backlog(scope.location, self._open(tables.RUNS), scope.since)
-            self._add(rollup.behind(backlog, scope.now, scope.days))
+            backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
+            self._add(rollup.behind(backlog, self.now, self.days))
             is_readable = True
         if not is_readable:
             return
@@ -202,11 +201,11 @@ class Diagnosis:
                 with self._unknown_on_error(table):
                     self._check_gold_table(table)
         with self._unknown_on_error(tables.REJECTED):
-            self._add(rollup.rejected(self._query(tables.REJECTED), scope.since, scope.days))
+            self._add(rollup.rejected(self._query(tables.REJECTED), self.since, self.days))
         with self._unknown_on_error(tables.SUBJECTS):
             known = rollup.known_sources(self._query(tables.SUBJECTS))
-            within = dt.timedelta(days=scope.days)
-            self._add(sources.unwatched(known, reported, scope.now, within))
+            within = dt.timedelta(days=self.days)
+            self._add(sources.unwatched(known, reported, self.now, within))
 
     def _has_grains(self) -> bool:
         """Whether an older version made gold, with hours, days and windows in one table."""
@@ -221,18 +220,6 @@ class Diagnosis:
         state = health.table_health(table, delta)
         self.tables.append(state)
         self._add(health.over_budget(state))
-
-
-def examine(scope: Scope) -> Diagnosis:
-    """Check a lake; nothing is changed.
-
-    Raises:
-        LakehouseError: There is no lake, or it cannot be opened.
-    """
-    scope.location.open(tables.RUNS)
-    diagnosis = Diagnosis(scope)
-    diagnosis.run()
-    return diagnosis
 
 
 _OLD_LAYOUT: Final = finding(

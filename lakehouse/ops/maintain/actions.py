@@ -107,12 +107,12 @@ class Executor:
     def _checkpoint(self, table: Table, delta: DeltaTable, action: Checkpoint) -> dict[str, int]:
         version = delta.version()
         delta.create_checkpoint()
-        slot = checkpoints.slot(version, action.at, partial(mark, delta))
+        of_slot, superseded = checkpoints.slot(version, action.at, partial(mark, delta))
         marks = {CHECKED: version}
         try:
-            if slot.superseded >= 0:
-                checkpoints.supersede(self._location, table, slot.superseded, version)
-            marks |= slot.marks
+            if superseded >= 0:
+                checkpoints.supersede(self._location, table, superseded, version)
+            marks |= of_slot
         finally:
             # If deleting is refused, the checkpoint is kept all the same, without a slot.
             _note(delta, marks)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 # Private: delta-rs has no public call that reads or deletes a file of the log. Another object store
 # client would name and default the storage options differently from the agents'. deltalake is
@@ -43,33 +43,24 @@ HOURS: Final = tuple(f"jmxlake-maintain/checkpoint/hour-{hour:02}" for hour in r
 """App transactions: versions of the first checkpoints of the last day's hours."""
 
 
-class Slot(NamedTuple):
-    """The slot of a checkpoint.
-
-    Attributes:
-        marks: App transactions to write.
-        superseded: Version of the checkpoint that had the slot; -1 for none.
-    """
-
-    marks: dict[str, int]
-    superseded: int = -1
-
-
-def slot(version: int, at: dt.datetime, mark: Callable[[str], int]) -> Slot:
+def slot(version: int, at: dt.datetime, mark: Callable[[str], int]) -> tuple[dict[str, int], int]:
     """The slot of a new checkpoint.
 
     Args:
         version: Its version.
         at: When it was made, UTC.
         mark: Gives the number of an app transaction; -1 for none.
+
+    Returns:
+        App transactions to write, and the version of the checkpoint that had the slot; -1 for none.
     """
     hour, last = int(at.timestamp()) // 3600, mark(LAST_HOUR)
     marks = {LAST_HOUR: hour}
     # A clock that was set back starts a new hour, too: the last one may be far ahead.
     if hour // 24 != last // 24:
-        return Slot(marks)
+        return marks, -1
     app = HOURS[hour % 24] if hour != last else min(NEWEST, key=mark)
-    return Slot({**marks, app: version}, mark(app))
+    return {**marks, app: version}, mark(app)
 
 
 def supersede(location: Location, table: Table, version: int, by: int) -> None:

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from lakehouse.ops.maintain.state import ReadPosition
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakehouse.ops.maintain.state import DataFile, TableState
+    from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState
 
 MOST_UNCHECKPOINTED: Final = 200
 """Budget: commits since the last checkpoint."""
@@ -122,8 +120,8 @@ def plan(state: TableState, now: dt.datetime, keep_days: int) -> Plan:
     not_done = [f"{unknown} commits do not name the engine that wrote them"] if unknown else []
     drops: list[Drop] = []
     cleaning: list[Action] = []
-    if not isinstance(state.read, ReadPosition):
-        not_done.append(f"log, removed files and old dates are kept: {state.read.reason}")
+    if isinstance(state.read, str):
+        not_done.append(f"log, removed files and old dates are kept: {state.read}")
     elif state.cleaned < day_of(now):
         drops = _drops(state, state.read, now, keep_days)
         cleaning = _cleaning(state.read, state.cleaned, now)

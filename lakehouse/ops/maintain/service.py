@@ -28,19 +28,6 @@ REFUSED: Final = (ForeignEngineError, TableSchemaError)
 """Errors that stay until a person has inspected the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Decisions of the operator.
-
-    Attributes:
-        keep_days: Older dates are removed.
-        accepted: By table, the version up to which commits of other engines are accepted.
-    """
-
-    keep_days: int
-    accepted: dict[str, int]
-
-
 class PlannedTable(NamedTuple):
     """The actions of a round for a table.
 
@@ -63,7 +50,8 @@ class Maintenance:
         location: The lake.
         executor: Runs the actions.
         positions: Called once a round: how far the rollup has read.
-        rules: Decisions of the operator.
+        keep_days: Older dates are removed.
+        accepted: By table, the version up to which commits of other engines are accepted.
         now: Gives the instant, UTC.
         log: Called with each event: its name and its fields.
     """
@@ -71,7 +59,8 @@ class Maintenance:
     location: Location
     executor: Executor
     positions: Callable[[], ReadPositions]
-    rules: Rules
+    keep_days: int
+    accepted: dict[str, int]
     now: Callable[[], dt.datetime]
     log: Callable[[str, dict[str, Any]], None]
     _tables: dict[str, DeltaTable] = field(default_factory=dict)
@@ -142,7 +131,7 @@ class Maintenance:
         unknown, now = self._inspect_engines(table, delta), self.now()
         read = positions(table, delta)
         state = states.load_state(self.location, table, delta, read, day_of(now), unknown)
-        return state, plan(state, now, self.rules.keep_days)
+        return state, plan(state, now, self.keep_days)
 
     def _load(self, table: Table) -> DeltaTable:
         delta = self._tables.get(table.name)
@@ -157,8 +146,7 @@ class Maintenance:
 
     def _inspect_engines(self, table: Table, delta: DeltaTable) -> int:
         """Inspect the commits since the last inspection; see ``state.unknown_engines``."""
-        accepted = self.rules.accepted.get(table.name, -1)
-        checked = max(states.mark(delta, states.CHECKED), accepted)
+        checked = max(states.mark(delta, states.CHECKED), self.accepted.get(table.name, -1))
         unknown = states.unknown_engines(delta, self._inspected.get(table.name, checked))
         self._inspected[table.name] = delta.version()
         return unknown

@@ -85,14 +85,8 @@ class ReadPosition(NamedTuple):
     unread_since: dt.datetime | None = None
 
 
-class UnknownPosition(NamedTuple):
-    """Why it is not known how far the rollup has read a table."""
-
-    reason: str
-
-
-ReadPositions = Callable[[Table, DeltaTable], ReadPosition | UnknownPosition]
-"""Gives how far the rollup has read a table."""
+ReadPositions = Callable[[Table, DeltaTable], ReadPosition | str]
+"""Gives how far the rollup has read a table, or why that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ class TableState:
         checked: Version of maintenance's last checkpoint; -1: none.
         cleaned: Day of the last clean-up, since 1970; -1: none.
         files: Live files in the table's order, the newest commit first.
-        read: How far the rollup has read it.
+        read: How far the rollup has read it, or why that is not known.
         unknown_engines: Commits since ``checked`` that do not name their engine.
     """
 
@@ -114,7 +108,7 @@ class TableState:
     checked: int
     cleaned: int
     files: tuple[DataFile, ...]
-    read: ReadPosition | UnknownPosition
+    read: ReadPosition | str
     unknown_engines: int = 0
 
     @property
@@ -177,7 +171,7 @@ def load_state(
     location: Location,
     table: Table,
     delta: DeltaTable,
-    read: ReadPosition | UnknownPosition,
+    read: ReadPosition | str,
     today: int,
     unknown: int = 0,
 ) -> TableState:
@@ -195,7 +189,7 @@ def load_state(
         MaintenanceError: The table cannot be read.
     """
     version, cleaned = delta.version(), mark(delta, CLEANED)
-    if isinstance(read, ReadPosition) and read.version < version and cleaned < today:
+    if not isinstance(read, str) and read.version < version and cleaned < today:
         read = _with_unread(location, table, read)
     with delta_errors(url_of(delta)):
         files = _files(delta, dated="date" in table.partition_by)
@@ -208,14 +202,12 @@ def mark(delta: DeltaTable, app: str) -> int:
     return -1 if noted is None else noted
 
 
-def _with_unread(
-    location: Location, table: Table, position: ReadPosition
-) -> ReadPosition | UnknownPosition:
+def _with_unread(location: Location, table: Table, position: ReadPosition) -> ReadPosition | str:
     first = position.version + 1
     with suppress(MaintenanceError):
         if unread := commits(location.open(table, first), first):
             return position._replace(unread_since=unread[0].at)
-    return UnknownPosition(f"version {first} is no longer in the log, and was never read")
+    return f"version {first} is no longer in the log, and was never read"
 
 
 def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
@@ -259,13 +251,13 @@ def positions_by_progress(location: Location) -> ReadPositions:
     with suppress(TableNotFoundError):
         progress = next(query(location.open(tables.PROGRESS), sql), None)
     if progress is None:
-        return lambda _table, _delta: UnknownPosition(f"no rollup has been recorded in {url}")
+        return lambda _table, _delta: f"no rollup has been recorded in {url}"
 
-    def position(table: Table, delta: DeltaTable) -> ReadPosition | UnknownPosition:
+    def position(table: Table, delta: DeltaTable) -> ReadPosition | str:
         newest = delta.version()
         version: int = progress[_COLUMNS[table.name]] if table.name in _COLUMNS else newest
         if version > newest:
-            return UnknownPosition(f"{url} has read version {version}, and there are {newest}")
+            return f"{url} has read version {version}, and there are {newest}"
         return ReadPosition(version)
 
     return position
@@ -274,10 +266,10 @@ def positions_by_progress(location: Location) -> ReadPositions:
 def positions_by_date(location: Location, until: dt.date | None) -> ReadPositions:
     """Read positions by an operator's word: commits before a date (UTC) were read; None: none."""
     if until is None:
-        return lambda _table, _delta: UnknownPosition("--gold none without --read-until DATE")
+        return lambda _table, _delta: "--gold none without --read-until DATE"
     start = dt.datetime.combine(until, dt.time(), dt.UTC)
 
-    def position(table: Table, _: DeltaTable) -> ReadPosition | UnknownPosition:
+    def position(table: Table, _: DeltaTable) -> ReadPosition | str:
         older = location.open(table)
         with suppress(DeltaError):
             older.load_as_version(start - dt.timedelta(milliseconds=1))
@@ -285,6 +277,6 @@ def positions_by_date(location: Location, until: dt.date | None) -> ReadPosition
             oldest = commits(older, older.version())
             if oldest and oldest[0].at < start:
                 return ReadPosition(older.version())
-        return UnknownPosition(f"nothing was committed before {until}")
+        return f"nothing was committed before {until}"
 
     return position
