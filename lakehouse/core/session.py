@@ -170,7 +170,7 @@ def _builder(builder: SparkSession.Builder, *, large: bool) -> SparkSession.Buil
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     scratch = Path(tempfile.gettempdir()) / "jmxlake-spark"
     java = f"-Dlog4j2.configurationFile={_LOG_CONFIG.as_uri()} -Dderby.system.home={scratch}"
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         **_CONF,
         **(_LARGE if large else _SMALL),
         "spark.driver.extraJavaOptions": java if large else f"{java} {_SMALL_JVM}",

@@ -92,9 +92,7 @@ class Script:
                 yield Series(Subject(metric, topic), history)
         for client in world.CLIENTS:
             yield from self._of_client(source, client)
-        for one in BROKERS:
-            history = self._by_epoch(source, (), lambda fenced, one=one: float(fenced == one))
-            yield Series(Subject(NODE_FENCED, labels=(("node", SOURCES[one]),)), history)
+        yield from (self._of_node(source, broker) for broker in BROKERS)
         limit = self._by_epoch(source, (), world.QUOTA)
         for metric in world.QUOTAS:
             yield Series(Subject(metric, labels=(("default", "user"),)), limit)
@@ -160,6 +158,10 @@ class Script:
             reported = value(fenced) if callable(value) else float(value)
             history.append((at_us, reported if source in _reporters(brokers, fenced) else ABSENT))
         return history
+
+    def _of_node(self, source: int, broker: int) -> Series:
+        history = self._by_epoch(source, (), lambda fenced: float(fenced == broker))
+        return Series(Subject(NODE_FENCED, labels=(("node", SOURCES[broker]),)), history)
 
     def _of_partition(self, source: int, topic: str, partition: int) -> Iterator[Series]:
         declared, brokers = TOPICS[topic], TOPICS[topic].brokers(partition)

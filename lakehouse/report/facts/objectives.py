@@ -16,7 +16,6 @@ from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.page.lookup import tally
-from lakehouse.slo import Objective
 from lakehouse.slo.aggregate import by_cluster
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from lakehouse.report.facts.gold import Gold
+    from lakehouse.slo import Objective
     from lakehouse.slo.attainment import Statement
     from lakehouse.slo.business_hours import Calendar
 

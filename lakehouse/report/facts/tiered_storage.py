@@ -215,8 +215,8 @@ def lost_before_read(gold: Gold, statements: Sequence[Statement]) -> LostBeforeR
     unknown = {key[3]: us for key, us in unknown_of(statements, "kafka.group.non_consumed").items()}
     groups = [
         LostOffsets(
-            *(row[name] for name in LostOffsets._fields[:-1]),
-            max(row["unknown_us"], unknown.get(row["group"], 0)),
+            **{name: row[name] for name in LostOffsets._fields[:-1]},
+            unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
         )
         for row in gold.sums(tables.NON_CONSUMED)
     ]
