@@ -102,9 +102,7 @@ def _percent(seen: int, expected: int) -> float | None:
 
 def _failures(gold: Gold) -> defaultdict[tuple[str | None, str], list[Row]]:
     """Stretches of failed attempts per source and family, oldest first."""
-    listed = ", ".join(
-        f"r.{name}" for name in ("start", "end", "outcome", "source", "family", "error")
-    )
+    listed = "r.start, r.end, r.outcome, r.source, r.family, r.error"
     failures: defaultdict[tuple[str | None, str], list[Row]] = defaultdict(list)
     for row in gold.ask(
         f"SELECT {listed} FROM {{rows}} r WHERE r.outcome NOT IN ('ok', 'skipped') "

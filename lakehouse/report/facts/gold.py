@@ -25,7 +25,6 @@ from lakehouse.engines.gold_reader import (
     is_one_of,
     is_same,
     summed,
-    text,
 )
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
@@ -41,11 +40,9 @@ DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 LAGS: Final = (COPY_LAG, DELETE_LAG)
 _MOST_EVENTS: Final = 10_000
 _MOST_ELECTIONS: Final = 1_000
-_ELECTION: Final = "leader_change"
+_NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
 EVENT: Final = ", ".join(
-    f"r.{name}"
-    for name in tables.EVENTS.column_names
-    if name not in {"date", "cluster", "agent", "batch"}
+    f"r.{name}" for name in tables.EVENTS.column_names if name not in _NOT_SHOWN
 )
 """The columns of an event ``r`` that are shown."""
 
@@ -219,7 +216,7 @@ class Gold:
             rows = self.hours(tables.EVENTS)
         except TableNotFoundError:
             return [], {}
-        is_election = f"r.kind = {text(_ELECTION)}"
+        is_election = "r.kind = 'leader_change'"
         placed = self.engine.query(
             f"SELECT r.*, row_number() OVER (PARTITION BY {is_election} ORDER BY r.at, {EVENT}) "
             f"AS place, CASE WHEN {is_election} THEN {_MOST_ELECTIONS} ELSE {_MOST_EVENTS} END "

@@ -12,12 +12,13 @@ from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.time.periods import iso, micros
-from lakehouse.engines.gold_reader import Row, text
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.throttling import KINDS, Entity, Quotas, quotas, uses
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from lakehouse.engines.gold_reader import Row
 
 
 WITHIN_HOURS: Final = 24
@@ -29,7 +30,6 @@ SPARE: Final = 1.25
 
 _REPLICAS: Final = "kafka.topic.replication_factor"
 _MIN_ISR: Final = "kafka.topic.min_insync_replicas"
-_HEADROOM: Final = "kafka.group.retention_headroom.low"
 _QUOTA_FAMILIES: Final = frozenset({"client_rates", "quota_limits"})
 
 
@@ -122,7 +122,7 @@ def _headroom(gold: Gold) -> list[Row]:
     return gold.ask(
         "SELECT r.group, r.topic, r.min AS last, r.window FROM (SELECT r.*, row_number() OVER "
         "(PARTITION BY r.group, r.topic ORDER BY r.window DESC) AS place FROM {rows} r "
-        f"WHERE r.metric = {text(_HEADROOM)}) r WHERE r.place = 1",
+        "WHERE r.metric = 'kafka.group.retention_headroom.low') r WHERE r.place = 1",
         rows=gold.finest(tables.GROUPS),
     )
 
@@ -198,13 +198,9 @@ def groups_overtaken(rows: Sequence[Row], window_seconds: int) -> list[Overtaken
         rows: Per group and topic the least headroom of its last window, seconds; None: safe.
         window_seconds: How long a window is.
     """
+    window_us = window_seconds * 1_000_000
     groups = [
-        Overtaken(
-            row["group"],
-            row["topic"],
-            row["last"],
-            iso(row["window"] + window_seconds * 1_000_000),
-        )
+        Overtaken(row["group"], row["topic"], row["last"], iso(row["window"] + window_us))
         for row in rows
         if row["last"] is not None and row["last"] <= WITHIN_HOURS * 3600
     ]

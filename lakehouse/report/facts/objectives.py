@@ -73,15 +73,10 @@ class Restated(NamedTuple):
 
 def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -> list[Verdict]:
     """One verdict per objective, worst first."""
-    rows = [
-        Verdict(
-            objective.name,
-            objective.title,
-            objective.target,
-            **tally(one.verdict for one in statements if one.objective == objective),
-        )
-        for objective in objectives
-    ]
+    rows = []
+    for wanted in objectives:
+        counts = tally(one.verdict for one in statements if one.objective == wanted)
+        rows.append(Verdict(wanted.name, wanted.title, wanted.target, **counts))
     return sorted(rows, key=lambda row: -formats.rank(row.verdict))
 
 
@@ -189,22 +184,13 @@ def restated_figures(
             rows = earlier.get((*over, *(now.get(name) for name in SUBJECT)), [])
             others = [row for row in rows if any(row[key] != now.get(key) for key in SLA_FIGURES)]
             if others:
-                differing.append(_restated(one, now, others[-1]))
+                last = others[-1]
+                before = {"statement": last["statement"], "stated_at": iso(last["stated_at"])}
+                before |= {key: last[key] for key in SLA_FIGURES}
+                figures = {key: now.get(key) for key in SLA_FIGURES}
+                names = map(now.get, SUBJECT)
+                differing.append(Restated(one["name"], one.get("title"), *names, before, figures))
     return differing
-
-
-def _restated(objective: Mapping[str, Any], now: Mapping[str, Any], before: Row) -> Restated:
-    return Restated(
-        objective["name"],
-        objective.get("title"),
-        **{name: now.get(name) for name in SUBJECT},
-        before={
-            "statement": before["statement"],
-            "stated_at": iso(before["stated_at"]),
-            **{key: before[key] for key in SLA_FIGURES},
-        },
-        now={key: now.get(key) for key in SLA_FIGURES},
-    )
 
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:

@@ -16,7 +16,7 @@ from lakehouse.report.page.lookup import nothing_seen, tally, value_at
 from lakehouse.slo.trends.changes import LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 
 Facts = dict[str, Any]
@@ -93,34 +93,20 @@ def _with_rows(value: Any, change: Callable[[Row], Row | None]) -> Any:
     return [row for one in value if (row := change(one)) is not None]
 
 
-def _rows(value: Any) -> Iterator[Row]:
-    """All rows that are about a topic, client or group."""
-    if isinstance(value, dict):
-        for part in value.values():
-            yield from _rows(part)
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        has_names = bool(_NAMES & value[0].keys())
-        for row in value:
-            yield from (row,) if has_names else _rows(row)
-
-
 def _accounts(facts: Mapping[str, Any], prices: Prices | None) -> list[Account]:
     """An account for each owner; that of rows without an owner is last."""
-    rows: defaultdict[Owner, defaultdict[str, list[Row]]]
-    rows = defaultdict(lambda: defaultdict(list))
+    rows: dict[Owner, defaultdict[str, list[Row]]] = {}
     for kind, path in _COUNTED.items():
         for row in value_at(facts, path) or ():
-            rows[Owner(*map(row.get, LABELS))][kind].append(row)
+            owner = Owner(*map(row.get, LABELS))
+            rows.setdefault(owner, defaultdict(list))[kind].append(row)
     was_read = {kind: not nothing_seen(facts, metric) for kind, metric in _METRIC.items()}
     owners = sorted(rows, key=lambda owner: (owner == NO_OWNER, *map(str, owner)))
     return [_account(owner, rows[owner], was_read, prices) for owner in owners]
 
 
 def _account(
-    owner: Owner,
-    rows: Mapping[str, list[Row]],
-    was_read: Mapping[str, bool],
-    prices: Prices | None,
+    owner: Owner, rows: Mapping[str, list[Row]], was_read: Mapping[str, bool], prices: Prices | None
 ) -> Account:
     def total(kind: str, key: str) -> float | None:
         known = [row[key] for row in rows[kind] if row.get(key) is not None]
@@ -140,9 +126,7 @@ def _account(
         clients=len({(row.get("user"), row.get("client_id")) for row in clients}),
         groups=len({row.get("group") for row in groups}),
         throttled_us=Bounds(*(total("client", key) for key in keys)),
-        uploaded_bytes=moved["uploaded_bytes"],
-        read_bytes=moved["read_bytes"],
-        stored_byte_seconds=moved["stored_byte_seconds"],
+        **moved,
         offsets_low=total("group", "offsets_low"),
         offsets_high=total("group", "offsets_high"),
         not_known=NotKnown(
@@ -179,15 +163,9 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     part: Facts = _with_rows(
         facts, lambda row: row if row.get("team") == team or _is_of_all(row) else None
     )
-    part |= {
-        "team": team,
-        "owners": {
-            **facts["owners"],
-            "accounts": [one for one in accounts if one["team"] == team],
-        },
-        **_judged(part),
-        "timelines": _timelines(part),
-    }
+    own = [one for one in accounts if one["team"] == team]
+    part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
+    part["timelines"] = _timelines(part)
     for name in ("min_isr", "remote_reads"):
         if part.get(name):
             part[name] = {**part[name], "brokers": []}
@@ -238,8 +216,9 @@ def _trends(trends: Mapping[str, Any]) -> Facts:
 
 def _timelines(part: Mapping[str, Any]) -> list[Row]:
     """Timelines of the team's topics and groups, and coverage."""
+    rows: list[Row] = []
+    _with_rows(part, rows.append)
     # A row of a group names a topic that may be another team's.
-    rows = list(_rows(part))
     groups = {row["group"] for row in rows if row.get("group") is not None}
     topics = {row.get("topic") for row in rows if row.get("group") is None}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from lakehouse.report.facts.gold import per_second
 from lakehouse.report.facts.saved import Bounds
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ Basis = Literal["measured", "modelled"]
 
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
-
-_FEWEST: Final = 2  # a segment without aborted transactions has no transaction index
 
 _FIGURES: Final = {
     "reads": ("kafka.broker.remote_log_reader.fetches", "increase"),
@@ -34,10 +33,6 @@ _FIGURES: Final = {
     "load_ns": ("kafka.rsm.index_cache.load_time", "increase"),
 }
 """Metric and column of gold/brokers, by the fields of RemoteReadCounts."""
-
-_READ_TIME: Final = "kafka.broker.remote_log_reader.fetch_time.mean"
-
-NOT_KNOWN: Final = Bounds(None, None, None)
 
 
 class RemoteReadCounts(NamedTuple):
@@ -106,11 +101,10 @@ def _counts(source: str, sums: Mapping[str, Mapping[str, Any]]) -> RemoteReadCou
     figures = {
         name: sums.get(metric, {}).get(column) for name, (metric, column) in _FIGURES.items()
     }
-    time = sums.get(_READ_TIME, {})
-    positive = time.get("positive_us")
-    return RemoteReadCounts(
-        source, **figures, read_ms=time["value_seconds"] * 1e6 / positive if positive else None
+    read_ms = per_second(
+        sums.get("kafka.broker.remote_log_reader.fetch_time.mean", {}), "positive_us"
     )
+    return RemoteReadCounts(source, **figures, read_ms=read_ms)
 
 
 def cost(counts: RemoteReadCounts) -> Cost | None:
@@ -124,7 +118,8 @@ def cost(counts: RemoteReadCounts) -> Cost | None:
 def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
     """Figures as the plugin counts them; all indexes of a segment are missing together."""
     fetches = None if counts.hits is None else counts.hits + misses
-    fewest, most = math.ceil(misses / INDEXES), math.ceil(misses / _FEWEST)
+    # A segment without aborted transactions has no transaction index.
+    fewest, most = math.ceil(misses / INDEXES), math.ceil(misses / (INDEXES - 1))
     saved = Bounds(None, misses - most, misses - fewest)
     seconds = None if counts.load_ns is None else counts.load_ns / 1e9
     each = None if seconds is None else seconds / max(misses, 1)
@@ -136,7 +131,7 @@ def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
         seconds=Bounds(seconds, seconds, seconds),
         at_once=Bounds(None, fewest, most),
         saved=saved,
-        saved_seconds=NOT_KNOWN if each is None else saved.times(each),
+        saved_seconds=saved.times(each),
     )
 
 

@@ -28,8 +28,10 @@ class Bounds(NamedTuple):
     low: float | None
     high: float | None
 
-    def times(self, factor: float) -> Bounds:
-        """All three, multiplied."""
+    def times(self, factor: float | None) -> Bounds:
+        """All three, multiplied by a factor; None: it is not known, and so none of them is."""
+        if factor is None:
+            return Bounds(None, None, None)
         return Bounds(*(None if figure is None else figure * factor for figure in self))
 
 

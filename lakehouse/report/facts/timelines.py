@@ -11,7 +11,7 @@ from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold, duration, seconds_mean
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
 
 if TYPE_CHECKING:
     from lakehouse.engines.gold_reader import Row
@@ -26,13 +26,6 @@ _LENGTHS: Final = (300, 3600, 86_400)
 _SEEN: Final = 0.95
 """Share of a window in which a source must have been read."""
 
-_OF_TOPICS: Final = {
-    UNDER_MIN_ISR: "under_min_isr",
-    LEADERLESS: "leaderless",
-    "kafka.topic.remote_fetch.bytes": "remote_fetch_bytes",
-    COPY_LAG: "copy_lag_bytes",
-    DELETE_LAG: "delete_lag_bytes",
-}
 _DRAWN: Final = {
     "under_min_isr": ("partitions", UNDER_MIN_ISR),
     "leaderless": ("partitions", LEADERLESS),
@@ -43,6 +36,12 @@ _DRAWN: Final = {
     "lost_offsets": ("{offset}", "kafka.group.non_consumed.low"),
 }
 """Units, and the metric whose families a timeline is read with; one of them is enough."""
+
+_OF_TOPICS: Final = {
+    metric: name
+    for name, (_, metric) in _DRAWN.items()
+    if metric.startswith(("kafka.partition.", "kafka.topic."))
+}
 
 
 class Timeline(NamedTuple):
@@ -107,7 +106,7 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
 
     for row in gold.by_window(tables.TOPICS, seconds, tuple(_OF_TOPICS)):
         name, window = _OF_TOPICS[row["metric"]], row["window"]
-        if row["metric"] in (COPY_LAG, DELETE_LAG):
+        if row["metric"] in LAGS:
             yield name, row["topic"], window, (seconds_mean(row),) * 3
         elif name == "remote_fetch_bytes":
             yield name, None, window, (row["increase"],) * 3

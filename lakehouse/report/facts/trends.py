@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lakehouse import tables
@@ -102,6 +102,7 @@ def section(
     forecaster = forecaster or forecasts.forecaster()
     bad = sorted((trend for trend in every if trend.was_bad), key=_badness, reverse=True)
     rows: defaultdict[str, list[SubjectTrend]] = defaultdict(list)
+    good = Counter(trend.objective.name for trend in every if not trend.was_bad)
     changes = [change(trend.known) for trend in bad]
     for place, (trend, changed) in enumerate(zip(bad, changes, strict=True)):
         ahead = forecaster(trend.known) if forecaster and place < _MOST_FORECASTS else []
@@ -114,13 +115,7 @@ def section(
         forecasts.NAME if forecaster else None,
         forecasts.LEVEL,
         [
-            ObjectiveTrend(
-                one.name,
-                one.title,
-                one.target,
-                sum(trend.objective.name == one.name and not trend.was_bad for trend in every),
-                rows[one.name],
-            )
+            ObjectiveTrend(one.name, one.title, one.target, good[one.name], rows[one.name])
             for one in objectives
         ],
         drains,
