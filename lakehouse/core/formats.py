@@ -7,15 +7,13 @@ Names come from clients of the cluster and are treated as hostile.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from lakehouse.core.time import zones
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Rounding = Literal["down", "nearest", "up"]
 

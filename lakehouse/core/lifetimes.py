@@ -8,18 +8,13 @@ is not waited for. Clients exist until they were last seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse.core.metrics import NODE_FENCED
-from lakehouse.core.time.periods import micros
+from lakehouse.core.time.periods import Period, micros
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lakehouse.core.time.periods import Period
 
 SUBJECT: Final = ("topic", "user", "client_id", "group", "source")
 """Columns of a subject's key."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    Families = Mapping[str, frozenset[str]]
-    """The families that read a metric, by metric; catalogues may differ."""
+Families = Mapping[str, frozenset[str]]
+"""The families that read a metric, by metric; catalogues may differ."""
 
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
 LEADERLESS: Final = "kafka.partition.leaderless"

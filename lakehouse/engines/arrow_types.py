@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 _TYPES: Final = {
     "string": pa.string(),

@@ -8,14 +8,12 @@ with the next.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Set
-
-    Hours = frozenset[dt.datetime]
+Hours = frozenset[dt.datetime]
 
 MOST_OF_A_PART: Final = 500_000
 """Runs that the kernel takes at once: 400 to 750 MB of a worker."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -14,8 +16,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse.core.lake import Lake
 from lakehouse.core.time.periods import DAY_US, micros
 from lakehouse.engines import arrow_types
+from lakehouse.engines.engine import Span
 from lakehouse.errors import (
     EngineError,
     LakeNotFoundError,
@@ -23,14 +27,7 @@ from lakehouse.errors import (
     TableSchemaError,
     one_line,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from lakehouse.core.lake import Lake
-    from lakehouse.engines.engine import Span
-    from lakehouse.tables import Column, Table
+from lakehouse.tables import Column, Table
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _STORED: Final = {"timestamp": _INSTANT, "map<string,timestamp>": pa.map_(pa.string(), _INSTANT)}

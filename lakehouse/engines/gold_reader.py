@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -17,11 +18,7 @@ from lakehouse import tables
 from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
 from lakehouse.engines.engine import Engine, Relation, Span, ask
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 Row = dict[str, Any]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
 import pyarrow as pa
@@ -17,24 +18,17 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
-from lakehouse.core.lake import Version
+from lakehouse.core.lake import Lake, Version
 from lakehouse.core.time.periods import instant
 from lakehouse.engines import arrow_types, local_relations
+from lakehouse.engines.batches import Batch
 from lakehouse.engines.delta_rs import Store, explained, shaped, stored
-from lakehouse.engines.engine import Detail, LeaseRow
+from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged
 from lakehouse.engines.local_kernel_calls import Bronze
+from lakehouse.engines.local_relations import Relation
 from lakehouse.errors import EngineError, LeaseLostError, LogExpiredError, one_line
-from lakehouse.kernel.worker import KernelError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from lakehouse.core.lake import Lake
-    from lakehouse.engines.batches import Batch
-    from lakehouse.engines.engine import Span, Staged
-    from lakehouse.engines.local_relations import Relation
-    from lakehouse.kernel.worker import Program
-    from lakehouse.tables import Column, Table
+from lakehouse.kernel.worker import KernelError, Program
+from lakehouse.tables import Column, Table
 
 _SETTINGS: Final[dict[str, str | int | float | list[str]]] = {
     "threads": 2,

@@ -6,12 +6,10 @@ Literals are strings, for dates and instants too: it is the one way of writing t
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from lakehouse.engines.batches import HourSet
+from lakehouse.engines.batches import HourSet
 
 _HOUR: Final = dt.timedelta(hours=1)
 

@@ -7,7 +7,8 @@ after the other (see ``transport``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from pyspark import cloudpickle
 from pyspark.sql import (
@@ -17,13 +18,9 @@ from pyspark.sql import (
 
 from lakehouse.core.time.periods import HOUR_US, micros
 from lakehouse.engines import arrow_types, transport
+from lakehouse.engines.batches import Batch
 from lakehouse.kernel import worker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lakehouse.engines.batches import Batch
-    from lakehouse.kernel.worker import Program
+from lakehouse.kernel.worker import Program
 
 _MOST_TASKS: Final = 512
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import with_ends
+from lakehouse.core.lifetimes import Subject, with_ends
 from lakehouse.core.metrics import UNAVAILABLE, WATCHED_OF, Watched
-from lakehouse.core.time.intervals import overlap
-from lakehouse.core.time.periods import micros
+from lakehouse.core.time.intervals import Span, overlap
+from lakehouse.core.time.periods import Period, micros
+from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import SubjectError
 from lakehouse.explain.queries import gather
 from lakehouse.explain.story import Scope, story
 from lakehouse.explain.subject import find
 from lakehouse.report.facts.gold import Gold
-from lakehouse.slo import COVERAGE, attainment
+from lakehouse.slo import COVERAGE, Objective, attainment
 from lakehouse.slo.openslo.sources import PARTITION_METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lakehouse.core.lifetimes import Subject
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.core.time.periods import Period
-    from lakehouse.engines.engine import Engine
-    from lakehouse.slo import Objective
 
 _OF_PARTITIONS: Final = {"topic", "partition"}
 

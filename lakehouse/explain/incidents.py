@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from lakehouse.core.metrics import Watched
 from lakehouse.core.time.intervals import Span, length, overlap, shared, union, without
 from lakehouse.slo import COVERAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Lane = Literal["seen", "sure", "may"]
 LANES: Final[tuple[Lane, ...]] = ("seen", "sure", "may")

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import tables
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import Watched
 from lakehouse.engines.gold_reader import EXACT, Row, is_one_of, is_same, text
 from lakehouse.errors import TableNotFoundError
 from lakehouse.explain.incidents import Attempt, Stretch
-from lakehouse.report.facts.gold import EVENT
+from lakehouse.report.facts.gold import EVENT, Gold
 from lakehouse.slo.attainment import Times
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.core.lifetimes import Subject
-    from lakehouse.core.metrics import Watched
-    from lakehouse.report.facts.gold import Gold
-
 
 MOST: Final = 50_000
 """The most rows of one kind in a story; with more it ends early, and ``until`` is set."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject, floor_us
 from lakehouse.core.metrics import Watched
@@ -20,10 +20,8 @@ from lakehouse.explain.incidents import (
     silences,
     unknown,
 )
+from lakehouse.explain.queries import Evidence
 from lakehouse.slo.attainment import Statement, Times
-
-if TYPE_CHECKING:
-    from lakehouse.explain.queries import Evidence
 
 FORMAT: Final = 1
 NOTICED_LATE_US: Final = 60_000_000

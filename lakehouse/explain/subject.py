@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse.core import formats
+from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.errors import SubjectError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from lakehouse.core.lifetimes import Subject
 
 KINDS: Final = ("topic", "client", "group", "source")
 """Kinds of gold/subjects that have a story; a quota is part of its clients' stories."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -18,16 +19,12 @@ from lakehouse.core.metrics import (
     UNAVAILABLE,
     UNDER_MIN_ISR,
     WATCHED,
+    Families,
 )
+from lakehouse.core.objective import Objective
 from lakehouse.core.time.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from lakehouse.core.metrics import Families
-    from lakehouse.core.objective import Objective
-    from lakehouse.tables import Column, Table
+from lakehouse.tables import Column, Table
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """A row may be this much later than bronze's newest commit; clocks differ by less."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import duckdb
-    import pyarrow as pa  # noqa: TC004 - no annotation is evaluated
+    import pyarrow as pa
 
 FLAGS = {
     "increase": 1,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.core.lake import Lake
 from lakehouse.core.time import periods
+from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import LakeNotFoundError
 from lakehouse.report.facts.build import last_week, subjects_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import attainment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lakehouse.engines.engine import Engine
 
 _NAME: Final = re.compile(r"[\w-]+")
 LABELS: Final = {

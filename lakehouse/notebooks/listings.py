@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from pyspark.sql import (
     DataFrame,
@@ -13,15 +14,11 @@ from lakehouse import tables
 from lakehouse.core import formats
 from lakehouse.core.time.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Cell, Row
 from lakehouse.report.page.listing import MORE, WORST, Column, Listing, TableSpec, column
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lakehouse.report.facts.gold import Gold
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 MOST: Final = WORST + MORE
 _INSTANTS: Final = ("window", "start", "at", "last_seen")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from typing import Any, Final
 
 from lakehouse import slo
 from lakehouse.core import formats
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
+from lakehouse.core.time.periods import Period
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
@@ -14,15 +16,9 @@ from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page import figures, sections
+from lakehouse.report.page.listing import Listing
 from lakehouse.report.page.page import html
 from lakehouse.report.page.verdicts import verdicts
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from lakehouse.core.time.periods import Period
-    from lakehouse.report.page.listing import Listing
-
 
 _QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
     "min-isr": ("min_isr", (UNAVAILABLE, LEADERLESS)),

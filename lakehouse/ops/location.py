@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import yaml
@@ -25,11 +26,7 @@ from lakehouse.errors import (
     TableNotFoundError,
     one_line,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""

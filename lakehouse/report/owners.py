@@ -22,14 +22,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core.yaml_nodes import MalformedError, Node, documents, number
 from lakehouse.errors import OwnersError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 LABELS: Final = ("team", "owner", "tier")
 _NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}

@@ -7,13 +7,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse.errors import PrintError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 BROWSER_SETTING: Final = "JMXLAKE_CHROMIUM"
 """Environment variable with the path of the browser, if it is not on PATH."""

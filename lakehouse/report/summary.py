@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from lakehouse.core import formats
 from lakehouse.core.time import zones
@@ -13,9 +14,6 @@ from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, col
 from lakehouse.report.page.lookup import declared, sentence, week_of
 from lakehouse.report.page.page import html
 from lakehouse.report.page.sections import questions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

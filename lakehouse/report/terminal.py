@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from io import StringIO
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -16,10 +17,6 @@ from lakehouse.report.page.figures import Facts, plain_text
 from lakehouse.report.page.lookup import value_at
 from lakehouse.report.page.sections import questions
 from lakehouse.report.page.verdicts import headline, verdicts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
 _PLAIN_WIDTH: Final = 100

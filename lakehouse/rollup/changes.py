@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Version
 from lakehouse.core.time.periods import HOUR_US, LAST, instant, micros
 from lakehouse.engines.batches import ClusterHour, Versions
-from lakehouse.engines.engine import Relation, Span, ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
+from lakehouse.tables import Table
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence, Set
-
-    from lakehouse.engines.engine import Engine
-    from lakehouse.tables import Table
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
 """Without the log, hours are recomputed from this long before the last rollup on."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,9 +15,7 @@ from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, sp
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import worker
 from lakehouse.rollup import late_rows
-
-if TYPE_CHECKING:
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.engines import predicates
+from lakehouse.engines.engine import Engine
 from lakehouse.errors import TableNotFoundError, TableSchemaError
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from lakehouse.engines.engine import Engine
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
 """All tables below gold, but an engine's scratch tables."""

@@ -14,20 +14,16 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.lake import Lake
 from lakehouse.core.time.periods import instant, micros
-from lakehouse.engines.engine import LeaseRow, ask
+from lakehouse.engines.engine import Engine, LeaseRow, ask
 from lakehouse.errors import LeaseHeldError, LeaseLostError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lakehouse.core.lake import Lake
-    from lakehouse.engines.engine import Engine
 
 
 class Terms(NamedTuple):

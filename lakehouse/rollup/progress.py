@@ -7,19 +7,16 @@ to the row of progress before it, so a new row of progress makes it void.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.time.periods import HOUR_US, instant, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.batches import ClusterHour, HourSet, Versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from lakehouse.engines.engine import Engine
-    from lakehouse.tables import Table
+from lakehouse.engines.engine import Engine
+from lakehouse.tables import Table
 
 WHOLE: Final = "whole"
 FEED: Final = "feed"

@@ -10,15 +10,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import families_by_metric
+from lakehouse.core.lake import Lake
+from lakehouse.core.metrics import Families, families_by_metric
 from lakehouse.core.objective import Objective
 from lakehouse.engines.batches import MOST_OF_A_PART, Versions
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
+from lakehouse.kernel.worker import Program
 from lakehouse.rollup import (
     changes,
     gold_tables,
@@ -28,16 +30,11 @@ from lakehouse.rollup import (
     progress as progresses,
     upgrade,
 )
+from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import Lease, Terms
+from lakehouse.rollup.plan import Plan
 from lakehouse.rollup.progress import Progress
-
-if TYPE_CHECKING:
-    from lakehouse.core.lake import Lake
-    from lakehouse.core.metrics import Families
-    from lakehouse.kernel.worker import Program
-    from lakehouse.rollup.changes import State
-    from lakehouse.rollup.plan import Plan
 
 DAILY: Final = "daily"
 NOW: Final = "now"

@@ -7,16 +7,13 @@ Each is one commit. A table that still has ``grain`` is not done, so after a kil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.time.periods import DAY_US, HOUR_US, window_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from lakehouse.engines.engine import Engine
-    from lakehouse.tables import Column, Table
+from lakehouse.engines.engine import Engine
+from lakehouse.tables import Column, Table
 
 _NULLS: Final = {"timestamp": "BIGINT"}
 _OF_A_GRAIN: Final = (*tables.HOURS, tables.DISTRIBUTIONS, tables.REJECTED)

@@ -6,28 +6,23 @@ very same: durations, and doubles too.
 
 from __future__ import annotations
 
+import datetime as dt
 import random
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.engines.batches import batches
-from lakehouse.engines.engine import ask
+from lakehouse.engines.batches import Batch, ClusterHour, batches
+from lakehouse.engines.engine import Engine, Staged, ask
 from lakehouse.errors import LakehouseError, LeaseHeldError
 from lakehouse.kernel.program import program as programs
+from lakehouse.kernel.worker import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
+from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, families, horizon
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable
-
-    from lakehouse.engines.batches import Batch, ClusterHour
-    from lakehouse.engines.engine import Engine, Staged
-    from lakehouse.kernel.worker import Program
-    from lakehouse.rollup.progress import Progress
-    from lakehouse.slo import Objective
-    from lakehouse.tables import Table
+from lakehouse.slo import Objective
+from lakehouse.tables import Table
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -15,15 +17,10 @@ from lakehouse.engines import arrow_types
 from lakehouse.engines.delta_rs import explained, stored
 from lakehouse.errors import LakehouseError
 from lakehouse.sample import spans, world
+from lakehouse.sample.script import Script, Series
 from lakehouse.sample.spans import WINDOW_US
+from lakehouse.sample.world import Subject
 from lakehouse.tables import parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from lakehouse.sample.script import Script, Series
-    from lakehouse.sample.world import Subject
 
 Row = tuple[Any, ...]
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.time.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _DETECTED_US: Final = 9 * SECOND_US  # a broker that is killed is fenced when its session ends
 _LEAVES_US: Final = 2 * SECOND_US  # one that is shut down hands over its partitions first

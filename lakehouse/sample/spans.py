@@ -6,15 +6,12 @@ as long as the value held; ``bronze`` cuts it by windows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from lakehouse.sample.world import Metric
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lakehouse.sample.world import Metric
 
 WINDOW_US: Final = DEFAULT_WINDOW_SECONDS * 1_000_000
 ABSENT: Final = float("-inf")

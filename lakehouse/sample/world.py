@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
 
 from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
 from lakehouse.core.time.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US

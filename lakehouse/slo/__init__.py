@@ -7,15 +7,13 @@ docs/objectives.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse.core.objective import Objective
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo.files import read
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["COVERAGE", "SHIPPED", "Objective", "ObjectiveError", "load"]
 

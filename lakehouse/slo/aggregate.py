@@ -7,15 +7,13 @@ docs/objectives.md compares these figures with those of the worst subject and of
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.slo.statement import Statement, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _WEIGHTS: Final = {"topic": "partitions"}
 

@@ -8,41 +8,37 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, subject, with_ends
+from lakehouse.core.objective import Objective, Slices
 from lakehouse.core.time.intervals import without
 from lakehouse.core.time.periods import Period, instant, micros
-from lakehouse.engines.engine import ask
+from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import partitions, slices, sums
 from lakehouse.slo.aggregate import with_clusters
-from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, burnt_us, least_us
+from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
 from lakehouse.slo.events import EventCounter
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.slo.statement import (
     PERIOD,
+    Counts,
     Key,
     Lifetime,
     Query,
+    SliKey,
     Statement,
     Sums,
     Times,
     build,
     build_all,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.core.objective import Objective, Slices
-    from lakehouse.engines.engine import Engine
-    from lakehouse.slo.burn_rate import Pair
-    from lakehouse.slo.statement import Counts, SliKey
 
 __all__ = ["Options", "Statement", "Times", "now_us", "read"]
 

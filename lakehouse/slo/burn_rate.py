@@ -9,14 +9,12 @@ no alerts: it reports the rates at the last instant with data, and how long a pa
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.core.time.intervals import Span
+from lakehouse.core.time.intervals import Span
 
 _MINUTE_US: Final = 60_000_000
 LENGTHS_US: Final = {

@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.objective import Events, Objective
+from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import Period
+from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text
 from lakehouse.slo.maintenance import Exclusions, Maintenance
-from lakehouse.slo.statement import Counts, Lifetime
-
-if TYPE_CHECKING:
-    from lakehouse.core.objective import Events, Objective
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.engines.engine import Relation
-    from lakehouse.slo.statement import SliKey
+from lakehouse.slo.statement import Counts, Lifetime, SliKey
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 _SUMS: Final = (

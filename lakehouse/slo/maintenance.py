@@ -7,25 +7,19 @@ the bad time within a window is not known.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import iso, micros
+from lakehouse.core.time.intervals import Span
+from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.core.yaml_nodes import MalformedError, Node, documents
-from lakehouse.engines.gold_reader import is_one_of
+from lakehouse.engines.engine import Relation
+from lakehouse.engines.gold_reader import GoldRows, is_one_of
 from lakehouse.errors import MaintenanceFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.core.time.periods import Period
-    from lakehouse.engines.engine import Relation
-    from lakehouse.engines.gold_reader import GoldRows
 
 _LISTS: Final = {
     "clusters": "cluster", "topics": "topic", "users": "user", "clients": "client_id",

@@ -17,26 +17,21 @@ number that is seen is the number of partitions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.time.periods import Period, micros
-from lakehouse.engines.gold_reader import GoldRows, before_window, is_one_of, summed
+from lakehouse.engines.engine import Relation
+from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.aggregate import Weighted, partition_count
 from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.openslo.sources import PARTITION_METRICS
 from lakehouse.slo.statement import Statement, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from lakehouse.engines.engine import Relation
-    from lakehouse.engines.gold_reader import Row
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 LEVEL: Final = "partition"
 _POSITIVE: Final = ("positive_us", "positive_low_us", "positive_high_us")

@@ -6,24 +6,20 @@ Earlier statements remain.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.time import periods
-from lakehouse.core.time.periods import micros
+from lakehouse.core.time.periods import Period, micros
 from lakehouse.engines import arrow_types
+from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
 from lakehouse.rollup import lease
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lakehouse.core.time.periods import Period
-    from lakehouse.engines.engine import Engine
-    from lakehouse.slo.statement import Statement
+from lakehouse.slo.statement import Statement
 
 _KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT, "partition")
 

@@ -15,13 +15,11 @@ The judgement is SQL over these columns, microseconds:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lakehouse.core.objective import Slices
-    from lakehouse.core.time.intervals import Span
+from lakehouse.core.objective import Slices
+from lakehouse.core.time.intervals import Span
 
 _SEEN: Final = "(good + bad)"
 _WHOLE: Final = "greatest(expected, good + bad)"

@@ -5,26 +5,22 @@ Ranges of whole hours are summed from hours, all others from the finest windows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import HOUR_US, Period
 from lakehouse.engines import arrow_types
+from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.slo import slices
 from lakehouse.slo.burn_rate import BadWindow
 from lakehouse.slo.events import EventCounter
 from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.statement import Lifetime, Query, SliKey, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from lakehouse.engines.engine import Relation
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)

@@ -7,12 +7,11 @@ BYTE_STREAM_SPLIT: Spark reads it fast from 4.3 on only, and Delta for that is n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deltalake import ColumnProperties, WriterProperties
 
-if TYPE_CHECKING:
-    from lakehouse.tables.columns import Table
+from lakehouse.tables.columns import Table
 
 # An hour of a date is then a few row groups, which a reader finds by their statistics.
 _ROW_GROUP_ROWS: Final = 131_072

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lakehouse.errors import PeriodError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 UTC_NAME: Final = "UTC"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse.ops.doctor.finding import (
     Finding,
@@ -17,11 +18,7 @@ from lakehouse.ops.doctor.finding import (
     span,
     when,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from lakehouse.ops.doctor.records import EventCount, FamilyRecord
+from lakehouse.ops.doctor.records import EventCount, FamilyRecord
 
 _MOST_STARTS_A_DAY: Final = 5
 _SPOOL: Final = " at {at}, {often}; the time of undelivered rows is unknown"

@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.time.periods import instant
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
+from lakehouse.ops.doctor.records import FamilyRecord
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from lakehouse.ops.doctor.records import FamilyRecord
-
-    Skews = dict[tuple[str, str], dt.timedelta]
-    """Pairs of agents, the one whose clock is ahead first, and by how much at least."""
+Skews = dict[tuple[str, str], dt.timedelta]
+"""Pairs of agents, the one whose clock is ahead first, and by how much at least."""
 
 LEAST: Final = dt.timedelta(minutes=1)
 """Smallest skew that is a finding: the first try of a commit ends within a timeout of 20 s."""

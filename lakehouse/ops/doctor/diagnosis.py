@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
@@ -16,14 +17,10 @@ from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.doctor.health import TableHealth
+from lakehouse.ops.doctor.records import FamilyRecord, Query
 from lakehouse.ops.location import Location, delta_errors, query, url_of
 from lakehouse.ops.maintain.state import positions_by_progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from lakehouse.ops.doctor.records import FamilyRecord, Query
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 _LEAST_COMMITS: Final = 200
 # Two deliveries of all agents and a margin; each commit is a file to read.

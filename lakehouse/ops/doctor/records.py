@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from lakehouse.core.time.periods import micros
 from lakehouse.ops.doctor.finding import named
 from lakehouse.ops.location import TABLE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Query = Callable[[str], Iterable[dict[str, Any]]]
-    """Gives the rows of a query of one table; see ``location.query``."""
+Query = Callable[[str], Iterable[dict[str, Any]]]
+"""Gives the rows of a query of one table; see ``location.query``."""
 
 CLOCK_SLACK: Final = dt.timedelta(minutes=1)
 """A row that ends later than that from now comes from a clock that is ahead."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when, why
-from lakehouse.ops.doctor.records import by_source, latest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from lakehouse.ops.doctor.records import Failure, FamilyRecord, Gap, SourceName
+from lakehouse.ops.doctor.records import Failure, FamilyRecord, Gap, SourceName, by_source, latest
 
 # A restart or an election makes gaps of seconds, every day.
 _LONG: Final = dt.timedelta(minutes=10)

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse import tables
 from lakehouse.core.time.periods import micros
 from lakehouse.errors import LakehouseError
+from lakehouse.tables import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from lakehouse.tables import Table
-
-    Read = Callable[[tuple[str, ...], str], Iterable[Mapping[str, Any]]]
-    """Gives the rows with a figure: takes the columns, by which it sorts, and the figure."""
+Read = Callable[[tuple[str, ...], str], Iterable[Mapping[str, Any]]]
+"""Gives the rows with a figure: takes the columns, by which it sorts, and the figure."""
 
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})

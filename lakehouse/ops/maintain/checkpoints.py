@@ -13,9 +13,11 @@ The first checkpoint of a day has no slot: it expires with the log.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 # Private: delta-rs has no public call that reads or deletes a file of the log. Another object store
 # client would name and default the storage options differently from the agents'. deltalake is
@@ -23,13 +25,8 @@ from typing import TYPE_CHECKING, Final
 from deltalake._internal import DeltaFileSystemHandler
 
 from lakehouse.errors import MaintenanceConflictError
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable
-
-    from lakehouse.ops.location import Location
-    from lakehouse.tables import Table
+from lakehouse.ops.location import Location
+from lakehouse.tables import Table
 
 _LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
 

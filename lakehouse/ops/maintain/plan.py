@@ -10,14 +10,12 @@ that have gathered enough files: a row moves up tier by tier, and is rewritten a
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState
+from lakehouse.ops.maintain.state import DataFile, ReadPosition, TableState
 
 MOST_UNCHECKPOINTED: Final = 200
 """Budget: commits since the last checkpoint."""

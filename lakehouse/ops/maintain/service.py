@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
@@ -15,14 +16,9 @@ from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaErro
 from lakehouse.ops.location import Location, delta_errors
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
-from lakehouse.ops.maintain.plan import Checkpoint, Plan, day_of, plan
+from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
 from lakehouse.ops.maintain.state import ReadPositions, TableState
-
-if TYPE_CHECKING:
-    import threading
-
-    from lakehouse.ops.maintain.plan import Action
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)
 """Errors that stay until a person has inspected the table."""

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -24,12 +24,9 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
-from lakehouse.ops.location import TABLE, delta_errors, query, url_of
+from lakehouse.ops.location import TABLE, Location, delta_errors, query, url_of
 from lakehouse.tables import Table
 from lakehouse.tables.columns import delta_type
-
-if TYPE_CHECKING:
-    from lakehouse.ops.location import Location
 
 CHECKED: Final = "jmxlake-maintain/checked"
 """App transaction: version of the last checkpoint; the commits up to it were inspected."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time as clock, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from lakehouse.core import formats
 from lakehouse.core.time import zones
@@ -13,10 +14,6 @@ from lakehouse.core.time.intervals import Span, overlap
 from lakehouse.core.time.periods import instant, micros
 from lakehouse.report.page.figures import Facts, span_of
 from lakehouse.report.page.lookup import declared
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
 
 Kind = Literal["restart", "election", "change", "agent"]
 

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import vl_convert
 from markupsafe import Markup
 
 from lakehouse.core import formats
+from lakehouse.core.time.intervals import Span
 from lakehouse.report.charts.axis import NONE, Marks, ticks_of
 from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.svg import COLOURS, tidy
+from lakehouse.report.page.figures import Facts
+from lakehouse.report.page.incidents import Bar, Paint
 from lakehouse.report.page.lookup import declared
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.report.page.figures import Facts
-    from lakehouse.report.page.incidents import Bar, Paint
-    from lakehouse.report.page.sections import Section
+from lakehouse.report.page.sections import Section
 
 Layer = dict[str, Any]
 """A layer of a chart, or the definition of a channel, as Vega-Lite writes it in JSON."""

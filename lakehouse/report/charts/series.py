@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.core.time.intervals import Span, length
 from lakehouse.core.time.periods import DAY_US, instant, iso, micros
 from lakehouse.report.page import cells, figures
+from lakehouse.report.page.figures import Facts, Row
 from lakehouse.report.page.lookup import titled, touching
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.report.page.figures import Facts, Row
 
 Bounded = tuple[float, float, float]
 """A value and its bounds."""

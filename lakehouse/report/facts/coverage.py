@@ -6,16 +6,14 @@ from collections import defaultdict
 from itertools import groupby
 from math import ceil
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.time.periods import iso
+from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.lookup import touching
-
-if TYPE_CHECKING:
-    from lakehouse.engines.gold_reader import Row
-    from lakehouse.report.facts.gold import Gold
 
 ANY_FAMILY: Final = "any"
 """The family of a source that was never read."""

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
@@ -29,11 +29,8 @@ from lakehouse.engines.gold_reader import (
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
-
-if TYPE_CHECKING:
-    from lakehouse.slo.attainment import Statement
-    from lakehouse.tables import Table
-
+from lakehouse.slo.attainment import Statement
+from lakehouse.tables import Table
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"

@@ -6,20 +6,16 @@ A list is None if nothing that it is made of was read: an empty list says that a
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.time.periods import iso, micros
+from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.throttling import KINDS, Entity, Quotas, quotas, uses
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from lakehouse.engines.gold_reader import Row
-
 
 WITHIN_HOURS: Final = 24
 NEAR: Final = 0.8

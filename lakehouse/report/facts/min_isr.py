@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
@@ -22,9 +22,7 @@ from lakehouse.report.facts.gold import Gold, attribute, duration, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
 from lakehouse.slo import partitions as partition_time
-
-if TYPE_CHECKING:
-    from lakehouse.slo.attainment import Statement
+from lakehouse.slo.attainment import Statement
 
 _AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"

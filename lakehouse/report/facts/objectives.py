@@ -7,7 +7,8 @@ late data arrived. Figures that were published before the period was over are no
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats
@@ -15,18 +16,14 @@ from lakehouse.core.time.intervals import Span, without
 from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.errors import TableNotFoundError
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.lookup import tally
+from lakehouse.slo import Objective
 from lakehouse.slo.aggregate import by_cluster
+from lakehouse.slo.attainment import Statement
+from lakehouse.slo.business_hours import Calendar
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from lakehouse.report.facts.gold import Gold
-    from lakehouse.slo import Objective
-    from lakehouse.slo.attainment import Statement
-    from lakehouse.slo.business_hours import Calendar
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 """The names of a subject in the facts."""

@@ -6,7 +6,8 @@ These work on facts as JSON, for they are applied to facts that were read from a
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from lakehouse.core import formats
 from lakehouse.errors import OwnersError
@@ -14,10 +15,6 @@ from lakehouse.report.facts.saved import Bounds, to_json
 from lakehouse.report.owners import LABELS, NO_OWNER, Owner, Owners, Prices
 from lakehouse.report.page.lookup import nothing_seen, tally, value_at
 from lakehouse.slo.trends.changes import LEVEL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 Facts = dict[str, Any]
 Row = dict[str, Any]

@@ -8,13 +8,11 @@ plugin has it. docs/remote-index.md has the formulas and what they leave out.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 from lakehouse.report.facts.gold import per_second
 from lakehouse.report.facts.saved import Bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Basis = Literal["measured", "modelled"]
 

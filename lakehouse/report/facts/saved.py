@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from lakehouse.errors import FactsError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FORMAT: Final = 1
 """The ``format`` of docs/report-json.md that this version writes and reads."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.lifetimes import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, duration, per_second
 from lakehouse.report.facts.saved import Bounds
-
-if TYPE_CHECKING:
-    from lakehouse.core.lifetimes import Subject
-    from lakehouse.slo.attainment import Statement
+from lakehouse.slo.attainment import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
 """How Kafka spells the default user or client id of a quota."""

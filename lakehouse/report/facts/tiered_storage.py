@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
@@ -12,11 +13,7 @@ from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts import remote_index
 from lakehouse.report.facts.gold import COPY_LAG, LAGS, Gold, duration, per_second, unknown_of
 from lakehouse.report.facts.saved import Bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.slo.attainment import Statement
+from lakehouse.slo.attainment import Statement
 
 _READER: Final = "kafka.broker.remote_log_reader"
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"

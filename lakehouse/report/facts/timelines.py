@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
+from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
-
-if TYPE_CHECKING:
-    from lakehouse.engines.gold_reader import Row
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""

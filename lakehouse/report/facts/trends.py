@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.time.periods import Period, micros
+from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.tiered_storage import LastLag, last_lags
+from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import HOURS, Drain, Forecast, Point, drain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lakehouse.engines.gold_reader import Row
-    from lakehouse.slo import Objective
-    from lakehouse.slo.trends.weeks import Trend, Week
+from lakehouse.slo.trends.weeks import Trend, Week
 
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _MOST_FORECASTS: Final = 100

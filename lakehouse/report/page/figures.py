@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lakehouse.core import formats
+from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import micros
-
-if TYPE_CHECKING:
-    from lakehouse.core.time.intervals import Span
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]

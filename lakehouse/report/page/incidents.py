@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from lakehouse.core.time.intervals import Span, overlap, union
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Facts, Row, has_span, span_of
 from lakehouse.report.page.lookup import subjects, value_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 Paint = Literal["unknown", "edge", "under", "leaderless"]
 

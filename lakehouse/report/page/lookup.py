@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -14,11 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from lakehouse.core import formats
 from lakehouse.core.metrics import families
 from lakehouse.report.page import figures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from lakehouse.report.page.figures import Facts, Row
+from lakehouse.report.page.figures import Facts, Row
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
@@ -12,12 +12,10 @@ from lakehouse.core import formats
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.page import figures, incidents, sections
+from lakehouse.report.page.figures import Facts
 from lakehouse.report.page.listing import listing
 from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
 from lakehouse.report.page.verdicts import headline, verdicts
-
-if TYPE_CHECKING:
-    from lakehouse.report.page.figures import Facts
 
 
 def render(facts: Facts) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import vl_convert
 
@@ -18,10 +19,6 @@ from lakehouse.report.page.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page.lookup import declared, value_at, week_of
 from lakehouse.report.page.sections import changed, questions
 from lakehouse.report.page.verdicts import Verdict, headline, verdicts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MOST: Final = 6
 WIDTH: Final = 600

@@ -6,27 +6,23 @@ same Message-ID. It is sent over TLS to a server with a valid certificate, or to
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 import smtplib
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
 
 from lakehouse.core import formats
 from lakehouse.errors import SendError
+from lakehouse.report.page.figures import Facts
 from lakehouse.report.page.lookup import templates
 from lakehouse.report.send.digest import WIDTH, Digest, Picture, plain
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Sequence
-
-    from lakehouse.report.page.figures import Facts
-    from lakehouse.report.send.settings import Mail
+from lakehouse.report.send.settings import Mail
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import yaml
 
 from lakehouse.errors import SendError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    _Parser = Callable[[str, object], Any]
+_Parser = Callable[[str, object], Any]
 
 Security = Literal["starttls", "tls", "none"]
 Attachment = Literal["html", "pdf", "json"]

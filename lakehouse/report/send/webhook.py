@@ -8,19 +8,16 @@ clients without blocks.
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
 
 from lakehouse.core import formats
 from lakehouse.errors import SendError
+from lakehouse.report.send.digest import Digest
 from lakehouse.report.send.settings import Webhook, is_loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lakehouse.report.send.digest import Digest
 
 HEADER_LIMIT: Final = 150
 TEXT_LIMIT: Final = 3_000

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from lakehouse.core.objective import ISO_WEEK, LONGEST_DAYS, Objective, Slices, TimeWindow
+from lakehouse.core.objective import ISO_WEEK, LONGEST_DAYS, Events, Objective, Slices, TimeWindow
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
 from lakehouse.slo.openslo.sources import Library, Source, counters, entries, source, texts
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
-
-if TYPE_CHECKING:
-    from lakehouse.core.objective import Events
 
 _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DAYS: Final = {"d": 1, "w": 7, "M": 31, "Q": 92, "Y": 366}

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse.slo.trends.weeks import Week, scale
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LEVEL: Final = 0.1
 """Twelve changes, of which this week's is the largest: p = 1/12. Thirteen weeks give no less."""

@@ -14,17 +14,13 @@ from __future__ import annotations
 import importlib.util
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import NormalDist, median
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from lakehouse.slo.trends.weeks import scale, share_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lakehouse.slo.trends.weeks import Week
+from lakehouse.slo.trends.weeks import Week, scale, share_of
 
 AHEAD: Final = 4
 LEVEL: Final = 0.8

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import WEEK, Period, micros, week_of
+from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import Objective, attainment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.engines.gold_reader import GoldRows
-    from lakehouse.slo.statement import Key, Statement
+from lakehouse.slo.statement import Key, Statement
 
 WEEKS: Final = 13
 """A quarter: the number of weeks of a trend, that of the report included."""
