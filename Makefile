@@ -38,8 +38,8 @@ test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark
 	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: test-fast
-test-fast: $(VENV)/.installed java ## Unit tests only, under a minute
-	@$(UNIT)
+test-fast: $(VENV)/.installed java ## Unit tests but the slow ones, under a minute
+	@$(UNIT) -m "not slow"
 
 .PHONY: test-nightly
 test-nightly: test-connect test-cluster test-s3-spark test-truth ## What is too long for every change: the four below

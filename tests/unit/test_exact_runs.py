@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from collector.encoding.fold import Run
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000
 WINDOW = 60 * S
 INTERVAL = 10 * S

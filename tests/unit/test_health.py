@@ -281,10 +281,11 @@ def test_askers_that_send_nothing_do_not_keep_others_from_being_heard(stage: Sta
         assert stage.ask("/healthz")[0].status == 200
 
 
+@pytest.mark.slow
 def test_who_holds_every_place_holds_it_for_a_moment(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 10.0)
+    monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 4.0)
     with ExitStack() as opened:
         silent = [opened.enter_context(stage.open()) for _ in range(64)]
         wait_for(lambda: _threads() == 64, 60)

@@ -13,6 +13,8 @@ from tests.exponential_histogram import bucket_of, percentile, value_of
 if TYPE_CHECKING:
     from tests.exponential_histogram import Timed
 
+pytestmark = pytest.mark.slow
+
 AMOUNTS = st.floats(1e-11, 1e18) | st.sampled_from([1e-11, 1.0, 2.0, 1024.0, 0.5, 1e18])
 VALUES = AMOUNTS | AMOUNTS.map(lambda value: -value) | st.just(0.0)
 TIMED = st.lists(st.tuples(VALUES, st.integers(1, 10**13)), min_size=1, max_size=60)

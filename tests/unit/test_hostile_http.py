@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collector.model import Answer
     from tests.hostile_http import Misbehaviour
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT: Final = 0.5
 MEBIBYTE: Final = 1 << 20
 BROKER: Final = Expected("broker", "1", "c")

@@ -20,6 +20,8 @@ from collector.sources.metadata_log.records import (
     TransactionMark,
 )
 
+pytestmark = pytest.mark.slow
+
 METRICS = {UNDER: "under", AT: "at", LEADERLESS: "leaderless"}
 ME = 1
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+pytestmark = pytest.mark.slow
+
 # So small that nearly every series is touched by an incident, a move or an outage, and so that some
 # sets have one member or none; and from before the outage until after it.
 FLEET = Fleet(

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from collector.encoding.encoder import Encoder, SealedRows
@@ -16,6 +17,8 @@ from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
 
 if TYPE_CHECKING:
     from collector.encoding.fold import Run
+
+pytestmark = pytest.mark.slow
 
 S = 1_000_000
 INTERVAL = 10 * S

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
     from lakehouse.sample.spans import History
 
+pytestmark = pytest.mark.slow
+
 Row = tuple[Any, ...]
 Told = dict[str, list[script.Series]]
 

@@ -18,6 +18,8 @@ from lakehouse.slo import slices
 if TYPE_CHECKING:
     from lakehouse.slo.slices import Judgement
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
 STEP = 10  # seconds: history is told in steps

@@ -17,6 +17,8 @@ from lakehouse import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 Lake = tuple["Path", Written]
 
 

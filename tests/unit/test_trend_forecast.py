@@ -11,6 +11,8 @@ from lakehouse.slo.trends.forecast import AHEAD, ahead, forecast, forecaster
 from lakehouse.slo.trends.weeks import scale
 from tests.unit.test_trends import history
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("statsmodels")
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.oracle.plain import Rows
     from tests.oracle.rows import Bronze, Run
 
+pytestmark = pytest.mark.slow
+
 FLEETS, HOURS, ODD, FAST = 200, 24, 60, 40
 
 

@@ -25,6 +25,8 @@ from tests.oracle import fleets, gold, odd_values, stories, whole_hours
 if TYPE_CHECKING:
     import pyarrow as pa
 
+pytestmark = pytest.mark.slow
+
 
 COPY_LAG = "kafka.topic.remote_copy_lag.bytes"
 CUTS = {"windows": by_windows(1), "three windows": by_windows(3), "hashes": by_hash(3)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 from lakehouse.engines.batches import MOST_OF_A_PART
 from tests.kernel_inputs import HOUR, one_call
@@ -18,6 +19,8 @@ from tests.lake_builder import Batch
 
 if TYPE_CHECKING:
     from lakehouse.kernel import worker
+
+pytestmark = pytest.mark.slow
 
 CLIENTS, BROKERS, TOPICS, PARTITIONS, WINDOWS = 5000, 20, 500, 200, 12
 UPLOAD_LAG = "kafka.partition.upload_tier_lag"

@@ -16,6 +16,8 @@ from tests.oracle.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from tests.oracle.plain import Rows
 
+pytestmark = pytest.mark.slow
+
 ISR = "kafka.partition.under_min_isr"
 LAG = "kafka.topic.remote_copy_lag.bytes"
 FENCED = "kafka.cluster.node.fenced"
