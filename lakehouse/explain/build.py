@@ -54,6 +54,7 @@ def explain(
     known = [one for one in known if one.cluster == subject.cluster]
     period = period.aligned(window_seconds)
     gold = Gold(engine, subject.cluster, period, window_seconds)
+    gold.check_stretches()
     # What gold has of a partition's time is its topic's.
     kind, key = "topic" if subject.kind == "partition" else subject.kind, subject.key
     lives = _lives(known, period, now_us)

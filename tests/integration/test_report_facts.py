@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from deltalake import DeltaTable
 
-from lakehouse import slo
+from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.time import periods
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.errors import PeriodError
+from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports
 from lakehouse.slo import attainment, business_hours, published
 from tests import rollups
@@ -209,3 +212,15 @@ def test_every_cluster_and_a_team_by_one_command_each(root: Path, tmp_path: Path
     (client,) = told["throttling"]["clients"]
     assert (client["user"], client["team"]) == ("u", "blue")
     assert [row["team"] for row in told["owners"]["accounts"]] == ["blue"]
+
+
+def test_hours_whose_readings_an_older_jmxlake_did_not_write_are_refused(tmp_path: Path):
+    """Their incidents are not known; a report without any would say that there were none."""
+    batch().commit(tmp_path)
+    rollups.local(tmp_path)
+    DeltaTable(str(tmp_path / tables.READINGS.path)).delete()
+    engine = LocalEngine(lakes.at(str(tmp_path)))
+    with pytest.raises(PeriodError, match="an older jmxlake rolled 2026-11-16 up"):
+        reports.facts(engine, slo.load(), periods.week("2026-W47"))
+    with pytest.raises(PeriodError, match="run jmxlake rollup --since 2026-11-16"):
+        explain(engine, slo.load(), "topic/t", periods.week("2026-W47"))

@@ -155,6 +155,7 @@ def facts(
     now_us = micros(now or dt.datetime.now(dt.UTC))
     cluster, subjects = subjects_of(engine, cluster)
     gold = Gold(engine, cluster, period, window_seconds, subjects, now_us)
+    gold.check_stretches()
     scope = _scope(gold, objectives, calendar)
     return {
         "format": FORMAT,

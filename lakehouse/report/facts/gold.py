@@ -16,7 +16,7 @@ from typing import Any, Final
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
-from lakehouse.engines.engine import Engine, Relation
+from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import (
     GoldRows,
     Row,
@@ -26,7 +26,7 @@ from lakehouse.engines.gold_reader import (
     is_same,
     summed,
 )
-from lakehouse.errors import TableNotFoundError
+from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.attainment import Statement
@@ -203,6 +203,29 @@ class Gold:
         }
         names = ", ".join(f"{cut.get(name, f'r.{name}')} AS {name}" for name in table.column_names)
         return self.engine.query(f"SELECT {names} FROM {{rows}} r WHERE r.end > {start}", rows=rows)
+
+    def check_stretches(self) -> None:
+        """Check that gold has the stretches of the period; b88afb5 and older did not write them.
+
+        Raises:
+            PeriodError: They are missing in an hour with coverage.
+        """
+        begin = instant(micros(self.period.start) // HOUR_US * HOUR_US)
+        hours = Period(begin, self.period.end)
+        ((first,),) = ask(
+            self.engine,
+            "SELECT min(c.window) AS first FROM {coverage} c LEFT JOIN {readings} r "
+            "ON r.cluster = c.cluster AND r.window = c.window "
+            f"WHERE {is_same('c.cluster', self.cluster)} AND r.cluster IS NULL",
+            coverage=self.rows.hours(tables.COVERAGE, hours),
+            readings=self.rows.hours(tables.READINGS, hours),
+        )
+        if first is not None:
+            since = f"{instant(first):%Y-%m-%d}"
+            raise PeriodError(
+                f"{self.engine.lake.root}: an older jmxlake rolled {since} up, without incidents; "
+                f"run jmxlake rollup --since {since}, or choose a later period"
+            )
 
     def events(self) -> tuple[list[Row], dict[str, int]]:
         """Events, oldest first; and how many of each kind are left out.
