@@ -223,4 +223,4 @@ def test_hours_whose_readings_an_older_jmxlake_did_not_write_are_refused(tmp_pat
     with pytest.raises(PeriodError, match="an older jmxlake rolled 2026-11-16 up"):
         reports.facts(engine, slo.load(), periods.week("2026-W47"))
     with pytest.raises(PeriodError, match="run jmxlake rollup --since 2026-11-16"):
-        explain(engine, slo.load(), "topic/t", periods.week("2026-W47"))
+        explain(engine, slo.load(), "topic:t", periods.week("2026-W47"))
