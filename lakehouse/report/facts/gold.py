@@ -8,7 +8,7 @@ first seen just after the period may have started in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
@@ -271,7 +271,7 @@ def duration(row: Row, stem: str, absent: int | None = None) -> Bounds:
     return Bounds(*(row.get(f"{stem}{bound}_us", absent) for bound in ("", "_low", "_high")))
 
 
-def per_second(row: Row, time: str) -> float | None:
+def per_second(row: Mapping[str, Any], time: str) -> float | None:
     """The mean of a value over the time ``time``; None without such time."""
     seconds = (row.get(time) or 0) / 1e6
     return row["value_seconds"] / seconds if seconds else None

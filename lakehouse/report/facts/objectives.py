@@ -185,8 +185,9 @@ def restated_figures(
                 before = {"statement": last["statement"], "stated_at": iso(last["stated_at"])}
                 before |= {key: last[key] for key in SLA_FIGURES}
                 figures = {key: now.get(key) for key in SLA_FIGURES}
-                names = map(now.get, SUBJECT)
-                differing.append(Restated(one["name"], one.get("title"), *names, before, figures))
+                names = {key: now.get(key) for key in SUBJECT}
+                title = one.get("title")
+                differing.append(Restated(one["name"], title, **names, before=before, now=figures))
     return differing
 
 

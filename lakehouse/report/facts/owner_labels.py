@@ -110,7 +110,7 @@ def _account(
         return sum(known) if known or (was_read[kind] and not rows[kind]) else None
 
     clients, tiered, groups = rows["client"], rows["tiered"], rows["group"]
-    moved = {key: total("tiered", key) for key in _TIERED}
+    moved: dict[str, Any] = {key: total("tiered", key) for key in _TIERED}
     cost = None
     if prices is not None and any(value is not None for value in moved.values()):
         cost = prices.cost(**{key: value or 0.0 for key, value in moved.items()})
