@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.objective import Objective
 from lakehouse.engines.batches import Batch, ClusterHour, batches
 from lakehouse.engines.engine import Engine, Staged, ask
 from lakehouse.errors import LakehouseError, LeaseHeldError
@@ -21,7 +22,6 @@ from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, families, horizon
-from lakehouse.slo import Objective
 from lakehouse.tables import Table
 
 MISSING: Final = "is missing"
