@@ -55,7 +55,7 @@ def freeze_garbage() -> None:
     """When all is imported: exclude objects that live as long as the process from collection.
 
     From now on only who calls ``gc.collect`` collects. JPype would let Python collect all of its
-    garbage whenever Java did, up to once a second: a quarter of an agent's processor time.
+    garbage whenever Java did, every few seconds: with Admin a quarter of an agent's processor time.
     """
     gc.collect()
     gc.freeze()
