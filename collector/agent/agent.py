@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collector.sources.java.crashes import Crash
     from collector.spool.recorder import Recorder
 
-_BEAT_SECONDS: Final = 2.0
+_BEAT_SECONDS: Final = 1.0
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
 _CLOSE_SECONDS: Final = 1.0
@@ -95,7 +95,7 @@ class Agent:
 
         Args:
             stop: Ends the agent.
-            reload: Question every two seconds whether there is a new plan.
+            reload: Question about every second whether there is a new plan.
             about: What the first line of the log says of this agent; of it the event of its start
                 has ``version``, ``config`` and ``catalogue``.
             crashes: How agents before it ended, as far as no event says so yet.
