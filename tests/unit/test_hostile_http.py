@@ -287,7 +287,7 @@ def test_who_refuses_a_password_makes_us_name_where_it_came_from(tmp_path: Path)
     ways: list[tuple[dict[str, Any], str]] = [
         (
             {"user": "me", "password_env": "HOSTILE_TEST_PASSWORD"},
-            "the variable HOSTILE_TEST_PASSWORD",
+            r"password_env \(HOSTILE_TEST_PASSWORD\)",
         ),
         ({"user": "me", "password_file": file}, rf"password_file \({file}\)"),
         ({}, "it wants a user and a password"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -69,6 +70,9 @@ class JolokiaSource(BulkSource):
         return parse_answers(self._post(requests), requests, self._where)
 
     def _post(self, requests: list[dict[str, Any]]) -> bytearray:
+        end = (
+            time.monotonic() + self._timeout_seconds
+        )  # each read has a timeout, their sum has none
         client = self._client = self._client or self._open_client()
         with client.stream("POST", self._url, json=requests) as response:
             _acknowledge(response)
@@ -76,10 +80,10 @@ class JolokiaSource(BulkSource):
             body = bytearray()
             for piece in response.iter_raw():
                 body += piece
-                if len(body) > _MAX_BYTES:
+                if len(body) > _MAX_BYTES or time.monotonic() > end:
                     raise SourceError(
-                        f"{self._where}: the answer is longer than {_MAX_BYTES >> 20} MiB; is that"
-                        " a broker?"
+                        f"{self._where}: the answer is longer than {_MAX_BYTES >> 20} MiB, or than"
+                        f" {self._timeout_seconds:g} s; is that a broker?"
                     )
             return body
 
@@ -100,9 +104,8 @@ class JolokiaSource(BulkSource):
     def _refusal(self) -> str:
         if self._user is None:
             return "it wants a user and a password; give user and password_file"
-        way = f"password_file ({self._secret.file})"
-        if self._secret.variable is not None:
-            way = f"the variable {self._secret.variable} (password_env)"
+        file, variable = self._secret.file, self._secret.variable
+        way = f"password_file ({file})" if variable is None else f"password_env ({variable})"
         return f"it refused the user or the password; correct user and {way}"
 
     def _open_client(self) -> httpx.Client:

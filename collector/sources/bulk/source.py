@@ -5,7 +5,7 @@ only led partitions where the metric says so, zeros apart from values, NaN as ob
 the same set of series again while nothing changed.
 
 A JVM may be restarted between two questions without either of them failing. So its start time is
-question along with every family, and an answer of another JVM than the last one is not used.
+asked along with every family, and an answer of another JVM than the last one is not used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_pattern(name: str) -> bool:
 
 
 def questions_of(family: Family) -> tuple[Question, ...]:
-    """All that must be question for a family, each just once."""
+    """All questions of a family, each once."""
     metrics = list(family.metrics)
     if any(metric.led for metric in metrics):
         metrics.append(_IN_SYNC)
@@ -65,7 +65,7 @@ def questions_of(family: Family) -> tuple[Question, ...]:
 
 
 class BulkReader:
-    """Makes answers of what was answers; another JVM on the other side needs a new reader.
+    """Turns raw values into a family's answer; another JVM on the other side needs a new reader.
 
     Args:
         where: What is read, for messages.
@@ -78,7 +78,7 @@ class BulkReader:
         self._series: dict[tuple[str, str], dict[str, Series | None]] = {}
 
     def answer(self, family: Family, answers: Answers) -> Answer:
-        """The answer for a family of which everything in ``questions_of`` was answers.
+        """The answer for a family, from the answers to all of ``questions_of``.
 
         Raises:
             SourceError: A value is not a number, or failed on the other side.
@@ -112,11 +112,10 @@ class BulkReader:
         self, metric: Metric, pattern: str, values: Iterable[str]
     ) -> Mapping[str, Series | None]:
         before = self._series.get((metric.name, pattern), {})
-        names = {
+        names = self._series[metric.name, pattern] = {
             name: before[name] if name in before else series_of(metric, pattern, _intact(name))
             for name in values
         }
-        self._series[metric.name, pattern] = names
         return names
 
     def _number(self, value: object, name: str, metric: Metric) -> float | None:
@@ -139,7 +138,7 @@ def _questions(metric: Metric) -> list[Question]:
 
 
 class BulkSource(JvmSource):
-    """A JVM without a connection that stays, of which everything is question in one go."""
+    """A JVM without a lasting connection: one request asks all questions of a family."""
 
     @abstractmethod
     def _fetch(self, question: Sequence[Question]) -> Answers:
