@@ -95,7 +95,7 @@ class Agent:
 
         Args:
             stop: Ends the agent.
-            reload: Question about every second whether there is a new plan.
+            reload: Called about every second; gives a new plan, if there is one.
             about: What the first line of the log says of this agent; of it the event of its start
                 has ``version``, ``config`` and ``catalogue``.
             crashes: How agents before it ended, as far as no event says so yet.

@@ -71,7 +71,7 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
     Args:
         config: What is asked for.
         loaded: The catalogue.
-        say: Answers at once of each place, and of each cause why a family could not be read.
+        say: Called at once for each place, and for each reason why a family could not be read.
 
     Raises:
         ConfigError: As for ``plan.scrapers`` and ``plan.tasks``.

@@ -45,7 +45,7 @@ class DeliveryWorker:
         interval_us: How often ``deliver`` is called.
         clock: Gives the instants.
         stats: Where it is counted.
-        report_failure: Answers of every failure that is followed by another attempt.
+        report_failure: Called with every failure that is followed by another attempt.
     """
 
     def __init__(
