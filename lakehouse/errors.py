@@ -23,8 +23,6 @@ LakehouseError
 └── SubjectError            no subject, or more than one, has the name asked for
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@ Databricks takes any ``SystemExit`` for a failure, also that of a command which 
 an exception makes a task fail.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -41,6 +41,7 @@ def helps(
     context = click.Context(command, parent=parent, info_name=name, **settings)
     yield context.command_path, command.get_help(context).rstrip()
     if isinstance(command, click.Group):
-        for below, one in command.commands.items():
-            if not one.hidden:
+        for below in command.list_commands(context):
+            one = command.get_command(context, below)
+            if one is not None and not one.hidden:
                 yield from helps(one, below, context)

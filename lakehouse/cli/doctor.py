@@ -1,31 +1,30 @@
 """``jmxlake doctor``: what is wrong with a lake, and what to do."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
 
 import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE
 from lakehouse.core import formats
+from lakehouse.ops.doctor.diagnosis import Diagnosis
 from lakehouse.ops.doctor.finding import LATE, ORDER, counted, span, when
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rich.console import Console
-
-    from lakehouse.ops.doctor.diagnosis import Diagnosis
+from lakehouse.ops.location import locate
 
 _FOUND: Final = 4
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LONGEST: Final = 600
 
 
-@click.command(short_help="Check a lake: what is wrong, and what to do.")
+@click.command
 @LAKE
 @AS_JSON
 @click.option(
@@ -48,11 +47,6 @@ def doctor(
     Needs no Spark. Exits with 0 if all is well, with 1 if the lake cannot be checked, with 4 if
     there is an error or a warning.
     """
-    from importlib.metadata import version
-
-    from lakehouse.ops.doctor.diagnosis import Diagnosis
-    from lakehouse.ops.location import locate
-
     location = locate(lake, options_file, None if gold == "none" else gold)
     now, lateness = dt.datetime.now(dt.UTC), dt.timedelta(minutes=late)
     diagnosis = Diagnosis(
@@ -62,8 +56,6 @@ def doctor(
     if as_json:
         click.echo(json.dumps(to_json(diagnosis), indent=1))
     elif sys.stdout.isatty():
-        from rich.console import Console
-
         print_tables(diagnosis, Console(highlight=False))
     else:
         click.echo(to_text(diagnosis))
@@ -107,10 +99,6 @@ def to_text(diagnosis: Diagnosis) -> str:
 
 def print_tables(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis to a terminal: the tables of the lake, and the findings."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     health = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     health.add_column("Table")
     for heading in ("Version", "Live files", "Size", "Uncheckpointed", "Commits a day", "Delta"):

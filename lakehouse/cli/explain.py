@@ -1,16 +1,18 @@
 """``jmxlake explain``."""
 
-from __future__ import annotations
-
 import json
 
 import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, log
+from lakehouse.core.time import periods
+from lakehouse.explain.build import explain as build_story
+from lakehouse.explain.terminal import view
+from lakehouse.report.facts.build import latest_week
 
 
-@click.command(short_help="Explain a week of one topic, client, group or broker.")
+@click.command
 @options.lake_options()
 @click.argument("subject")
 @click.option(
@@ -27,11 +29,6 @@ def explain(
     SUBJECT is a name such as orders, orders/3, alice/billing, client:billing, group:nightly or
     broker-1; the prefixes topic:, client:, user:, group: and broker: give its kind.
     """
-    from lakehouse.core.time import periods
-    from lakehouse.explain.build import explain as build_story
-    from lakehouse.explain.terminal import view
-    from lakehouse.report.facts.build import latest_week
-
     objectives = lake.objectives()
     period = None if week is None else periods.week(week)
     engine = lake.engine()

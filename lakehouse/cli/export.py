@@ -1,28 +1,24 @@
 """``jmxlake export``: a table of gold as Parquet, CSV or OpenMetrics."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
+from lakehouse.core.time import periods
 from lakehouse.errors import LakehouseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from lakehouse.ops.export.files import Selection
-    from lakehouse.ops.location import Location
+from lakehouse.ops.export import files, openmetrics
+from lakehouse.ops.location import TABLE, Location, locate, query
 
 _HOUR: Final = 3600
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 
-@click.command(short_help="Write a table of gold as Parquet, CSV or OpenMetrics.")
+@click.command
 @LAKE
 @click.argument("table", type=click.Choice(sorted(_TABLES)))
 @click.option(
@@ -52,14 +48,10 @@ def export(  # noqa: PLR0913, PLR0917 - a click command
     """
     if form == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    from lakehouse.core.time import periods
-    from lakehouse.ops.export.files import Selection
-    from lakehouse.ops.location import locate
-
     wanted = _TABLES[table]
     _check(wanted, form, metrics, dated=start is not None or end is not None)
     bounds = both(start, end)
-    selection = Selection(wanted, bounds and periods.span(*bounds), tuple(metrics))
+    selection = files.Selection(wanted, bounds and periods.span(*bounds), tuple(metrics))
     count, noun = _write(form, locate(lake, options_file, gold), selection, out)
     if out is not None:
         log(f"{count:,} {noun} in {out}")
@@ -71,8 +63,6 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
     Raises:
         click.UsageError: They do not.
     """
-    from lakehouse.ops.export import openmetrics
-
     if form == "openmetrics" and table.name not in openmetrics.FORMS:
         names = ", ".join(sorted(openmetrics.FORMS))
         raise click.UsageError(
@@ -90,11 +80,8 @@ def _check(table: tables.Table, form: str, metrics: Sequence[str], *, dated: boo
 
 
 def _write(
-    form: str, location: Location, selection: Selection, out: Path | None
+    form: str, location: Location, selection: files.Selection, out: Path | None
 ) -> tuple[int, str]:
-    from lakehouse.ops.export import files, openmetrics
-    from lakehouse.ops.location import query
-
     url, delta = location.url(selection.table), location.open(selection.table)
     present = [field.name for field in delta.schema().fields]
     nothing = f"{url}: there are no such rows; nothing was written"
@@ -123,8 +110,6 @@ def _seconds(location: Location, table: tables.Table) -> int:
     Raises:
         LakehouseError: Nothing was rolled up.
     """
-    from lakehouse.ops.location import TABLE, query
-
     if table not in tables.WINDOWS.values():
         return _HOUR
     sql = f"SELECT window_seconds FROM {TABLE} ORDER BY at DESC LIMIT 1"

@@ -1,36 +1,68 @@
 """The command ``jmxlake``.
 
-A command imports Spark only when it needs it, so that help is printed at once.
+A command's module is imported when the command is called, so that help is printed at once.
 """
-
-from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 
-from lakehouse.cli.doctor import doctor
-from lakehouse.cli.explain import explain
-from lakehouse.cli.export import export
-from lakehouse.cli.maintain import maintain, unit
-from lakehouse.cli.objectives import objectives as objectives_group
 from lakehouse.cli.options import log
-from lakehouse.cli.report import report, summary
-from lakehouse.cli.rollup import register, rollup, verify
-from lakehouse.cli.sample import sample
-from lakehouse.cli.send import send
-from lakehouse.cli.sla import sla
-from lakehouse.cli.weekly import weekly
 from lakehouse.errors import LakehouseError, extra, is_of_spark
 
+_COMMANDS: Final = {
+    "completion": ("main", "Print the completion script of a shell."),
+    "doctor": ("doctor", "Check a lake: what is wrong, and what to do."),
+    "explain": ("explain", "Explain a week of one topic, client, group or broker."),
+    "export": ("export", "Write a table of gold as Parquet, CSV or OpenMetrics."),
+    "maintain": ("maintain", "Compact, checkpoint and clean up bronze."),
+    "objectives": ("objectives", "Objectives in OpenSLO v1: check files, list their objectives."),
+    "register": ("rollup", "Register the bronze tables in a catalog."),
+    "report": ("report", "Report a week: table, page, PDF, JSON or CSV."),
+    "rollup": ("rollup", "Bring gold up to date with bronze."),
+    "sample": ("sample", "Write a lake of an invented cluster, to try jmxlake without Kafka."),
+    "send": ("send", "Send a report by mail or to a chat."),
+    "sla": ("sla", "Publish in gold/sla whether objectives were met."),
+    "summary": ("report", "Report several clusters on one page."),
+    "unit": ("maintain", "Print the systemd unit of the maintenance."),
+    "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
+    "weekly": ("weekly", "Roll up, publish, report and send a week."),
+}
+"""The module of each command, and what it does."""
 _DELTA_RS_ONLY: Final = ("doctor", "export", "maintain")
 """Commands that need the extra ``maintain`` only."""
 
 
-class _OneLineErrors(click.Group):
-    """Prints an error as one line and exits with 1."""
+class _Commands(click.Group):
+    """Imports a command when it is called; prints an error as one line and exits with 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _ = _COMMANDS[cmd_name]
+        try:
+            command: click.Command = getattr(import_module(f"lakehouse.cli.{module}"), cmd_name)
+        except ModuleNotFoundError as error:
+            _fail_for_missing(error, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        return [
+            CompletionItem(name, help=text)
+            for name, (_, text) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -38,11 +70,7 @@ class _OneLineErrors(click.Group):
         except LakehouseError as error:
             _fail(str(error))
         except ModuleNotFoundError as error:
-            name = f"{error.name}".partition(".")[0]
-            needed = "lakehouse" if name in {"pyspark", "pandas"} else "local"
-            if ctx.invoked_subcommand in _DELTA_RS_ONLY:
-                needed = "maintain"
-            _fail(f"{name} is missing: install {extra(needed)}")
+            _fail_for_missing(error, f"{ctx.invoked_subcommand}")
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:
@@ -51,14 +79,14 @@ class _OneLineErrors(click.Group):
             _fail(f"Spark failed: {_first_line(error)}{_hint(error)}")
 
 
-@click.group(cls=_OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="jmxlake")
 def main() -> None:
     """Kafka's JMX metrics in a lake: roll them up, publish attainment, write the report."""
     os.environ.setdefault("RUST_LOG", "off")  # the errors have all that Rust would log
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
@@ -66,17 +94,15 @@ def completion(context: click.Context, shell: str) -> None:
 
     For bash: jmxlake completion bash > /etc/bash_completion.d/jmxlake
     """
-    from click.shell_completion import shell_complete
-
     program = context.find_root().command
     shell_complete(program, {}, "jmxlake", "_JMXLAKE_COMPLETE", f"{shell}_source")
 
 
-for _command in (
-    weekly, rollup, verify, register, sla, report, summary, send, explain, objectives_group, export,
-    doctor, maintain, unit, sample, completion,
-):  # fmt: skip
-    main.add_command(_command)
+def _fail_for_missing(error: ModuleNotFoundError, command: str) -> NoReturn:
+    name = f"{error.name}".partition(".")[0]
+    needed = "lakehouse" if name in {"pyspark", "pandas"} else "local"
+    needed = "maintain" if command in _DELTA_RS_ONLY else needed
+    _fail(f"{name} is missing: install {extra(needed)}")
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,26 +1,28 @@
 """``jmxlake maintain`` and ``jmxlake unit``."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re
 import signal
 import sys
+import sysconfig
 import threading
 import uuid
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
+from rich.console import Console
+from rich.table import Table
 
+from lakehouse import tables
 from lakehouse.cli.options import AS_JSON, GOLD_OR_NONE, LAKE, OPTIONS_FILE, date, log
 from lakehouse.core import formats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from lakehouse.ops.maintain.service import PlannedTable
+from lakehouse.ops.location import locate
+from lakehouse.ops.maintain import state
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.ops.maintain.service import REFUSED, Maintenance, PlannedTable, serve
 
 _FAILED: Final = 1
 _REFUSED: Final = 3
@@ -42,15 +44,13 @@ def _until(text: str) -> dt.date | None:
 
 def _version(text: str) -> tuple[str, int]:
     """A table's name and a version of it."""
-    from lakehouse import tables
-
     name, _, version = text.partition("@")
     if name not in {table.name for table in tables.BRONZE} or not version.isdecimal():
         raise click.BadParameter(f"{text!r}: write a table of bronze and a version, as runs@1234")
     return name, int(version)
 
 
-@click.command(short_help="Compact, checkpoint and clean up bronze.")
+@click.command
 @LAKE
 @click.option("--once", is_flag=True, help="Run one round, then exit (the default).")
 @click.option("--every", type=_length, metavar="LENGTH", help="Run a round every LENGTH.")
@@ -86,11 +86,6 @@ def maintain(  # noqa: PLR0913 - a click command
         raise click.UsageError("--read-until goes with --gold none")
     if keep < _SECONDS["d"]:
         raise click.UsageError("--keep: write at least 1d")
-    from lakehouse.ops.location import locate
-    from lakehouse.ops.maintain import state
-    from lakehouse.ops.maintain.actions import Executor
-    from lakehouse.ops.maintain.service import REFUSED, Maintenance, serve
-
     location = locate(lake, options_file, None if gold == "none" else gold)
     maintenance = Maintenance(
         location,
@@ -121,11 +116,9 @@ def maintain(  # noqa: PLR0913 - a click command
         sys.exit(_REFUSED if any(isinstance(error, REFUSED) for error in errors) else _FAILED)
 
 
-@click.command(short_help="Print the systemd unit of the maintenance.")
+@click.command
 def unit() -> None:
     """Print the systemd unit that runs the maintenance as a service."""
-    import sysconfig
-
     checkout = Path(__file__).parents[2] / "deploy"
     installed = Path(sysconfig.get_path("data")) / "share" / "jmxlake"
     folder = checkout if checkout.is_dir() else installed
@@ -151,29 +144,26 @@ def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"tables": [_to_json(one) for one in planned]}, indent=1))
         return
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
     for column in ("Table", "Version", "Uncheckpointed", "Live files", "Due"):
         table.add_column(column, overflow="fold")
-    for state, actions, not_done in planned:
+    for one, actions, not_done in planned:
         lines = [f"{name} {_text(fields)}".rstrip() for name, fields in map(_split, actions)]
         lines += [f"not done: {reason}" for reason in not_done]
-        figures = (state.version, state.uncheckpointed, len(state.files))
+        figures = (one.version, one.uncheckpointed, len(one.files))
         due = "\n".join(lines or ["nothing"])
-        table.add_row(state.table.name, *(f"{figure:,}" for figure in figures), due)
+        table.add_row(one.table.name, *(f"{figure:,}" for figure in figures), due)
     # A pipe has no width: a program that reads it needs whole lines.
     Console(width=None if sys.stdout.isatty() else 400, markup=False).print(table)
 
 
 def _to_json(planned: PlannedTable) -> dict[str, Any]:
-    state = planned.state
+    one = planned.state
     return {
-        "table": state.table.name, "version": state.version,
-        "uncheckpointed": state.uncheckpointed, "live_files": len(state.files),
-        "bytes": sum(file.size for file in state.files),
-        "read_version": getattr(state.read, "version", None),
+        "table": one.table.name, "version": one.version,
+        "uncheckpointed": one.uncheckpointed, "live_files": len(one.files),
+        "bytes": sum(file.size for file in one.files),
+        "read_version": getattr(one.read, "version", None),
         "actions": planned.actions, "left": list(planned.not_done),
     }  # fmt: skip
 

@@ -1,25 +1,21 @@
 """``jmxlake objectives``: list objectives, and check OpenSLO files."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from lakehouse import slo
 from lakehouse.cli.options import AS_JSON
 from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse.core.objective import Objective
-    from lakehouse.slo.openslo.files import FileObject
+from lakehouse.core.yaml_nodes import EXIT_CODES, worst
+from lakehouse.slo.openslo.files import FileObject, read
 
 
 @click.group()
@@ -37,10 +33,6 @@ def check(places: Sequence[Path], *, as_json: bool) -> None:
     something is not OpenSLO v1 or cannot be read, with 3 if all is valid but some is not supported.
     A note says what has no effect.
     """
-    from lakehouse import slo
-    from lakehouse.core.yaml_nodes import EXIT_CODES, worst
-    from lakehouse.slo.openslo.files import read
-
     found = read(list(places) or [slo.SHIPPED])
     if as_json:
         output = {"objects": [_object_json(one) for one in found]}
@@ -63,8 +55,6 @@ def check(places: Sequence[Path], *, as_json: bool) -> None:
 @AS_JSON
 def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bool) -> None:
     """List the objectives of FOLDER, by default those that jmxlake ships."""
-    from lakehouse import slo
-
     wanted = slo.chosen(slo.load(folder or slo.SHIPPED), dict(labels))
     if as_json:
         output = [_objective_json(objective) for objective in wanted]
@@ -86,7 +76,7 @@ def _object_json(one: FileObject) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _objective_json(objective: Objective) -> dict[str, Any]:
+def _objective_json(objective: slo.Objective) -> dict[str, Any]:
     window = objective.window
     fields = {
         **asdict(objective), "method": objective.method, "window": window.name,

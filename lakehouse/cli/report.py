@@ -1,11 +1,10 @@
 """``jmxlake report``, the options and outputs that ``weekly`` shares, and ``jmxlake summary``."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import click
@@ -13,12 +12,19 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
 from lakehouse.cli.sla import MAINTENANCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from lakehouse.core.time.periods import Period
-    from lakehouse.engines.engine import Engine
+from lakehouse.core.formats import VERDICTS, line
+from lakehouse.core.time import zones
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.engine import Engine
+from lakehouse.report import owners, pdf, summary as summaries
+from lakehouse.report.csv_files import files
+from lakehouse.report.facts import build, saved
+from lakehouse.report.facts.owner_labels import add_owners, of_team
+from lakehouse.report.page import figures
+from lakehouse.report.page.page import render
+from lakehouse.report.page.verdicts import headline
+from lakehouse.report.terminal import verdict_table
+from lakehouse.slo import business_hours, maintenance
 
 Facts = dict[str, Any]
 
@@ -73,9 +79,6 @@ class ReportQuery:
     """
 
     def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
-        from lakehouse.core.time import zones
-        from lakehouse.slo import business_hours, maintenance
-
         self.objectives = lake.objectives()
         zone, hours = given["time_zone"] or zones.UTC_NAME, given["business_hours"]
         self.period = options.period_of(given["week"], given["start"], given["end"], zone)
@@ -86,12 +89,11 @@ class ReportQuery:
 
     def facts(self, engine: Engine, period: Period, *, every: bool = False) -> Iterator[Facts]:
         """The facts of its cluster, or of every cluster of the lake."""
-        from lakehouse.core.formats import line
-        from lakehouse.report.facts.build import clusters, facts
-
-        for cluster in clusters(engine) if every else [self.cluster]:
+        for cluster in build.clusters(engine) if every else [self.cluster]:
             log("facts" if cluster is None else f"facts of {line(cluster)}")
-            yield facts(engine, self.objectives, period, cluster=cluster, calendar=self.calendar)
+            yield build.facts(
+                engine, self.objectives, period, cluster=cluster, calendar=self.calendar
+            )
 
 
 class ReportOutputs:
@@ -103,8 +105,6 @@ class ReportOutputs:
     """
 
     def __init__(self, given: Mapping[str, Any], *, has_owners: bool = False) -> None:
-        from lakehouse.report import owners, pdf
-
         if given["team"] is not None and given["owners_file"] is None and not has_owners:
             raise click.UsageError("--team needs --owners")
         names = ("html_file", "pdf_file", "json_file", "csv_folder")
@@ -115,20 +115,13 @@ class ReportOutputs:
 
     def selected(self, facts: Facts) -> Facts:
         """The facts with owners, or those of one team."""
-        from lakehouse.report.facts.owner_labels import add_owners, of_team
-
         facts = facts if self._owners is None else add_owners(facts, self._owners)
         return facts if self._team is None else of_team(facts, self._team)
 
     def write(self, facts: Facts) -> None:
         """Write all files and print the verdicts."""
-        from lakehouse.report import pdf
-        from lakehouse.report.csv_files import files
-        from lakehouse.report.facts.saved import text
-        from lakehouse.report.terminal import verdict_table
-
         html_file, pdf_file, json_file, csv_folder = self.places
-        html = _render(facts) if html_file or pdf_file else ""
+        html = render(facts) if html_file or pdf_file else ""
         if html_file is not None:
             write_file(html_file, html.encode())
         if pdf_file is not None:
@@ -138,31 +131,22 @@ class ReportOutputs:
             for name, content in files(facts):
                 write_file(csv_folder / name, content.encode())
         if json_file is not None:
-            write_file(json_file, text(facts).encode())
+            write_file(json_file, saved.text(facts).encode())
         if json_file is None or str(json_file) != "-":
             click.echo(verdict_table(facts))
 
 
 def write_cluster(facts: Facts, folder: Path, *, with_page: bool = False) -> None:
     """Write a cluster's facts, and its page, to a folder of several, and print its headline."""
-    from lakehouse.report.facts.saved import text
-    from lakehouse.report.page.verdicts import headline
-
     file = folder / f"{file_stem(str(facts['cluster']))}.json"
-    write_file(file, text(facts).encode())
+    write_file(file, saved.text(facts).encode())
     if with_page:
         file = file.with_suffix(".html")
-        write_file(file, _render(facts).encode())
+        write_file(file, render(facts).encode())
     click.echo(f"{file}  {headline(facts)}".replace("\u00a0", " "))
 
 
-def _render(facts: Facts) -> str:
-    from lakehouse.report.page.page import render  # importing the charts takes a second
-
-    return render(facts)
-
-
-@click.command(short_help="Report a week: table, page, PDF, JSON or CSV.")
+@click.command
 @options.lake_options("LAKE|REPORT.json")
 @QUERY
 @OUTPUTS
@@ -177,9 +161,7 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
 
     From the facts of an earlier report (REPORT.json) the same is written without the lake.
     """
-    from lakehouse.report.facts.saved import is_saved
-
-    is_file = is_saved(lake.root)
+    is_file = saved.is_saved(lake.root)
     outputs = ReportOutputs(given, has_owners=is_file)
     if every_cluster is None:
         facts = _saved_facts(lake.root) if is_file else next(_lake_facts(lake, given))
@@ -192,9 +174,6 @@ def report(lake: LakeOptions, *, every_cluster: Path | None, **given: Any) -> No
 
 
 def _saved_facts(file: str) -> Facts:
-    from lakehouse.core.time import zones
-    from lakehouse.report.facts import saved
-
     context = click.get_current_context()
     names = {option.name: option.opts[0] for option in context.command.params}
     wrong = [names[name] for name in _LAKE_ONLY if context.params[name] is not None]
@@ -217,7 +196,7 @@ def _lake_facts(
     yield from query.facts(engine, query.period(engine), every=every)
 
 
-@click.command(short_help="Report several clusters on one page.")
+@click.command
 @click.argument(
     "reports", metavar="REPORT.json...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -236,11 +215,6 @@ def summary(
     reports: tuple[Path, ...], html_file: Path | None, pages: Path | None, json_file: Path | None
 ) -> None:
     """Summarise several clusters, from the facts of one report for each of them."""
-    from lakehouse.core import formats
-    from lakehouse.report import summary as summaries
-    from lakehouse.report.facts import saved
-    from lakehouse.report.page import figures
-
     facts = [saved.load(file) for file in reports]
     _check_distinct(reports, facts)
     summarised = summaries.summary(facts)
@@ -249,7 +223,7 @@ def summary(
         for of_cluster in facts:
             name = str(of_cluster["cluster"])
             file = pages / f"{file_stem(name)}.html"
-            write_file(file, _render(of_cluster).encode())
+            write_file(file, render(of_cluster).encode())
             if html_file is not None:
                 links[name] = quote(os.path.relpath(file, html_file.parent).replace(os.sep, "/"))
     if html_file is not None:
@@ -258,7 +232,7 @@ def summary(
         write_file(json_file, saved.text(summarised).encode())
     if json_file is None or str(json_file) != "-":
         for row in summarised["clusters"]:
-            word = formats.VERDICTS.get(row["verdict"], "no data")
+            word = VERDICTS.get(row["verdict"], "no data")
             cluster = figures.name(row["cluster"]).text
             click.echo(f"{word:9}  {cluster}  {row['headline']}".replace("\u00a0", " "))
 

@@ -1,34 +1,32 @@
 """``jmxlake rollup``, ``jmxlake verify`` and ``jmxlake register``."""
 
-from __future__ import annotations
-
+import datetime as dt
 import json
+import secrets
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable, Iterator
-
-    from lakehouse.engines.engine import Engine
-    from lakehouse.rollup import Done, Outcome, Wanted
-    from lakehouse.slo import Objective
-
-
-def _seconds(text: str) -> int:
-    from lakehouse.core.time import periods
-
-    return periods.window_seconds(text)
-
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import window_seconds
+from lakehouse.engines.choice import start_spark
+from lakehouse.engines.engine import Engine
+from lakehouse.rollup import Done, Outcome, Wanted, rollup as run_rollup
+from lakehouse.rollup.verify import verify as compare
+from lakehouse.slo import Objective
 
 WINDOW: Final = click.option(
-    "--window", type=_seconds, metavar="LENGTH", help="Window of the agents, such as 5m or 30s."
+    "--window",
+    type=window_seconds,
+    metavar="LENGTH",
+    help="Window of the agents, such as 5m or 30s.",
 )
 TIDY: Final = click.option(
     "--tidy", type=click.Choice(["daily", "now", "never"]), default="daily", show_default=True,
@@ -36,7 +34,7 @@ TIDY: Final = click.option(
 )  # fmt: skip
 
 
-@click.command(short_help="Bring gold up to date with bronze.")
+@click.command
 @options.lake_options()
 @WINDOW
 @click.option(
@@ -63,8 +61,6 @@ def rollup(  # noqa: PLR0913 - a click command
     It can be killed at any instant, and the next rollup continues. Exits with 1 if it failed, with
     3 if another rollup of this lake is running.
     """
-    from lakehouse.rollup import Wanted
-
     objectives, wanted = lake.objectives(), Wanted(since, tidy, take_over, rows)
     outcome = roll_up(lake.rollup_engine(engine), objectives, wanted, window)
     if as_json:
@@ -79,8 +75,6 @@ def roll_up(
     engine: Engine, objectives: tuple[Objective, ...], wanted: Wanted, window: int | None
 ) -> Outcome:
     """Roll up and show the progress; exits with 3 if another rollup is running."""
-    from lakehouse.rollup import rollup as run_rollup
-
     with exit_if_locked(), progress_display() as (step, watch):
         return run_rollup(
             engine, objectives, wanted, window_seconds=window, progress=step, watch=watch
@@ -100,7 +94,7 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     return lines
 
 
-@click.command(short_help="Recompute some hours and compare gold to the bit.")
+@click.command
 @options.lake_options()
 @click.option(
     "--windows", type=click.IntRange(1), default=24, show_default=True,
@@ -117,10 +111,6 @@ def verify(
     Exits with 0 if all rows are equal, with 1 if some differ or it failed, with 3 if a rollup is
     running or was interrupted.
     """
-    import secrets
-
-    from lakehouse.rollup.verify import verify as compare
-
     objectives = lake.objectives()
     chosen = secrets.randbelow(10**9) if seed is None else seed
     with exit_if_locked():
@@ -144,9 +134,6 @@ def progress_display() -> Iterator[tuple[Callable[[str], None], Callable[[Done],
     if not sys.stderr.isatty():
         yield log, _log_done
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     bar = Progress(
         TextColumn("jmxlake: {task.description}"), BarColumn(),
         TextColumn("{task.completed:.0f} of {task.total:.0f} hours, {task.fields[rows]:,} rows"),
@@ -167,7 +154,7 @@ def _log_done(done: Done) -> None:
         log(f"{done.hours} of {done.of_hours} hours, {done.rows:,} rows")
 
 
-@click.command(short_help="Register the bronze tables in a catalog.")
+@click.command
 @options.LAKE
 @click.option(
     "--bronze", metavar="CATALOG.SCHEMA", required=True,
@@ -178,9 +165,6 @@ def register(lake: str, bronze: str) -> None:
 
     Existing names stay. Nothing is written to LAKE.
     """
-    from lakehouse.core import lake as lakes
-    from lakehouse.engines.choice import start_spark
-
     location = lakes.at(lake)
     for name in lakes.register(start_spark(log), location.root, bronze):
         click.echo(name)

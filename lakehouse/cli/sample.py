@@ -1,19 +1,16 @@
 """``jmxlake sample``."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from lakehouse.cli.options import FOLDER, log
+from lakehouse.sample import bronze
+from lakehouse.sample.script import sampled
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-@click.command(short_help="Write a lake of an invented cluster, to try jmxlake without Kafka.")
+@click.command
 @click.argument("lake", metavar="LAKE", type=FOLDER)
 @click.option(
     "--weeks", type=click.IntRange(1, 8), default=3, show_default=True,
@@ -30,9 +27,6 @@ def sample(lake: Path, weeks: int, seed: int, until: dt.datetime | None) -> None
     Brokers fail and restart, clients are throttled, uploads are late, a group reads too late. The
     folder must not hold a lake. Continue with jmxlake weekly LAKE, or any other command.
     """
-    from lakehouse.sample import bronze
-    from lakehouse.sample.script import sampled
-
     now = dt.datetime.now(dt.UTC)
     end = now if until is None else until.replace(tzinfo=dt.UTC)
     if end > now:

@@ -1,26 +1,27 @@
 """``jmxlake send``."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lakehouse.cli.options import FILE, TEAM, log
 from lakehouse.errors import LakehouseError, SendError
+from lakehouse.report import pdf
+from lakehouse.report.facts import saved
+from lakehouse.report.facts.owner_labels import of_team
+from lakehouse.report.page.page import render
+from lakehouse.report.send.digest import digest, pictures
+from lakehouse.report.send.mail import File, deliver, file_name, letter
+from lakehouse.report.send.settings import Mail, Settings, Webhook, load
+from lakehouse.report.send.webhook import payload, post
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from lakehouse.report.send.mail import File
-    from lakehouse.report.send.settings import Mail, Settings, Webhook
-
-
-@click.command(short_help="Send a report by mail or to a chat.")
+@click.command
 @click.argument("facts_file", metavar="REPORT.json", type=click.Path(path_type=Path))
 @click.option(
     "--settings", "settings_file", required=True, type=FILE,
@@ -38,11 +39,7 @@ def send(
 
     Exits with 1 if one of the two failed; the other is still tried.
     """
-    from lakehouse.report.facts import saved
-    from lakehouse.report.facts.owner_labels import of_team
-    from lakehouse.report.send import settings
-
-    loaded = settings.load(settings_file)
+    loaded = load(settings_file)
     facts = saved.load(facts_file)
     facts = facts if team is None else of_team(facts, team)
     if to and loaded.mail is not None:
@@ -76,27 +73,19 @@ def send_report(
 
 
 def _mail(facts: dict[str, Any], mail: Mail, *, dry_run: bool) -> None:
-    from lakehouse.report.send import mail as mails
-    from lakehouse.report.send.digest import digest, pictures
-
-    letter = mails.letter(
+    message = letter(
         facts, digest(facts), pictures(facts), _files(facts, mail), mail, dt.datetime.now(dt.UTC)
     )
-    how = f"mail to {', '.join(letter.to)} by {mail.host}:{mail.port} ({mail.security})"
+    how = f"mail to {', '.join(message.to)} by {mail.host}:{mail.port} ({mail.security})"
     if dry_run:
         log(f"would send {how}")
-        click.echo(letter.content)
+        click.echo(message.content)
         return
-    mails.deliver(letter, mail)
+    deliver(message, mail)
     click.echo(f"sent {how}")
 
 
 def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
-    from lakehouse.report import pdf
-    from lakehouse.report.facts import saved
-    from lakehouse.report.page.page import render
-    from lakehouse.report.send.mail import File, file_name
-
     # A missing browser fails before anything is rendered.
     browser = pdf.browser() if "pdf" in mail.attach else ""
     html = render(facts) if {"html", "pdf"} & set(mail.attach) else ""
@@ -109,9 +98,6 @@ def _files(facts: dict[str, Any], mail: Mail) -> list[File]:
 
 
 def _post(facts: dict[str, Any], webhook: Webhook, *, dry_run: bool) -> None:
-    from lakehouse.report.send.digest import digest
-    from lakehouse.report.send.webhook import payload, post
-
     message, place = payload(digest(facts)), webhook.url.place
     if dry_run:
         log(f"would post to the address in {place}")

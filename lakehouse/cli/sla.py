@@ -1,24 +1,21 @@
 """``jmxlake sla``: attainment of objectives, and what is left of their error budgets."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
+from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from lakehouse.core.time.periods import Period
-    from lakehouse.engines.engine import Engine
-    from lakehouse.slo import Objective
-    from lakehouse.slo.maintenance import Maintenance
-    from lakehouse.slo.statement import Statement
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.engine import Engine
+from lakehouse.engines.gold_reader import GoldRows, window_of
+from lakehouse.slo import aggregate, attainment, maintenance as planned_work, partitions, published
+from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.statement import Statement
 
 MAINTENANCE: Final = click.option(
     "--maintenance", metavar="FILE", type=options.FILE,
@@ -38,7 +35,7 @@ LABELS: Final = click.option(
 )  # fmt: skip
 
 
-@click.command(short_help="Publish in gold/sla whether objectives were met.")
+@click.command
 @options.lake_options()
 @options.PERIOD
 @LABELS
@@ -58,12 +55,8 @@ def sla(
 
     Exits with 1 if it failed, with 3 if a rollup of this lake is running.
     """
-    from lakehouse import slo
-    from lakehouse.engines.gold_reader import GoldRows, window_of
-    from lakehouse.slo import aggregate, maintenance as planned, partitions
-
     wanted = slo.chosen(lake.objectives(), dict(labels))
-    windows = planned.load(maintenance) if maintenance else ()
+    windows = planned_work.load(maintenance) if maintenance else ()
     period = options.period_of(week, start, end)
     engine = lake.engine()
     with exit_if_locked():
@@ -85,16 +78,13 @@ def sla(
 
 def publish_statements(
     engine: Engine,
-    objectives: Sequence[Objective],
+    objectives: Sequence[slo.Objective],
     period: Period,
     planned: tuple[Maintenance, ...],
     *,
     burns: bool = False,
 ) -> tuple[list[Statement], list[Statement]]:
     """Publish the statements of a period; returns all of them, and those that are new."""
-    from lakehouse.engines.gold_reader import window_of
-    from lakehouse.slo import attainment, published
-
     seconds = window_of(engine)
     period = period.aligned(seconds)
     log("statements")

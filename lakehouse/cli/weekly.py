@@ -1,8 +1,7 @@
 """``jmxlake weekly``: rollup, sla, report and send in one command."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,16 +9,14 @@ from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
 from lakehouse.cli.report import OUTPUTS, QUERY, Facts, ReportOutputs, ReportQuery, write_cluster
 from lakehouse.cli.rollup import TIDY, WINDOW, outcome_lines, roll_up
+from lakehouse.cli.send import send_report
 from lakehouse.cli.sla import count_line, publish_statements
 from lakehouse.errors import LakehouseError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lakehouse.report.send.settings import Settings
+from lakehouse.report.send.settings import Settings, load
+from lakehouse.rollup import Wanted
 
 
-@click.command(short_help="Roll up, publish, report and send a week.")
+@click.command
 @options.lake_options()
 @QUERY
 @OUTPUTS
@@ -46,15 +43,12 @@ def weekly(
 
     Exits with 1 if it failed, with 3 if another rollup of this lake is running.
     """
-    from lakehouse.report.send import settings
-    from lakehouse.rollup import Wanted
-
     outputs, query = ReportOutputs(given), ReportQuery(lake, given)
     if every_cluster is not None and any((*outputs.places, query.cluster)):
         raise click.UsageError("--every-cluster goes without other outputs and --cluster")
     if settings_file is not None and str(given["json_file"]) == "-":
         raise click.UsageError("--json - goes without --send, which prints what it sent")
-    loaded = None if settings_file is None else settings.load(settings_file)
+    loaded = None if settings_file is None else load(settings_file)
 
     used = lake.rollup_engine(engine)
     for line in outcome_lines(roll_up(used, query.objectives, Wanted(tidy=tidy), window)):
@@ -77,8 +71,6 @@ def _report(
     facts: Facts, outputs: ReportOutputs, every_cluster: Path | None, settings: Settings | None
 ) -> list[str]:
     """Write and send a report; returns its error, so that the next report is still made."""
-    from lakehouse.cli.send import send_report
-
     try:
         selected = outputs.selected(facts)
         if every_cluster is None:

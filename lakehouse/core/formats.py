@@ -4,8 +4,6 @@ A low bound is rounded down and a high bound up, so that the text still contains
 Names come from clients of the cluster and are treated as hostile.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

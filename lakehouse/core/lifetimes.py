@@ -6,8 +6,6 @@ lists topics has listed them after the subject was last seen. A source that has 
 is not waited for. Clients exist until they were last seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

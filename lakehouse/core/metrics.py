@@ -1,7 +1,5 @@
 """Metrics that code knows by name, and the families that read a metric."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What shall hold for which share of the time, or of events; and over which span of time."""
 
-from __future__ import annotations
-
 import calendar
 import datetime as dt
 import zoneinfo

@@ -1,7 +1,5 @@
 """Arrow's types of a table's rows as relations have them: instants are microseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ pass and the predicates stay short. A finished batch is final; after a kill the 
 with the next.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Delta tables of a lake that is a path or a URI, by delta-rs: no Spark, no JVM."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import threading

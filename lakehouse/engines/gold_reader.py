@@ -4,8 +4,6 @@ Days and weeks are sums of hours, computed by readers. Rows are relations of an 
 the SQL that ``engines.engine`` describes, with instants in microseconds.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """A lake at a path or a URI, rolled up in this process by delta-rs and DuckDB: no Spark, no JVM."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

@@ -3,8 +3,6 @@
 Literals are strings, for dates and instants too: it is the one way of writing them that both read.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final

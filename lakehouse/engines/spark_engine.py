@@ -4,20 +4,26 @@ SQL and the DataFrame API only, so that it works over Spark Connect. The one exc
 ``mapInArrow``, which packs rows and runs the kernel (see ``spark_frame``).
 """
 
-from __future__ import annotations
-
 import re
 import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyspark.sql import functions as F  # noqa: N812
+import pyarrow as pa
+from pyspark.sql import (
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812
+)
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes, session
+from lakehouse.core.lake import Lake, Version
 from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import spark_frame, transport
-from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, span_of
+from lakehouse.engines.batches import Batch
+from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
 from lakehouse.errors import (
     EngineError,
     LakehouseError,
@@ -25,19 +31,9 @@ from lakehouse.errors import (
     LogExpiredError,
     TableNotFoundError,
 )
+from lakehouse.kernel.worker import Program
+from lakehouse.tables import Column, Table
 from lakehouse.tables.rollup_state import GOLD_PROPERTIES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from lakehouse.core.lake import Lake, Version
-    from lakehouse.engines.batches import Batch
-    from lakehouse.engines.engine import Staged
-    from lakehouse.kernel.worker import Program
-    from lakehouse.tables import Column, Table
 
 STAGING: Final = tables.Table(
     "gold",

@@ -5,8 +5,6 @@ numbered by what they are part of. Only these are moved and sorted, so that a wo
 after the other (see ``transport``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

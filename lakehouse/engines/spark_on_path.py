@@ -4,24 +4,19 @@ Planning, lease, progress and commits are those of the local engine: on a path d
 writer of gold. Spark writes only ``gold/staging``, and starts only if there is work to compute.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
+from pyspark.sql import SparkSession
+
+from lakehouse.core.lake import Lake
 from lakehouse.engines import local_relations
+from lakehouse.engines.batches import Batch
+from lakehouse.engines.engine import Staged
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import STAGING, SparkEngine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pyspark.sql import SparkSession
-
-    from lakehouse.core.lake import Lake
-    from lakehouse.engines.batches import Batch
-    from lakehouse.engines.engine import Staged
-    from lakehouse.kernel.worker import Program
+from lakehouse.kernel.worker import Program
 
 LARGE: Final = 1_000_000
 """Rows of bronze/runs from which on Spark's code generation saves more time than it takes."""

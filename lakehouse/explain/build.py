@@ -1,7 +1,5 @@
 """Builds a story from the lake."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Reads the evidence of a story: rows of gold on a subject and on the sources that report it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

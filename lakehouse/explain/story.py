@@ -1,7 +1,5 @@
 """A story as JSON, as docs/explain.md describes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Finds the subject that a typed name means."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,28 +1,21 @@
 """A story as text for a terminal, a pipe or a file."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from lakehouse.core import formats
 from lakehouse.core.metrics import names_in_bronze
 from lakehouse.core.time import intervals
+from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import DAY_US, instant
 from lakehouse.report.page import cells, figures
-from lakehouse.report.page.figures import span_of
+from lakehouse.report.page.figures import Row, span_of
 from lakehouse.report.terminal import badge, printed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from rich.console import RenderableType
-
-    from lakehouse.core.time.intervals import Span
-    from lakehouse.report.page.figures import Row
 
 MOST: Final = 20
 """Intervals that are shown, the longest; the JSON has all."""

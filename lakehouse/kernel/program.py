@@ -1,7 +1,5 @@
 """The kernel's program: its SQL files in order, with gold's tables and the objectives."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import re

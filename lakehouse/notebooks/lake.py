@@ -1,7 +1,5 @@
 """The cluster and week of a notebook, as its widgets say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

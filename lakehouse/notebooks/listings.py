@@ -1,7 +1,5 @@
 """Lists for cells: the tables of the lake and its subjects, and the rows of any SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

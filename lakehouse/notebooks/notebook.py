@@ -5,14 +5,14 @@ delta-spark 4.4 on Spark 4.2 drops the values (github.com/delta-io/delta/issues/
 replaces them by literals, on every engine.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
+from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from typing import Any, Final, ParamSpec
 
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from lakehouse import slo, tables
 from lakehouse.core import formats
@@ -24,15 +24,9 @@ from lakehouse.explain.terminal import view
 from lakehouse.notebooks import listings, pages
 from lakehouse.notebooks.lake import LABELS, lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts
+from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pyspark.sql import SparkSession
-
-    from lakehouse.report.facts.gold import Gold
 
 Value = str | dt.datetime
 _Given = ParamSpec("_Given")

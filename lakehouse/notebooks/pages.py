@@ -1,7 +1,5 @@
 """Pages for cells: one question, list or text, with the report's style and policy."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Location of a lake, whose tables delta-rs opens and queries without Spark and pyarrow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Text is quoted, numbers are not. A figure that is not known is an empty field wi
 that it differs from an empty name. Clients of the cluster choose names: none becomes a formula.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -16,8 +16,6 @@ The first entry that matches counts, so special entries stand above general ones
 what tiered storage costs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

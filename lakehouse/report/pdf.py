@@ -1,7 +1,5 @@
 """The page as a PDF: printed by a Chromium of this machine, without network."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

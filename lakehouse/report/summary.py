@@ -1,7 +1,5 @@
 """Several clusters at once: which of them need a look, with a link to the report of each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

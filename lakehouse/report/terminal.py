@@ -1,7 +1,5 @@
 """The verdict for a terminal: the page in a few lines."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from io import StringIO

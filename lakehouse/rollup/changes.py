@@ -1,7 +1,5 @@
 """New rows in bronze, and the hours of clusters that they touch."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The commits of one batch to gold: one for each table with rows of its hours, old or new."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Gold's tables: creation, missing columns, and tidying once a day."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

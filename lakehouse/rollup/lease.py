@@ -6,8 +6,6 @@ after it has run out by theirs. Where clocks differ by more than that, the holde
 fails and says so; commits that were under way meet Delta's own check for conflicts.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import socket

@@ -4,8 +4,6 @@ Progress is written last. A batch is recorded when all its commits are made; suc
 to the row of progress before it, so a new row of progress makes it void.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace

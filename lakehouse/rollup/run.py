@@ -5,8 +5,6 @@ between two commits has changed nothing twice: the next one finds the same hours
 the same rows again, but for the batches that were done.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ The finest rows of such a table are written first, to their own table; then its 
 Each is one commit. A table that still has ``grain`` is not done, so after a kill it starts again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 

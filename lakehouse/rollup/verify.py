@@ -4,8 +4,6 @@ What is recomputed is read at the versions that gold/progress names, so the figu
 very same: durations, and doubles too.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from collections.abc import Callable

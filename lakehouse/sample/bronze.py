@@ -1,7 +1,5 @@
 """Writes the bronze of a sample: one commit a table."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

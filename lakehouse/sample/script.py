@@ -1,7 +1,5 @@
 """The values that each source of a sample reports over time, computed from its incidents."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

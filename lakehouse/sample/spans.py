@@ -4,8 +4,6 @@ What changes is known in advance here, so the cost follows the changes, not the 
 as long as the value held; ``bronze`` cuts it by windows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple

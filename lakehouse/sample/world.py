@@ -1,7 +1,5 @@
 """The cluster of a sample: its subjects, how agents read them, and its incidents."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple

@@ -5,8 +5,6 @@ a subject must have (``where``) and the patterns that its names must match (``ma
 docs/objectives.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final

@@ -4,8 +4,6 @@ Times are summed by weight, so that bounds remain bounds and unknown time remain
 docs/objectives.md compares these figures with those of the worst subject and of the union.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Expected time follows from the calendar and gold/subjects, not from what was rep
 ``statement`` for the figures, and docs/objectives.md for their meaning.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Sequence

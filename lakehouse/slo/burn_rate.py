@@ -6,8 +6,6 @@ short one that it goes on. Lengths and rates are those of the Site Reliability W
 no alerts: it reports the rates at the last instant with data, and how long a pair burnt.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass

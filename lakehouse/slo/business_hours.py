@@ -4,8 +4,6 @@ They are written as ``Mon-Fri 08:00-18:00``, several with a comma between; ``22:
 the next day.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from dataclasses import dataclass

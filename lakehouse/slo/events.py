@@ -8,8 +8,6 @@ How much of a window was seen follows from its observed time, relative to the wi
 the counters of a topic are on several brokers, and one of them alone has a part of the events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ Gold has whole windows, so maintenance counts for the windows that lie wholly in
 the bad time within a window is not known.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

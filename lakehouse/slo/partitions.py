@@ -14,8 +14,6 @@ before, and one that was deleted and made again may have had more. While a topic
 number that is seen is the number of partitions.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

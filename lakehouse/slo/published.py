@@ -3,8 +3,6 @@
 Earlier statements remain.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

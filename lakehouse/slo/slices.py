@@ -13,8 +13,6 @@ The judgement is SQL over these columns, microseconds:
     expected: how much of it the subject existed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

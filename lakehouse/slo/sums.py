@@ -3,8 +3,6 @@
 Ranges of whole hours are summed from hours, all others from the finest windows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Bronze: what agents append, as they read it. Frozen: another version is another table."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required

@@ -1,7 +1,5 @@
 """Columns and tables as they are declared: plain data, free of any engine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ those at which agents cut their runs, and is kept for a time. They are two table
 take both. Days and weeks are sums of hours, computed by readers (``Column.over`` says how).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -5,8 +5,6 @@ settings were measured (docs/storage.md) and are readable by Spark 4.2, DuckDB a
 BYTE_STREAM_SPLIT: Spark reads it fast from 4.3 on only, and Delta for that is not out.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from deltalake import ColumnProperties, WriterProperties

@@ -1,7 +1,5 @@
 """State of the rollup, kept in gold: its progress, finished batches, and the writer's lease."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from lakehouse.tables.columns import Column, Table, required

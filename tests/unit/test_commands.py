@@ -35,11 +35,27 @@ def test_every_command_and_option_has_help_and_stands_in_the_docs(name: str) -> 
             assert parameter.help, f"{name} {parameter.name}"
 
 
+def test_jmxlake_lists_each_command_and_imports_it_when_it_is_asked_for() -> None:
+    context = click.Context(lakehouse_main)
+    names = lakehouse_main.list_commands(context)
+    assert names == sorted(names)
+    for name in names:
+        command = lakehouse_main.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+        assert command.help
+    assert lakehouse_main.get_command(context, "nothing") is None
+    completed = CliRunner(
+        env={"_JMXLAKE_COMPLETE": "bash_complete", "COMP_WORDS": "jmxlake re", "COMP_CWORD": "1"}
+    ).invoke(lakehouse_main, [], prog_name="jmxlake")
+    assert completed.output == "plain,register\nplain,report\n"
+
+
 @pytest.mark.parametrize("program", [main, lakehouse_main, objectives], ids=lambda one: one.name)
 def test_the_list_of_commands_cuts_none_off_on_a_narrow_terminal(program: click.Group) -> None:
     told = CliRunner().invoke(program, ["--help"], terminal_width=80).output
     listed = told[told.index("Commands:") :].splitlines()
-    assert len(listed) > len(program.commands)
+    assert len(listed) > len(program.list_commands(click.Context(program)))
     assert [line for line in listed if line.endswith("...")] == []
 
 

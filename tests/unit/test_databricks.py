@@ -93,7 +93,8 @@ def test_every_task_runs_something_that_is_there(target: str) -> None:
         assert wheel["package_name"] == PROJECT["name"]
         assert PROJECT["scripts"][wheel["entry_point"]] == "lakehouse.job:main"
         name, *arguments = wheel["parameters"]
-        command = main.commands[name]
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
         with click.Context(main) as parent:  # refuses options and numbers of arguments it lacks
             assert command.make_context(name, list(arguments), parent=parent).params
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 class Failed(str):
     """Stands for a value that the other side could not read: why, in one line."""
 
-    __slots__ = ()
-
 
 _IN_SYNC: Final = Metric(
     name="kafka.partition.in_sync_replicas",

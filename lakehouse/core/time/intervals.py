@@ -1,7 +1,5 @@
 """Intervals of time: union, difference and overlap."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Time zones by their IANA name."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Final

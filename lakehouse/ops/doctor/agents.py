@@ -1,7 +1,5 @@
 """Findings of agents: their own events, and the versions of agents and of what they read."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping, Sequence

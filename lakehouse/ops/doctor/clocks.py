@@ -7,8 +7,6 @@ the second commit took, so commits that were retried do not count. The result is
 small a skew can be found depends on how soon after one another two agents commit.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """All checks of a lake; a check that cannot be made is a finding, too."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

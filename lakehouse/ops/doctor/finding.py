@@ -1,7 +1,5 @@
 """A finding of the doctor: how bad it is, where, what it is, and what to do."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Final, Literal, NamedTuple
 

@@ -1,9 +1,10 @@
 """Findings of tables: files, commits, log, schema, protocol."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from deltalake import DeltaTable
 
 from lakehouse.core.time.periods import instant
 from lakehouse.errors import ForeignEngineError, TableSchemaError
@@ -12,11 +13,6 @@ from lakehouse.ops.location import url_of
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.plan import MOST_FILES, MOST_UNCHECKPOINTED, day_of
 from lakehouse.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from deltalake import DeltaTable
 
 MOST_COMMITS_A_DAY: Final = 10_000
 """30 agents with the default interval of five minutes make 8,640 (docs/maintenance.md)."""

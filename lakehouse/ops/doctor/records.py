@@ -1,7 +1,5 @@
 """Records of agents in bronze in the last days: their scrapes and their own events."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby

@@ -1,26 +1,19 @@
 """Findings of the rollup: how far it is behind, and rows that it could not use."""
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core.time.periods import micros
 from lakehouse.errors import MaintenanceError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
-from lakehouse.ops.doctor.records import SourceName
-from lakehouse.ops.location import TABLE, query
+from lakehouse.ops.doctor.records import Query, SourceName
+from lakehouse.ops.location import TABLE, Location, query
 from lakehouse.ops.maintain.state import commits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from deltalake import DeltaTable
-
-    from lakehouse.ops.doctor.records import Query
-    from lakehouse.ops.location import Location
 
 # Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.
 _AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (

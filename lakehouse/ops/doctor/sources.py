@@ -1,7 +1,5 @@
 """Findings of sources: which are silent, not read, or were not read for a while."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby

@@ -1,26 +1,21 @@
 """Selected rows of a table of gold as a CSV or Parquet file, written completely or not at all."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import sys
 import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from deltalake import DeltaTable
 
 from lakehouse.core.time.periods import Period, micros
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.location import TABLE, query
 from lakehouse.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-    from typing import BinaryIO
-
-    from deltalake import DeltaTable
 
 _SORTED: Final = ("string", "int", "timestamp")
 # Without Arrow's own schema, readers use the types of Parquet.

@@ -6,8 +6,6 @@ timestamp of a sample is the end of its window. A figure that is null in gold ha
 becomes zero.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,29 +1,27 @@
 """Runs the actions of a plan by delta-rs; each is one commit or none, and can be killed."""
 
-from __future__ import annotations
-
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 
-from lakehouse.ops.location import delta_errors
+from lakehouse.ops.location import Location, delta_errors
 from lakehouse.ops.maintain import checkpoints
-from lakehouse.ops.maintain.plan import Checkpoint, Compact, Drop, Expire, NoteCleaned, Vacuum
+from lakehouse.ops.maintain.plan import (
+    Action,
+    Checkpoint,
+    Compact,
+    Drop,
+    Expire,
+    NoteCleaned,
+    Vacuum,
+)
 from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
-from lakehouse.tables import parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from deltalake import DeltaTable
-
-    from lakehouse.ops.location import Location
-    from lakehouse.ops.maintain.plan import Action
-    from lakehouse.tables import Table
+from lakehouse.tables import Table, parquet
 
 OWNER: Final = "jmxlake.maintenance"
 """Table property: name of the maintenance that compacted last."""

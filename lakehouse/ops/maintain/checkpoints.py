@@ -11,8 +11,6 @@ commit that notes a checkpoint says which version its slot holds, and nothing el
 The first checkpoint of a day has no slot: it expires with the log.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

@@ -7,8 +7,6 @@ sorted by size into tiers, each eight times the one before, and the target is th
 that have gathered enough files: a row moves up tier by tier, and is rewritten a few times only.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rounds of maintenance over all tables of bronze: one, or one after another until stopped."""
 
-from __future__ import annotations
-
 import datetime as dt
 import threading
 import time

@@ -5,8 +5,6 @@ survive the expiry of the log, and they need no storage elsewhere. Nothing that 
 read may be removed.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from contextlib import suppress

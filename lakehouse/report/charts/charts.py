@@ -3,8 +3,6 @@
 Each is drawn twice, for wide and for narrow screens, so that its text stays readable on both.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Vega's SVG reduced for the page: colours by class, no styles and no ids."""
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 from typing import Final

@@ -1,7 +1,5 @@
 """The facts of docs/report-json.md, from gold: each section is a function of ``SECTIONS``."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

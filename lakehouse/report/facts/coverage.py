@@ -1,7 +1,5 @@
 """How long each family of each source should have been read, and how long it was."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import groupby
 from math import ceil

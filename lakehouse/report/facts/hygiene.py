@@ -3,8 +3,6 @@
 A list is None if nothing that it is made of was read: an empty list says that all is well.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple

@@ -4,8 +4,6 @@ Also statements on business hours alone, and figures that were published and dif
 late data arrived. Figures that were published before the period was over are not compared.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple

@@ -3,8 +3,6 @@
 These work on facts as JSON, for they are applied to facts that were read from a file, too.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple

@@ -5,8 +5,6 @@ and modelled from remote reads elsewhere. What one fetch would save is always a 
 plugin has it. docs/remote-index.md has the formulas and what they leave out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """KIP-13: quotas, which of them is in force for a client, and how long it was throttled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """KIP-963, KIP-1002 and KIP-490: tier lag, remote reads, tiered bytes and lost offsets."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from typing import Final, NamedTuple

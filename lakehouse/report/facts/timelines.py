@@ -1,7 +1,5 @@
 """Timelines for a report's charts: one point per window, null where not all was read."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum

@@ -1,7 +1,5 @@
 """The facts under ``trends``: how objectives went week by week, and when lags will be gone."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The functions that page.yaml names: contents of table cells, and how bad a row is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Figures with their bounds and their unknown time, and names from outside, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

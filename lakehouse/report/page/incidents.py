@@ -1,7 +1,5 @@
 """The incidents of the partitions and the gaps of the sources, as rows and as bars of a chart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

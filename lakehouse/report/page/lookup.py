@@ -1,7 +1,5 @@
 """Lookups in the facts of a report, and in the YAML files and templates of this package."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The page: one self-contained HTML file that needs neither network nor script."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from typing import Any

@@ -1,7 +1,5 @@
 """The sections of the page: the five questions, and those on what qualifies or adds to them."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The verdicts: objectives met, missed, uncertain and without data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

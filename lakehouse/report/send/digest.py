@@ -1,7 +1,5 @@
 """A report in a few lines and pictures, for a mail or a message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

@@ -4,8 +4,6 @@ The same report to the same recipients is the same message, byte by byte but for
 same Message-ID. It is sent over TLS to a server with a valid certificate, or to this machine.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import re

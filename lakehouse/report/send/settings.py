@@ -1,7 +1,5 @@
 """How a report is sent, and to whom: one YAML file, without a secret in it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Names come from clients of the cluster. In a chat's own markup a name could noti
 clients without blocks.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Files and folders of OpenSLO v1 objects, read together because they refer to one another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The objectives of a valid SLO, and findings on what jmxlake does not support."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

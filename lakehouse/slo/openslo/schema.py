@@ -1,7 +1,5 @@
 """Checks objects against schema.yaml, the shape of OpenSLO v1; findings keep line and column."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The metric that a valid SLO measures, and the subjects that it is restricted to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast

@@ -6,8 +6,6 @@ level for regimes is strict. Bounds count too: a change is significant only if i
 truth of each week lies within its bounds.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

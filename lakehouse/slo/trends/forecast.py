@@ -9,8 +9,6 @@ no single burst can move. Its bounds are Sen's, widened for hours that depend on
 (as Hamed and Rao do for the related trend test, here by the first autocorrelation alone).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import warnings

@@ -3,8 +3,6 @@
 A week without any seen time is unknown: it is no zero, and nothing replaces it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Sequence
