@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from itertools import chain
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Families = Mapping[str, frozenset[str]]
 """The families that read a metric, by metric; catalogues may differ."""
@@ -39,6 +38,21 @@ DESCRIBING: Final = (
     "kafka.quota.controller_mutation.rate",
 )
 """Metrics that describe a subject; several sources report each of them (see gold/subjects)."""
+
+
+class Definition(NamedTuple):
+    """The meaning of a metric in a catalogue.
+
+    Attributes:
+        metric: Its name.
+        family: The family that reads it.
+        absent: What a bean that is absent means: ``idle``, ``not_applicable`` or ``zero``.
+    """
+
+    metric: str
+    family: str
+    absent: str
+
 
 Worst = Literal["parts", "total", "most", "sum", "between"]
 
@@ -136,24 +150,25 @@ def families(*metrics: str) -> frozenset[str]:
 
     A user's own metrics are defined in the lake alone.
     """
-    return frozenset().union(*(_shipped().get(metric, ()) for metric in metrics))
+    return frozenset().union(*(_families_shipped().get(metric, ()) for metric in metrics))
 
 
-def families_by_metric(definitions: Iterable[tuple[str, str]]) -> Families:
-    """The families that read each metric, in the shipped catalogue or in the lake's.
-
-    Args:
-        definitions: Metric and family, as the lake's catalogues define them. Agents that wrote no
-            definitions use the shipped catalogue.
-    """
-    families: defaultdict[str, set[str]] = defaultdict(set)
+@lru_cache
+def shipped() -> tuple[Definition, ...]:
+    """The definitions of the shipped catalogue, which agents use that wrote none."""
     file = resources.files("lakehouse.tables").joinpath("metric_definitions.csv")
     rows = csv.DictReader(file.read_text("utf-8").splitlines())
-    for metric, family in chain(definitions, ((row["metric"], row["family"]) for row in rows)):
-        families[metric].add(family)
+    return tuple(Definition(*(row[name] for name in Definition._fields)) for row in rows)
+
+
+def families_by_metric(definitions: Iterable[Definition]) -> Families:
+    """The families that read each metric."""
+    families: defaultdict[str, set[str]] = defaultdict(set)
+    for one in definitions:
+        families[one.metric].add(one.family)
     return {metric: frozenset(names) for metric, names in families.items()}
 
 
 @lru_cache
-def _shipped() -> Families:
-    return families_by_metric(())
+def _families_shipped() -> Families:
+    return families_by_metric(shipped())

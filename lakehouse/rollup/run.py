@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.metrics import Families, families_by_metric
+from lakehouse.core.metrics import Definition, families_by_metric, shipped
 from lakehouse.core.objective import Objective
 from lakehouse.engines.batches import MOST_OF_A_PART, Versions
 from lakehouse.engines.engine import Engine, ask
@@ -151,14 +151,14 @@ def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
     return (committed - dt.timedelta(days=keep_windows_days)).date()
 
 
-def families(engine: Engine) -> Families:
-    """The families that read each metric, including users' own."""
+def definitions(engine: Engine) -> set[Definition]:
+    """The meaning of each metric in the lake's catalogues and in the shipped one."""
     try:
         rows = engine.rows(tables.METRIC_DEFINITIONS)
     except TableNotFoundError:  # older agents do not make it
-        return families_by_metric(())
-    pairs = ask(engine, "SELECT DISTINCT r.metric, r.family FROM {rows} r", rows=rows)
-    return families_by_metric((metric, family) for metric, family in pairs)
+        return set(shipped())
+    own = ask(engine, "SELECT DISTINCT r.metric, r.family, r.absent FROM {rows} r", rows=rows)
+    return {*shipped(), *(Definition(*row) for row in own)}
 
 
 def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
@@ -206,7 +206,10 @@ class _Run:
             todo = plan.make_plan(self.engine, row, state, self.wanted, self.window_seconds, first)
             self.step(todo.summary)
             kernel = program(
-                self.window_seconds, newest.committed, self.objectives, families(self.engine)
+                self.window_seconds,
+                newest.committed,
+                self.objectives,
+                families_by_metric(definitions(self.engine)),
             )
             outcome = self._do(todo, row, kernel)
             new = Progress(

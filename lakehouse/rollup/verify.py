@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
+from lakehouse.core.metrics import families_by_metric
 from lakehouse.core.objective import Objective
 from lakehouse.engines.batches import Batch, ClusterHour, batches
 from lakehouse.engines.engine import Engine, Staged, ask
@@ -19,7 +20,7 @@ from lakehouse.kernel.worker import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
 from lakehouse.rollup.progress import Progress
-from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, families, horizon
+from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, definitions, horizon
 from lakehouse.tables import Table
 
 MISSING: Final = "is missing"
@@ -88,7 +89,9 @@ def verify(
     todo = chosen - barred
     counts = changes.counts(engine, row.versions, todo)
     parts = batches(counts, todo, barred, row.versions, row.window_seconds, engine.most_rows)
-    program = programs(row.window_seconds, row.committed, objectives, families(engine))
+    program = programs(
+        row.window_seconds, row.committed, objectives, families_by_metric(definitions(engine))
+    )
     compared = 0
     differing: list[Difference] = []
     for batch in parts:

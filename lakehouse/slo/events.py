@@ -6,6 +6,10 @@ rate as seen time.
 
 How much of a window was seen follows from its observed time, relative to the window with the most:
 the counters of a topic are on several brokers, and one of them alone has a part of the events.
+
+Kafka makes most counters with their first event, and takes a topic's away from brokers that no
+longer lead it. Where the catalogue says so (``absent: zero``), there were no events while there was
+no counter, and what is observed is the scrapes of its family.
 """
 
 from collections.abc import Sequence
@@ -17,8 +21,10 @@ from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import Period
+from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text
+from lakehouse.rollup.run import definitions
 from lakehouse.slo.maintenance import Exclusions, Maintenance
 from lakehouse.slo.statement import Counts, Lifetime, SliKey
 
@@ -26,6 +32,9 @@ _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}
 _SUMS: Final = (
     *(f"CAST(sum(CAST(r.{name} AS {EXACT})) AS DOUBLE) AS {name}" for name in ("counted", "total")),
     "sum(r.observed) AS observed",
+)
+_LIFE_SCHEMA: Final = arrow_types.schema(
+    (("cluster", "string"), ("subject", "string"), ("s", "bigint"), ("e", "bigint"))
 )
 
 
@@ -108,7 +117,7 @@ class EventCounter:
             return f"coalesce(CAST(sum({value}) AS DOUBLE), 0)"
 
         observed = ", ".join(sum_of(metric, "observed_us") for metric in metrics)
-        return self.gold.engine.query(
+        counted = self.gold.engine.query(
             f"SELECT r.cluster, r.{level} AS subject, r.window AS window, "
             f"{sum_of(events.counted, 'increase')} AS counted, "
             f"{sum_of(events.total, 'increase')} AS total, "
@@ -117,4 +126,54 @@ class EventCounter:
             f"AND {is_one_of('r.cluster', sorted({subject.cluster for subject in subjects}))} "
             f"GROUP BY r.cluster, r.{level}, r.window",
             rows=self.gold.windows(_TABLES[level], Period.of(span)),
+        )
+        meanings = [one for one in definitions(self.gold.engine) if one.metric in metrics]
+        if {one.metric for one in meanings if one.absent == "zero"} != set(metrics):
+            return counted
+        families = sorted({one.family for one in meanings})
+        return self._while_read(level, counted, families, span, exclusions)
+
+    def _while_read(
+        self, level: str, counted: Relation, families: Sequence[str], span: Span,
+        exclusions: Exclusions,
+    ) -> Relation:  # fmt: skip
+        """The same in all windows of the subjects' lives in which the families were read."""
+        of_source = "r.source" if level == "source" else "CAST(NULL AS STRING)"
+        size = self.gold.window_us
+        part = f"least(l.e, r.window + {size}) - greatest(l.s, r.window)"
+        lives = [
+            (one.subject.cluster, one.subject.names[level], *life)
+            for one in self.lifetimes
+            for life in one.spans
+            if one.subject.kind == level
+        ]
+        return self.gold.engine.query(
+            f"""
+            WITH families AS (
+                SELECT r.cluster, {of_source} AS source, r.window, r.family,
+                    sum(r.duration_us) AS us
+                FROM {{coverage}} r
+                WHERE r.outcome = 'ok' AND {is_one_of("r.family", families)}
+                GROUP BY r.cluster, {of_source}, r.window, r.family),
+            seen AS (
+                SELECT r.cluster, r.source, r.window, min(r.us) AS us FROM families r
+                GROUP BY r.cluster, r.source, r.window HAVING count(*) = {len(families)}),
+            lives AS (
+                SELECT r.cluster, l.subject AS {level}, r.window,
+                    sum(CAST(round(CAST(r.us AS DOUBLE) * ({part}) / {size}) AS BIGINT)) AS us
+                FROM seen r JOIN {{lives}} l ON l.cluster = r.cluster
+                    AND coalesce(r.source, l.subject) = l.subject
+                    AND l.s < r.window + {size} AND l.e > r.window
+                GROUP BY r.cluster, l.subject, r.window),
+            counting AS (SELECT DISTINCT r.cluster, r.subject FROM {{counted}} r)
+            SELECT r.cluster, r.{level} AS subject, r.window, coalesce(c.counted, 0) AS counted,
+                coalesce(c.total, 0) AS total, CAST(r.us AS BIGINT) AS observed
+            FROM lives r JOIN counting k ON k.cluster = r.cluster AND k.subject = r.{level}
+            LEFT JOIN {{counted}} c
+                ON c.cluster = r.cluster AND c.subject = r.{level} AND c.window = r.window
+            WHERE NOT ({exclusions.condition()})
+            """,
+            coverage=self.gold.windows(tables.COVERAGE, Period.of(span)),
+            lives=self.gold.engine.relation(arrow_types.rows(_LIFE_SCHEMA, lives)),
+            counted=counted,
         )

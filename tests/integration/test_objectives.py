@@ -117,7 +117,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     _write_sli(place)
     last = {"cluster": "c", "window": periods.instant(END - WINDOW), "source": "broker-1",
             "family": "min_isr", "outcome": "ok", "duration_us": WINDOW, "scrapes": 30}  # fmt: skip
-    gold_builder.put(place.root, tables.WINDOWS["coverage"], last)
+    tiered = [
+        {**last, "window": periods.instant(at), "source": source, "family": "tiered"}
+        for at in range(START, END, WINDOW)
+        for source in (("broker-1",) if at >= END - 2 * DAY else ("broker-1", "broker-2"))
+    ]
+    gold_builder.put(place.root, tables.WINDOWS["coverage"], last, *tiered)
     attributes = {"kafka.topic.partitions": 3.0}
     known = [
         {"cluster": "c", "kind": "topic", "topic": topic, "first_seen": periods.instant(first),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse import tables
-from lakehouse.core.metrics import families_by_metric
+from lakehouse.core.metrics import families_by_metric, shipped
 from lakehouse.kernel import program as programs
 from tests.kernel_tables import COMMITTED, bronze, rolled_up
 from tests.oracle import fleets, gold, odd_values, stories, whole_hours
@@ -75,7 +75,7 @@ def _tried(whole: Batch, tried: list[Rows]) -> Batch:
 
 def _differences(batch: Batch, table: str) -> list[str]:
     program = programs.program(
-        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, families_by_metric(())
+        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, families_by_metric(shipped())
     )
     expected = gold.wanted(bronze(batch), OBJECTIVES)[table]
     return gold.differences(table, rolled_up(program, batch)[table], expected)

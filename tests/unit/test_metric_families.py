@@ -6,7 +6,7 @@ from collector import catalogue
 from docs.tools import definitions as shipped
 from lakehouse import slo, tables
 from lakehouse.core import metrics
-from lakehouse.core.metrics import families, families_by_metric
+from lakehouse.core.metrics import Definition, families, families_by_metric
 
 CATALOGUE = catalogue.load()
 
@@ -41,7 +41,9 @@ def test_it_is_known_of_all_that_is_looked_for_and_promised_but_what_is_derived(
 
 def test_a_users_own_metric_is_known_by_the_lake():
     assert families("acme.cache.misses") == frozenset()
-    assert families_by_metric([("acme.cache.misses", "acme")])["acme.cache.misses"] == {"acme"}
+    assert families_by_metric([Definition("acme.cache.misses", "acme", "idle")])[
+        "acme.cache.misses"
+    ] == {"acme"}
 
 
 def test_each_metric_is_defined_once_with_all_that_the_table_asks_for():

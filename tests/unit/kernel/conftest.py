@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse import tables
-from lakehouse.core.metrics import families_by_metric
+from lakehouse.core.metrics import families_by_metric, shipped
 from lakehouse.kernel import program as programs, worker
 from tests.kernel_tables import COMMITTED
 from tests.oracle.objectives import OBJECTIVES
@@ -14,5 +14,5 @@ from tests.oracle.objectives import OBJECTIVES
 @pytest.fixture(scope="session")
 def program() -> worker.Program:
     return programs.program(
-        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, families_by_metric(())
+        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, families_by_metric(shipped())
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakehouse.core.metrics import families_by_metric
+from lakehouse.core.metrics import families_by_metric, shipped
 from lakehouse.kernel import program as programs
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, bronze, rolled_up
@@ -92,7 +92,9 @@ def fast_right(fast: Batch) -> dict[str, Rows]:
 
 @pytest.fixture(scope="module")
 def fast_found(fast: Batch) -> dict[str, Rows]:
-    return rolled_up(programs.program(30, COMMITTED, OBJECTIVES, families_by_metric(())), fast)
+    return rolled_up(
+        programs.program(30, COMMITTED, OBJECTIVES, families_by_metric(shipped())), fast
+    )
 
 
 @pytest.mark.parametrize("name", gold.KEYS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
-from lakehouse.core.metrics import families_by_metric
+from lakehouse.core.metrics import Definition, families_by_metric, shipped
 from lakehouse.kernel import program as programs
 from tests.kernel_inputs import together
 from tests.kernel_tables import COMMITTED, rolled_up
@@ -264,9 +264,11 @@ def test_a_metric_of_no_shipped_catalogue_rolls_up(one: Reader):
     assert (group["topic"], group["mean"]) == (None, 3.0)
 
 
-@pytest.mark.parametrize(("defined", "good"), [([("my.own.bean", "mine")], 100), ([], 300)])
+@pytest.mark.parametrize(
+    ("defined", "good"), [([Definition("my.own.bean", "mine", "idle")], 100), ([], 300)]
+)
 def test_a_users_own_bean_is_unknown_while_its_family_is_not_read(
-    defined: list[tuple[str, str]], good: int
+    defined: list[Definition], good: int
 ):
     """The lake says which family it is read with: another broker's part of it may be above."""
     it = stories.Story("own_family")
@@ -278,7 +280,10 @@ def test_a_users_own_bean_is_unknown_while_its_family_is_not_read(
         it.scrape(0, 300, source=source)
         it.scrape(0, until, family="mine", source=source)
     own = programs.program(
-        tables.DEFAULT_WINDOW_SECONDS, COMMITTED, OBJECTIVES, families_by_metric(defined)
+        tables.DEFAULT_WINDOW_SECONDS,
+        COMMITTED,
+        OBJECTIVES,
+        families_by_metric([*shipped(), *defined]),
     )
     rows = rolled_up(own, it.batch)["sli_windows"]
     found = [row["good_us"] for key, row in rows.items() if "own-bean" in key]
