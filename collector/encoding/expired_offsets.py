@@ -4,6 +4,8 @@ Commits are read before and after the log's start. With the log start moving fro
 two scrapes, C1 a commit read before L1 and C2 one read after L2, what the group lost lies between
 ``max(0, L2 - max(L1, C2))`` and ``max(0, L2 - max(L1, C1))``: whatever it read in between, it read
 before C2 and after C1. Unit: offsets; transaction markers and aborted records occupy offsets too.
+Without a commit C2 the least is 0: where a group begins to read is its clients' secret, and one
+that begins at the end commits nothing in a quiet partition.
 
 Where a partition moves to another leader, another agent counts it. The one before goes on for a
 moment, so that nothing is lost between the two; what both may have counted is in the high bounds
@@ -120,10 +122,10 @@ class NonConsumed(msgspec.Struct):
 
 
 def _between(start1: int, start2: int, before: int | None, after: int | None) -> Loss:
-    """The rule above; a group without a commit has read nothing since it was listed."""
+    """The rule above; a group without a commit may have read nothing, or want nothing."""
     if before is not None and (after is None or after < before):
         return _UNKNOWN  # rewound or reset: what it had read by then is not known
-    low = max(0, start2 - max(start1, after if after is not None else start1))
+    low = 0 if after is None else max(0, start2 - max(start1, after))
     high = max(0, start2 - max(start1, before if before is not None else start1))
     return Loss(float(low), float(high))
 
