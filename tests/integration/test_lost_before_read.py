@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import jpype
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -161,6 +162,34 @@ def test_a_topic_made_again_is_told_and_none_of_the_old_offsets_counts(
     assert state.advance(third)[Commit("there", "phoenix", 0)].high == 5
 
 
+def test_what_a_streams_application_lost_is_counted_as_a_consumers_is(
+    cluster: Cluster, agent: Callable[[int], AdminSource]
+) -> None:
+    """KIP-1071: it is no consumer group, and commits like one."""
+    create_assigned(cluster, "streamed", [[1]])
+    produce(cluster, "streamed", [time.time_ns() // 1_000_000] * 10)
+    source, state = agent(1), NonConsumed()
+    source.identify()
+    join_as_streams(cluster, "application", "streamed")
+    admin: Any = java_admin(cluster.bootstrap, None, 30)
+    partition = java("org.apache.kafka.common.TopicPartition")("streamed", 0)
+    position = java("org.apache.kafka.clients.consumer.OffsetAndMetadata")(4)
+    offsets = java("java.util.HashMap")({partition: position})
+    admin.alterStreamsGroupOffsets("application", offsets).all().get()
+    group = Commit("application", "streamed", 0)
+
+    def losses() -> Loss | None:
+        answer = source.read(OFFSETS)
+        assert answer.offsets is not None
+        return state.advance(answer.offsets).get(group)
+
+    assert losses() is None, "the first reading"
+    assert losses() == Loss(0, 0)
+    delete_up_to(cluster, "streamed", 7)
+    wait_for(lambda: losses() == Loss(3, 3), seconds=60)
+    admin.close()
+
+
 def told(answer: Answer, metric: str) -> dict[tuple[str | None, str | None], float | None]:
     """By group and topic, of the topics of the first test."""
     reading = next(one for one in answer.readings if one.metric == metric)
@@ -203,6 +232,50 @@ def commit(cluster: Cluster, group: str, topic: str, offset: int) -> None:
         return True
 
     wait_for(committed, seconds=60)
+    consumer.close()
+
+
+def join_as_streams(cluster: Cluster, group: str, topic: str) -> None:
+    """Be a member of a Streams group for a moment, by the client's own part of Kafka Streams."""
+    inside = "org.apache.kafka.clients.consumer.internals"
+    empty = java("java.util.HashMap")
+    names = java("java.util.HashSet")
+    rebalance = java(f"{inside}.StreamsRebalanceData")
+    subtopology = java(f"{inside}.StreamsRebalanceData$Subtopology")(
+        names([topic]), names(), empty(), empty(), java("java.util.ArrayList")()
+    )
+    optional = java("java.util.Optional")
+    data = rebalance(
+        java("java.util.UUID").randomUUID(), optional.empty(), optional.empty(),
+        empty({"0": subtopology}), empty(),
+    )  # fmt: skip
+    bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+    settings = java("org.apache.kafka.clients.consumer.ConsumerConfig")(
+        empty(
+            {"bootstrap.servers": cluster.bootstrap, "group.id": group,
+             "group.protocol": "consumer", "key.deserializer": bytes_,
+             "value.deserializer": bytes_, "enable.auto.commit": "false"}
+        )
+    )  # fmt: skip
+    consumer = java(f"{inside}.AsyncKafkaConsumer")(
+        settings, java(bytes_)(), java(bytes_)(), optional.of(data)
+    )
+    listener = jpype.JProxy(
+        f"{inside}.StreamsRebalanceListener",
+        dict={name: lambda *_: None for name in ("onTasksRevoked", "onTasksAssigned",
+                                                 "onAllTasksLost")},
+    )  # fmt: skip
+    consumer.subscribe(java("java.util.Arrays").asList([topic]), listener)
+    seconds = java("java.time.Duration").ofMillis(200)
+
+    def is_listed() -> bool:
+        consumer.poll(seconds)
+        admin: Any = java_admin(cluster.bootstrap, None, 30)
+        listed = admin.listGroups().all().get()
+        admin.close()
+        return group in {str(one.groupId()) for one in listed}
+
+    wait_for(is_listed, seconds=60)
     consumer.close()
 
 

@@ -26,7 +26,7 @@ def read(before: int | None, start: int, after: int | None) -> Offsets:
         pytest.param(read(5, 0, 5), read(9, 12, 9), Loss(3, 7), id="it read four of them"),
         pytest.param(read(12, 0, 12), read(12, 12, 12), Loss(0, 0), id="all was read before"),
         pytest.param(read(5, 8, 5), read(5, 12, 5), Loss(4, 4), id="no loss counts twice"),
-        pytest.param(read(None, 3, None), read(None, 12, None), Loss(0, 9), id="never committed: it may want none"),
+        pytest.param(read(None, 3, None), read(None, 12, None), Loss(0, 9), id="wants none, maybe"),
         pytest.param(read(9, 0, 9), read(4, 12, 4), Loss(None, None), id="rewound: not known"),
         pytest.param(read(9, 0, 9), read(9, 12, None), Loss(None, None), id="deleted: not known"),
         pytest.param(read(5, 12, 5), read(5, 7, 5), Loss(0, 0), id="a new leader lags behind"),

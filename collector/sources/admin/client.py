@@ -221,9 +221,15 @@ class KafkaAdmin:
         return found
 
     def groups(self) -> list[str]:
-        """All groups that consume topics and commit: consumer and classic, not share or streams."""
-        listed = _get(self._admin.listConsumerGroups().all())
-        return sorted(str(group.groupId()) for group in listed)
+        """All groups that consume topics and commit: of consumers and Streams, not share groups.
+
+        Streams groups (KIP-1071) are left out where client or cluster know none.
+        """
+        listed = list(_get(self._admin.listConsumerGroups().all()))
+        if hasattr(self._admin, "describeStreamsGroups"):
+            of_streams = java(f"{_ADMIN}.ListGroupsOptions").forStreamsGroups()
+            listed += _get(self._admin.listGroups(of_streams).all(), _TOO_OLD) or ()
+        return sorted({str(group.groupId()) for group in listed})
 
     def commits(self, groups: Collection[str]) -> GroupAnswers[dict[Partition, int]]:
         """Everything that these groups have committed."""
