@@ -129,8 +129,7 @@ class KafkaAdmin:
         options = java(f"{_ADMIN}.DescribeClusterOptions")()
         if hasattr(options, "includeFencedBrokers"):
             result = self._admin.describeCluster(options.includeFencedBrokers(_TRUE))
-            nodes = _get(result.nodes(), _TOO_OLD)
-            if nodes is not None:
+            if (nodes := _get(result.nodes(), _TOO_OLD)) is not None:
                 return _cluster_of(_get(result.clusterId()), nodes, with_fenced=True)
         result = self._admin.describeCluster()
         return _cluster_of(_get(result.clusterId()), _get(result.nodes()))
@@ -176,8 +175,7 @@ class KafkaAdmin:
         configs = {}
         for start in range(0, len(names), _CONFIGS_AT_ONCE):
             asked = [resource(kind, name) for name in names[start : start + _CONFIGS_AT_ONCE]]
-            futures = self._admin.describeConfigs(asked).values()
-            for entry in futures.entrySet():
+            for entry in self._admin.describeConfigs(asked).values().entrySet():
                 config = _get(entry.getValue(), _NO_SUCH_TOPIC)
                 if config is not None:
                     configs[str(entry.getKey().name())] = _settings(config)
@@ -236,9 +234,8 @@ class KafkaAdmin:
         spec = java(f"{_ADMIN}.ListConsumerGroupOffsetsSpec")()
         options = self._patient("ListConsumerGroupOffsetsOptions")
         result = self._admin.listConsumerGroupOffsets(dict.fromkeys(groups, spec), options)
-        return of_groups(
-            {name: result.partitionsToOffsetAndMetadata(name) for name in groups}, _committed
-        )
+        futures = {name: result.partitionsToOffsetAndMetadata(name) for name in groups}
+        return of_groups(futures, _committed)
 
     def assigned_topics(self, groups: Sequence[str]) -> GroupAnswers[set[str]]:
         """The topics of which the members of these groups have partitions now."""
@@ -317,7 +314,7 @@ def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cl
     fenced: list[int] = []
     racks: dict[int, str] = {}
     for node in nodes:
-        is_fenced = bool(node.isFenced()) if hasattr(node, "isFenced") else False
+        is_fenced = hasattr(node, "isFenced") and node.isFenced()
         (fenced if is_fenced else live).append(int(node.id()))
         if node.rack() is not None:
             racks[int(node.id())] = str(node.rack())
@@ -326,9 +323,9 @@ def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cl
 
 def _partition_state(info: Any) -> PartitionState:
     """A partition from its TopicPartitionInfo."""
-    leader = info.leader()
-    leader_id = None if leader is None or leader.isEmpty() else int(leader.id())
-    return PartitionState(int(info.partition()), leader_id, int(info.replicas().size()))
+    node = info.leader()
+    leader = None if node is None or node.isEmpty() else int(node.id())
+    return PartitionState(int(info.partition()), leader, int(info.replicas().size()))
 
 
 def _topic_id(description: Any) -> Any:
