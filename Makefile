@@ -38,7 +38,7 @@ test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark
 	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: test-fast
-test-fast: $(VENV)/.installed java ## Unit tests but the slow ones, about a minute
+test-fast: $(VENV)/.installed java ## Unit tests but the slow ones, about 40 s
 	@$(UNIT) -m "not slow"
 
 .PHONY: test-nightly

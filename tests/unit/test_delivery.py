@@ -349,6 +349,7 @@ _ENDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "nth", "when"), _ENDS)
 def test_an_end_at_any_step_loses_and_doubles_nothing(
     tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, step: str, nth: int, when: str
@@ -379,6 +380,7 @@ def test_an_end_at_any_step_loses_and_doubles_nothing(
         assert brought(lake, table) == [1, 2, 3], table.name
 
 
+@pytest.mark.slow
 def test_a_day_of_outage_is_a_few_commits_and_does_not_keep_new_data_waiting(
     spool: Spool, lake: Path
 ) -> None:
@@ -680,6 +682,7 @@ def test_commits_that_a_lake_has_lost_are_said_once_and_delivery_goes_on(
     assert batches_of(lake, tables.MEMBERS) == [1, 6], "it may have lost the set"
 
 
+@pytest.mark.slow
 def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: Path) -> None:
     """As one batch they took more memory than an agent may have, again and again."""
     runs = [

@@ -260,6 +260,7 @@ def test_a_request_that_is_too_long_gets_no_answer(stage: Stage) -> None:
     assert stage.ask("/healthz")[0].status == 200
 
 
+@pytest.mark.slow
 def test_who_sends_drop_by_drop_is_cut_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collector.telemetry.http._REQUEST_SECONDS", 0.5)
     began = time.monotonic()
@@ -274,6 +275,7 @@ def test_who_sends_drop_by_drop_is_cut_off(stage: Stage, monkeypatch: pytest.Mon
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.slow
 def test_askers_that_send_nothing_do_not_keep_others_from_being_heard(stage: Stage) -> None:
     with ExitStack() as opened:
         for _ in range(20):

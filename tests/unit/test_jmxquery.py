@@ -162,6 +162,7 @@ import os, sys, time
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [

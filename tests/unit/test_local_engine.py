@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from lakehouse.tables import Table
 
+pytestmark = pytest.mark.slow
+
 HOUR = dt.timedelta(hours=1)
 VERSIONS = Versions(3, 3, 3)
 METRIC = "kafka.topic.bytes_in"

@@ -21,6 +21,8 @@ from tests.rollups import prepare
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ELSEWHERE = lakes.Lake("hdfs://host/lake")  # delta-rs knows it, but not in this build
 
 

@@ -288,6 +288,7 @@ def test_two_slos_of_one_name_are_told_apart_by_their_places(tmp_path: Path):
     assert one == (32, 9, "unsupported", "metadata.name")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -222,6 +222,7 @@ def test_a_team_sees_its_own_and_is_judged_by_it(facts: sample_facts.Facts):
     assert [one["team"] for one in mine["owners"]["accounts"]] == ["storage"]
 
 
+@pytest.mark.slow
 def test_a_team_sees_its_own_trends(tmp_path: Path):
     drains = [
         {"topic": one, "kind": "copy", "last_bytes": 5, "verdict": "growing"}
@@ -250,6 +251,7 @@ def test_no_such_team_and_no_owners_are_one_line(facts: sample_facts.Facts):
         of_team(sample_facts.demo(), "payments")
 
 
+@pytest.mark.slow
 def test_the_page_has_a_section_and_a_column_of_teams(facts: sample_facts.Facts):
     page = read(render(facts))
     section = page.one("section", id="owners")
@@ -279,6 +281,7 @@ def test_a_teams_page_says_whose_it_is(facts: sample_facts.Facts):
     assert "archive" not in page.one("main").raw
 
 
+@pytest.mark.slow
 def test_evil_labels_stay_text():
     rule = owners.Rule(Owner(*sample_facts.EVIL[:3]), {"topic": owners.pattern(["*"])})
     made = add_owners(sample_facts.hostile(), owners.Owners((rule,), Prices("<b>EUR")))

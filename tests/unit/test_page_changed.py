@@ -16,6 +16,8 @@ from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import Node, read
 
+pytestmark = pytest.mark.slow
+
 Facts = dict[str, Any]
 HOUR = sample_facts.HOUR
 

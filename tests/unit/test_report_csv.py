@@ -142,6 +142,7 @@ def test_every_file_and_column_is_documented():
         assert f"| `{column.name}` | {column.means} |" in told
 
 
+@pytest.mark.slow
 def test_a_budget_that_burns_is_a_row_and_so_is_what_maintenance_changes():
     facts = sample_facts.fleet(10, 0)
     (first, *_) = found = rows(facts, "burn_rates")

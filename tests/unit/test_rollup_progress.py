@@ -9,9 +9,12 @@ import sys
 from typing import Final
 
 import pyte
+import pytest
 from click.testing import CliRunner
 
 from lakehouse.cli.main import main
+
+pytestmark = pytest.mark.slow
 
 _TELLS: Final = """
 import time

@@ -13,6 +13,8 @@ import pytest
 from lakehouse.core import session
 from lakehouse.errors import EngineError
 
+pytestmark = pytest.mark.slow
+
 _WITHOUT = """
 import sys
 sys.modules[sys.argv[1]] = None

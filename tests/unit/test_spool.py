@@ -221,6 +221,7 @@ def test_a_spool_of_which_all_is_delivered_does_not_grow(tmp_path: Path) -> None
     assert path.stat().st_size < MIB // 2
 
 
+@pytest.mark.slow
 def test_after_an_outage_the_file_becomes_small_again(tmp_path: Path) -> None:
     path = tmp_path / "spool.db"
     with Spool(path, 1 << 30) as spool:
@@ -342,6 +343,7 @@ for second in range(0, 1000, 10):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed_at", [0, 50, 80, 90, 180])
 def test_after_kill_9_every_finished_scrape_is_there(tmp_path: Path, killed_at: int) -> None:
     def rows(path: Path) -> list[object]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from lakehouse.tables import Table
 
+pytestmark = pytest.mark.slow
+
 MONDAY = dt.datetime(2026, 11, 16, 23, tzinfo=dt.UTC)
 HOUR, WINDOW = dt.timedelta(hours=1), dt.timedelta(minutes=5)
 HOUR_US, WINDOW_US = 3_600_000_000, 300_000_000

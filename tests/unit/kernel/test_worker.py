@@ -15,6 +15,7 @@ from tests.lake_builder import Batch
 from tests.oracle import fleets
 
 
+@pytest.mark.slow
 def test_a_program_is_plain_data_that_travels(program: worker.Program):
     call = one_call(placed(fleets.fleet(1)))
     there = pickle.loads(pickle.dumps(program))  # noqa: S301 - our own
