@@ -12,6 +12,8 @@ from lakehouse.core.time.periods import Period
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
+Unknown = Literal["interval", "exclude", "good", "bad"]
+"""How a verdict takes unknown time: both ways, left out, as good or as bad."""
 
 _DAYS: Final = {"d": 1, "w": 7}
 _MONTHS: Final = {"M": 1, "Q": 3, "Y": 12}
@@ -144,6 +146,7 @@ class Objective:
         window: Over which there is one budget.
         labels: ``metadata.labels``.
         match: Patterns of names, by column, that a subject must match; ``!`` excludes.
+        unknown: How the verdict takes unknown time.
     """
 
     name: str
@@ -160,6 +163,7 @@ class Objective:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     match: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     service: str = ""
+    unknown: Unknown = "interval"
 
     @property
     def kind(self) -> Level:

@@ -122,6 +122,8 @@ def _objective(statement: Statement, scope: Scope, evidence: Evidence) -> Row:
         "above": objective.above,
         "target": objective.target,
         **statement.figures(),
+        "unknown_counts": objective.unknown,
+        "interval_verdict": statement.interval_verdict,
         "bad": [
             _bad(span, [times[window] for window in bad if span[0] <= window < span[1]])
             for span in union((window, window + scope.window_us) for window in bad)

@@ -15,6 +15,7 @@ from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import DAY_US, instant
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.figures import Row, span_of
+from lakehouse.report.page.verdicts import policy_text
 from lakehouse.report.terminal import badge, printed
 
 MOST: Final = 20
@@ -78,6 +79,8 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         title = formats.line(row["title"]) + " (of its topic)" * of_topic
         good, target = figures.attainment(row).text, formats.percent(row["target"])
         yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
+        if policy := policy_text(row["unknown_counts"], [row]):
+            yield _indented(policy)
         if row["above"]:
             # With a threshold above zero only windows are known, and no intervals.
             shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])

@@ -128,7 +128,7 @@ def _subjects(section: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
     for objective, subject in subjects(section or {}):
         yield {
             **subject,
-            **{key: objective.get(key) for key in ("target", "window", "method")},
+            **{key: objective.get(key) for key in ("target", "window", "method", "unknown")},
             "objective": objective.get("name"),
             "window_from": objective.get("from"),
             "window_to": objective.get("to"),

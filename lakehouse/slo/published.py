@@ -16,7 +16,7 @@ from lakehouse.core.time.periods import Period, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
-from lakehouse.rollup import lease
+from lakehouse.rollup import gold_tables, lease
 from lakehouse.slo.statement import Statement
 
 _KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT, "partition")
@@ -44,6 +44,8 @@ def publish(engine: Engine, statements: Sequence[Statement], period: Period) -> 
                 rows.append(row | {"statement": before["statement"] + 1 if before else 1})
         if rows:
             held.check()
+            if gold_tables.is_outdated(engine, tables.SLA):  # an earlier version made it
+                gold_tables.prepare(engine, tables.SLA)
             table = pa.Table.from_pylist(rows, arrow_types.of_table(tables.SLA))
             engine.write(tables.SLA, engine.relation(table))
     return changed
@@ -67,6 +69,7 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
 
 
 def _row(statement: Statement, period: Period) -> Row:
+    policy = statement.objective.unknown
     year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
         "grain": period.grain,
@@ -79,5 +82,6 @@ def _row(statement: Statement, period: Period) -> Row:
         **statement.subject.names,
         "partition": statement.subject.partition,
         "target": statement.objective.target,
+        "unknown": None if policy == "interval" else policy,
         **statement.figures(),
     }

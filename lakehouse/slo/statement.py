@@ -2,7 +2,8 @@
 
 Unknown time is neither good nor bad: the upper bound takes it as good, the lower as bad. An
 objective is met only if even the lower bound meets it, and missed only if even the upper one does
-not.
+not. Where an objective says how unknown time counts, its verdict is that of the figure; what the
+interval says stands beside it.
 """
 
 from __future__ import annotations
@@ -208,7 +209,18 @@ class Statement:
 
     @property
     def verdict(self) -> str:
-        """``met``, ``missed``, ``uncertain`` or ``no_data``."""
+        """``met``, ``missed`` or ``no_data``; ``uncertain`` only where the interval decides."""
+        if self.objective.unknown == "interval" or self.attainment is None:
+            return self.interval_verdict
+        share = self.attainment
+        if self.objective.unknown != "exclude":
+            as_good_us = self.unknown_us if self.objective.unknown == "good" else 0
+            share = (self.times.good_us + as_good_us) / self.whole_us
+        return "met" if share >= self.objective.target else "missed"
+
+    @property
+    def interval_verdict(self) -> str:
+        """``met``, ``missed``, ``uncertain`` or ``no_data``, whatever unknown time was."""
         low, high = self.attainment_low, self.attainment_high
         if self.attainment is None or low is None or high is None:
             return "no_data"
@@ -240,6 +252,7 @@ class Statement:
         slices = self.objective.slices
         return {
             "method": self.objective.method,
+            "unknown": self.objective.unknown,
             "from": iso(micros(self.period.start)) if self.period else None,
             "to": iso(micros(self.period.end)) if self.period else None,
             "slice_us": slices.length_us if slices else None,
@@ -265,6 +278,8 @@ class Statement:
             json["without_maintenance"] = self.without.figures() if self.without else None
         if self.counts is not None:
             json["events"] = self.counts.to_json()
+        if self.objective.unknown != "interval":
+            json["interval_verdict"] = self.interval_verdict
         return json
 
 

@@ -251,6 +251,11 @@ SLA: Final = of_gold(
         *_SLI_SUBJECT,
         Column("partition", "int", "partition, of objectives of level partition"),
         required("target", "double", "share of time that must be good"),
+        Column(
+            "unknown",
+            "string",
+            "how the verdict takes unknown time: exclude, good or bad; null: as an interval",
+        ),
         required("expected_us", "bigint", "microseconds in which the subject existed"),
         required("good_us", "bigint", "microseconds seen wholly and good"),
         required("bad_us", "bigint", "microseconds seen bad"),

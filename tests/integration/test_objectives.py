@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from lakehouse import tables
 from lakehouse.cli.main import main
 from lakehouse.core.lake import Lake
+from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Events, Objective, Slices, TimeWindow
 from lakehouse.core.time import periods
 from lakehouse.engines.gold_reader import GoldRows
@@ -31,13 +32,13 @@ from lakehouse.slo import attainment, partitions, published
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
 from lakehouse.slo.business_hours import Calendar
 from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakehouse.engines.engine import Engine
-    from lakehouse.slo.statement import Statement
 
 SECOND = 1_000_000
 WINDOW = 300 * SECOND
@@ -317,6 +318,30 @@ def test_statements_of_other_windows_are_published_once(engine: Engine):
         assert len(published.publish(engine, found, WEEK)) == wanted
     rows = engine.collect(engine.rows(tables.SLA))
     assert set(rows["grain"].to_pylist()) == {"1w", "28d", "1M"}
+
+
+def test_gold_of_an_earlier_version_gets_the_columns_that_it_lacks(tmp_path: Path):
+    place = Lake(str(tmp_path))
+    older = replace(tables.SLA, columns=tuple(c for c in tables.SLA.columns if c.name != "unknown"))
+    gold_builder.put(place.root, older)
+    gold_builder.put(place.root, tables.LEASE, {"id": None})
+    topic = Subject("c", "topic", "t", None, None, None, None, START, END)
+    one = Statement(PLAIN, topic, 7 * DAY, Times(7 * DAY), WEEK)
+    engine = LocalEngine(place)
+    assert published.publish(engine, [one], WEEK) == [one]
+    (row,) = engine.collect(engine.rows(tables.SLA)).to_pylist()
+    assert (row["topic"], row["unknown"], row["verdict"]) == ("t", None, "met")
+
+
+def test_a_verdict_by_policy_is_published_as_such(engine: Engine):
+    policy = replace(PLAIN, unknown="exclude", target=0.9999)
+    found = attainment.read(engine, [policy], WEEK, LATE)
+    assert {one.verdict for one in found} == {"missed", "no_data"}
+    published.publish(engine, found, WEEK)
+    rows = engine.collect(engine.rows(tables.SLA)).to_pylist()
+    stated = {row["unknown"]: row["unknown_us"] for row in rows if row["topic"] == "old"}
+    assert stated["exclude"] == next(one for one in found if one.subject.topic == "old").unknown_us
+    assert None in stated, "those before it took unknown time both ways"
 
 
 def burnt(topic: str, length: int) -> tuple[float, float, float]:

@@ -52,6 +52,28 @@ def test_met_needs_the_lower_bound_and_missed_the_upper():
     assert statement(100, 90, 10, 9, 11).verdict == "uncertain"
 
 
+@pytest.mark.parametrize(
+    ("policy", "verdict"),
+    [("interval", "uncertain"), ("exclude", "met"), ("good", "met"), ("bad", "missed")],
+)
+def test_an_objective_may_say_how_unknown_time_counts(policy: str, verdict: str):
+    one = replace(
+        statement(100, 80, 5, 4, 6), objective=replace(OBJECTIVE, unknown=policy, target=0.93)
+    )
+    assert one.verdict == verdict
+    assert one.interval_verdict == "uncertain"
+    assert one.unknown_us == 15, "it is shown, whatever counts"
+    assert one.details().get("interval_verdict") == (None if policy == "interval" else "uncertain")
+    assert one.scope()["unknown"] == policy
+
+
+def test_a_policy_is_about_unknown_time_and_the_figure_decides():
+    known = replace(statement(100, 90, 10, 9, 11), objective=replace(OBJECTIVE, unknown="bad"))
+    assert (known.verdict, known.interval_verdict) == ("met", "uncertain")
+    silent = replace(statement(100, 0, 0, 0, 0), objective=replace(OBJECTIVE, unknown="good"))
+    assert silent.verdict == "no_data", "nothing was seen, which no policy turns into a verdict"
+
+
 def test_no_data_is_a_verdict_of_its_own():
     one = statement(100, 0, 0, 0, 0)
     assert (one.verdict, one.attainment, one.attainment_low) == ("no_data", None, None)

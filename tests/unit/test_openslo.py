@@ -199,6 +199,14 @@ def test_an_objective_has_all_that_its_file_says(tmp_path: Path):
     assert one.matches({**names, "topic": "orders-eu"})
     assert not one.matches({**names, "topic": "orders-test"})
     assert not one.matches({**names, "topic": "payments"})
+    assert one.unknown == "interval"
+
+
+@pytest.mark.parametrize("policy", ["interval", "exclude", "good", "bad"])
+def test_an_objective_says_how_unknown_time_counts(tmp_path: Path, policy: str):
+    asked = MINE.replace("level: topic", f"level: topic\n            unknown: {policy}")
+    (one,) = objectives(found_in(tmp_path, asked))
+    assert one.unknown == policy
 
 
 def test_references_are_followed_and_each_objective_is_one(tmp_path: Path):
@@ -254,6 +262,9 @@ def test_events_can_be_in_slices_and_not_in_seconds(tmp_path: Path):
         ("level: topic", "level: shelf",
          (15, 20, "unsupported",
           "spec.indicator.spec.thresholdMetric.metricSource.spec.level")),
+        ("level: topic", "level: topic\n            unknown: maybe",
+         (16, 22, "unsupported",
+          "spec.indicator.spec.thresholdMetric.metricSource.spec.unknown")),
         ("match: {topic:", "match: {shelf:",
          (17, 21, "unsupported",
           "spec.indicator.spec.thresholdMetric.metricSource.spec.match.shelf")),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from lakehouse.report.page.verdicts import verdicts
 from lakehouse.report.terminal import verdict_table
 from tests import sample_facts
 
@@ -36,6 +37,23 @@ def test_silence_is_not_good():
     text = flat(verdict_table(sample_facts.silent_week(), terminal=False))
     assert text.count("Not known: no source was read for this question.") == 5
     assert "met" not in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [("exclude", "is left out"), ("good", "counts as good"), ("bad", "counts as bad")],
+)
+def test_a_verdict_by_policy_never_stands_without_its_unknown_time(policy: str, said: str):
+    facts = sample_facts.demo()
+    objective = facts["objectives"][0]
+    objective["unknown"] = policy
+    for subject in objective["subjects"]:
+        subject["interval_verdict"] = subject["verdict"]
+    one = next(row for row in verdicts(facts) if row.name == objective["name"])
+    shown = f"unknown time (at most 20 s) {said}, taken both ways: 2 missed, 1 uncertain, 1 met"
+    assert shown in one.counts.replace("\u00a0", " ")
+    assert "taken both" in flat(verdict_table(facts, terminal=False))
+    assert "taken both" not in flat(verdict_table(sample_facts.demo(), terminal=False))
 
 
 def test_a_terminal_gets_colour():

@@ -85,13 +85,15 @@ def _verdict(row: Row, objective: Row) -> Verdict:
     worst = subjects[0] if subjects else None
     level = objective["level"] if objective.get("level") in _LEVELS else "subject"
     title = formats.line(objective.get("title") or objective.get("name") or "")
+    counts = sentence("counts", row=row, level=level, counted=_COUNTED)
+    policy = policy_text(objective.get("unknown"), subjects)
     spec = replace(table("subjects"), caption=f"{title}: every {level}", noun=level)
     return Verdict(
         row["objective"],
         formats.verdict(row.get("verdict")),
         formats.line(row.get("title") or row["objective"]),
         "no target" if row.get("target") is None else f"target {formats.percent(row['target'])}",
-        sentence("counts", row=row, level=level, counted=_COUNTED),
+        "; ".join(filter(None, (counts, policy))),
         formats.line(objective.get("description") or "", 400),
         cells.subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
@@ -99,6 +101,18 @@ def _verdict(row: Row, objective: Row) -> Verdict:
         spec.listing(subjects) if subjects else None,
         _remarks(worst, subjects) if worst else (),
     )
+
+
+def policy_text(policy: str | None, subjects: Sequence[Row]) -> str:
+    """How unknown time counts, how much there is, and the verdicts with it taken both ways.
+
+    Empty where it is taken both ways, or in facts of an earlier version.
+    """
+    if policy in {None, "interval"} or not subjects:
+        return ""
+    most = max(row.get("unknown_us") or 0 for row in subjects)
+    both_ways = Counter(row.get("interval_verdict") for row in subjects)
+    return sentence("policy", policy=policy, most=most, both_ways=both_ways, counted=_COUNTED)
 
 
 def _remarks(worst: Row, subjects: Sequence[Row]) -> Answer:

@@ -71,7 +71,7 @@ class _Reader:
                     name, title, self._text("description"), measured.level, measured.metric, above,
                     target, measured.where, slices, events, window,
                     {key: texts(node) for key, node in labels},
-                    measured.match, self._text("service"),
+                    measured.match, self._text("service"), measured.unknown,
                 )
             )  # fmt: skip
         return objectives

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from lakehouse.core.objective import Events, Level
+from lakehouse.core.objective import Events, Level, Unknown
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import check_shape
 
@@ -24,6 +24,7 @@ class Source:
     metric: str
     where: Mapping[str, float]
     match: Mapping[str, tuple[str, ...]]
+    unknown: Unknown
 
     @property
     def has_threshold(self) -> bool:
@@ -45,8 +46,9 @@ def counters(
     part, total = (source(ratio.entries[name], library, findings) for name in (key, "total"))
     if part is None or total is None:
         return None, None
-    if (part.level, part.where, part.match) != (total.level, total.where, total.match):
-        findings.unsupported(ratio.entries["total"], f"level, where and match differ from {key}")
+    if replace(part, metric="") != replace(total, metric=""):
+        message = f"level, where, match or unknown differ from {key}"
+        findings.unsupported(ratio.entries["total"], message)
     if part.level not in {"topic", "source"}:
         findings.unsupported(ratio.entries[key], "events have level topic or source")
     return total, Events(part.metric, key == "good", total.metric)
@@ -70,12 +72,13 @@ def source(metric: Node, library: Library, findings: Findings) -> Source | None:
     if level.text == "partition" and not name.text.startswith(PARTITION_METRICS):
         findings.unsupported(name, f"not {PARTITION_METRICS}*: write level: topic")
         return None
-    where, match = (spec.get(key) for key in ("where", "match"))
+    where, match, unknown = (spec.get(key) for key in ("where", "match", "unknown"))
     return Source(
         cast("Level", level.text),
         name.text,
         {attribute: number(value) or 0.0 for attribute, value in entries(where)},
         {column: texts(patterns) for column, patterns in entries(match)},
+        cast("Unknown", unknown.text if unknown else "interval"),
     )
 
 
