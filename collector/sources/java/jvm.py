@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -40,12 +41,7 @@ _MANAGEMENT: Final = (
     *("RuntimeMBeanException", "RuntimeErrorException", "RuntimeOperationsException"),
     *("remote.NotificationResult", "remote.TargetedNotification", "remote.rmi.*"),
 )
-_BOUNDS: Final = (
-    "maxdepth=30",
-    "maxarray=2000000",
-    "maxrefs=20000000",
-    "maxbytes=536870912",
-)
+_BOUNDS: Final = "maxdepth=30;maxarray=2000000;maxrefs=20000000;maxbytes=536870912"
 _ACCEPTED: Final = (
     "java.lang.*",  # of it, not of what is below it: numbers, texts and exceptions
     *(f"javax.management.{name}" for name in _MANAGEMENT),
@@ -57,7 +53,7 @@ _ACCEPTED: Final = (
     *("java.util.HashSet", "java.util.Map$Entry", "java.util.ArrayList", "java.util.Collections$*"),
 )
 
-SERIAL_FILTER: Final = ";".join((*_BOUNDS, *_ACCEPTED, "!*"))
+SERIAL_FILTER: Final = ";".join((_BOUNDS, *_ACCEPTED, "!*"))
 """The value of ``jdk.serialFilter``: what this process deserialises.
 
 A broker's answers hold names, numbers, RMI's own records and the exceptions of JMX; anything else
@@ -108,6 +104,9 @@ def start(
         ) from None
     for name in _RETURNED:
         java(name)
+    # RMI's native library: loaded by a thread of ours, it once crashed the process (glibc 2.36).
+    with suppress(java("java.lang.ClassNotFoundException")):  # a class of the JDK's own
+        java("java.lang.Class").forName("sun.rmi.transport.GC")
     if jars:
         _silence_slf4j()
 
