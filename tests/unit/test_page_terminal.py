@@ -51,6 +51,8 @@ def test_a_verdict_by_policy_never_stands_without_its_unknown_time(policy: str, 
         subject["interval_verdict"] = subject["verdict"]
     one = next(row for row in verdicts(facts) if row.name == objective["name"])
     shown = f"unknown time (at most 20 s) {said}, taken both ways: 2 missed, 1 uncertain, 1 met"
+    assert one.title.startswith(f"{objective['title']} (")
+    assert "unknown time" in one.title
     assert shown in one.counts.replace("\u00a0", " ")
     assert "taken both" in flat(verdict_table(facts, terminal=False))
     assert "taken both" not in flat(verdict_table(sample_facts.demo(), terminal=False))

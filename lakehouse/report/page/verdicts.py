@@ -12,6 +12,13 @@ from lakehouse.report.page.listing import Listing, table
 from lakehouse.report.page.lookup import sentence
 
 _COUNTED: Final = formats.VERDICTS | {"no_data": "without data"}
+_POLICIES: Final = {
+    "exclude": " (without unknown time)",
+    "good": " (unknown time as good)",
+    "bad": " (unknown time as bad)",
+}
+"""Behind an objective's title, wherever its verdict stands alone."""
+
 _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 
@@ -22,7 +29,7 @@ class Verdict:
     Attributes:
         name: The objective's name in the facts.
         verdict: ``met``, ``missed``, ``uncertain`` or ``no_data``.
-        title: The objective's title.
+        title: The objective's title, and how its verdict takes unknown time if not both ways.
         target: The target, in words.
         counts: How many subjects have which verdict, in words.
         description: The objective's description; may be empty.
@@ -91,7 +98,8 @@ def _verdict(row: Row, objective: Row) -> Verdict:
     return Verdict(
         row["objective"],
         formats.verdict(row.get("verdict")),
-        formats.line(row.get("title") or row["objective"]),
+        formats.line(row.get("title") or row["objective"])
+        + _POLICIES.get(str(objective.get("unknown")), ""),
         "no target" if row.get("target") is None else f"target {formats.percent(row['target'])}",
         "; ".join(filter(None, (counts, policy))),
         formats.line(objective.get("description") or "", 400),
