@@ -1,9 +1,9 @@
 """Runs all but the unit tests in lanes side by side: what waits, and what computes.
 
-Tests on brokers mostly wait for them; those of Spark compute; the rest is something of both. Each
-lane is a pytest of its own, with fixtures, ports and folders of its own: nothing is shared but the
-machine, and each can be run alone to look into a failure. Who computes gives way: who waits for a
-broker must not wait for a core as well.
+Tests on brokers mostly wait for them, those of faults for agents that come back; those of Spark
+compute; the rest is something of both. Each lane is a pytest of its own, with fixtures, ports and
+folders of its own: nothing is shared but the machine, and each can be run alone to look into a
+failure. Who computes gives way: who waits for a broker must not wait for a core as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _APART: Final = "--ignore=tests/deploy"  # asks the package index, and takes lon
 
 LANES: Final = {
     "kafka": (0, "tests", _APART, "-m", "kafka"),
-    "other": (5, "tests", _APART, "-m", "not kafka and not spark"),
+    "chaos": (5, "tests/chaos", "-m", "not kafka and not spark"),
+    "other": (5, "tests", _APART, "--ignore=tests/chaos", "-m", "not kafka and not spark"),
     "spark": (
         10,
         "tests",
