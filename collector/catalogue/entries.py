@@ -41,8 +41,16 @@ Version = Annotated[str, Meta(pattern=r"^\d+(\.\d+)+$")]
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """The numbers of a Kafka version, for comparing: 3.10.0 is later than 3.9.1."""
-    return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
+    """The numbers of a Kafka version, for comparing: 3.10.0 is later than 3.9.1.
+
+    Confluent's own count as the first release of the Kafka that they are made of: 7.9.5-ccs as
+    3.9.0 (confluentinc/kafka, pull requests 598 and 1445). What a patch of theirs has fixed is not
+    known by its number.
+    """
+    key = tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
+    if version.endswith(("-ccs", "-ce")) and key >= (7, 0):
+        return key[0] - 4, key[1], 0
+    return key
 
 
 class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -129,12 +129,17 @@ def test_a_counter_reads_the_count_and_a_gauge_the_value() -> None:
 def test_versions_compare_as_numbers() -> None:
     assert version_key("3.10.0") > version_key("3.9.1")
     assert version_key("3.9.0-rc3") == version_key("3.9.0")
+    assert version_key("7.9.5-ccs") == version_key("3.9.0")
+    assert version_key("8.1.2-ce") == version_key("4.1.0")
 
 
 @pytest.mark.parametrize(
     ("version", "wrong"),
-    [("3.6.2", False), ("3.7.0", True), ("3.8.1", True), ("3.10.0", False), (None, False)],
-)
+    [
+        ("3.6.2", False), ("3.7.0", True), ("3.8.1", True), ("3.10.0", False), (None, False),
+        ("7.6.9-ccs", False), ("7.8.4-ccs", True), ("7.9.0-ccs", False), ("8.0.0-ce", False),
+    ],
+)  # fmt: skip
 def test_a_known_wrong_version_is_known(version: str | None, *, wrong: bool) -> None:
     metric = catalogue.Metric(
         name="a.b",

@@ -144,13 +144,8 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         # A small young generation: else the whole heap would be filled before anything is
         # collected, and stay resident. What outlives a scrape is a few megabytes; the names of the
         # beans of 10,000 partitions take more, so the most is far above that.
-        *(
-            f"-Xmx{heap_bytes >> 20}m",
-            "-Xms6m",
-            "-Xmn4m",
-            "-XX:MinHeapFreeRatio=20",
-            "-XX:MaxHeapFreeRatio=40",
-        ),
+        *(f"-Xmx{heap_bytes >> 20}m", "-Xms6m", "-Xmn4m"),
+        *("-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"),
         # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
         "-Xss2m",
         "-XX:+UseSerialGC",
