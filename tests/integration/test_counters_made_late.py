@@ -58,8 +58,18 @@ def rows(topic: str, metric: str, windows: Iterable[int], increase: float) -> li
     ]  # fmt: skip
 
 
+@pytest.fixture(scope="module", params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest, lake: Lake) -> Engine:
+    """Either engine: they read the same SQL."""
+    if request.param == "local":
+        return LocalEngine(lake)
+    from lakehouse.engines.spark_engine import SparkEngine  # noqa: PLC0415 - it imports Spark
+
+    return SparkEngine(request.getfixturevalue("spark"), lake)
+
+
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     root = str(tmp_path_factory.mktemp("lake"))
     (Path(root) / tables.RUNS.path / "_delta_log").mkdir(parents=True)
     weekdays = [at for at in range(START, SATURDAY, WINDOW) if not UNREAD[0] <= at < UNREAD[1]]
@@ -113,7 +123,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     gold_builder.put(root, tables.PROGRESS, done)
     for table in (tables.SLI, tables.WINDOWS["sli"], tables.PARTITIONS):
         gold_builder.put(root, table)
-    return LocalEngine(Lake(root))
+    return Lake(root)
 
 
 def read(engine: Engine, *objectives: Objective, **more: object) -> dict[tuple, Statement]:
