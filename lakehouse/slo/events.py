@@ -12,12 +12,16 @@ longer lead it. Where the catalogue says so (``absent: zero``), there were no ev
 no counter, and what is observed is the scrapes of its family.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
+
+import pyarrow as pa
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
+from lakehouse.core.metrics import Definition
 from lakehouse.core.objective import Events, Objective
 from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import Period
@@ -34,17 +38,32 @@ _SUMS: Final = (
     "sum(r.observed) AS observed",
 )
 _LIFE_SCHEMA: Final = arrow_types.schema(
-    (("cluster", "string"), ("subject", "string"), ("s", "bigint"), ("e", "bigint"))
+    (*((name, "string") for name in ("cluster", *SUBJECT)), ("s", "bigint"), ("e", "bigint"))
 )
 
 
-@dataclass(frozen=True, slots=True)
+def lives(lifetimes: Iterable[Lifetime], kinds: Collection[str]) -> pa.Table:
+    """When subjects of some kinds existed: their columns, ``s`` and ``e``, microseconds."""
+    rows = [
+        (one.subject.cluster, *one.subject.key, *span)
+        for one in lifetimes
+        for span in one.spans
+        if one.subject.kind in kinds
+    ]
+    return arrow_types.rows(_LIFE_SCHEMA, rows)
+
+
+@dataclass(frozen=True)
 class EventCounter:
     """Counts the events of some subjects, outside some maintenance."""
 
     gold: GoldRows
     lifetimes: Sequence[Lifetime]
     excluded: Sequence[Maintenance] = ()
+
+    @cached_property
+    def _definitions(self) -> set[Definition]:
+        return definitions(self.gold.engine)
 
     def counts(self, objective: Objective, events: Events, span: Span) -> dict[SliKey, Counts]:
         """The events of a span, of every subject that gold has rows of."""
@@ -127,7 +146,7 @@ class EventCounter:
             f"GROUP BY r.cluster, r.{level}, r.window",
             rows=self.gold.windows(_TABLES[level], Period.of(span)),
         )
-        meanings = [one for one in definitions(self.gold.engine) if one.metric in metrics]
+        meanings = [one for one in self._definitions if one.metric in metrics]
         if {one.metric for one in meanings if one.absent == "zero"} != set(metrics):
             return counted
         families = sorted({one.family for one in meanings})
@@ -141,12 +160,6 @@ class EventCounter:
         of_source = "r.source" if level == "source" else "CAST(NULL AS STRING)"
         size = self.gold.window_us
         part = f"least(l.e, r.window + {size}) - greatest(l.s, r.window)"
-        lives = [
-            (one.subject.cluster, one.subject.names[level], *life)
-            for one in self.lifetimes
-            for life in one.spans
-            if one.subject.kind == level
-        ]
         return self.gold.engine.query(
             f"""
             WITH families AS (
@@ -159,12 +172,12 @@ class EventCounter:
                 SELECT r.cluster, r.source, r.window, min(r.us) AS us FROM families r
                 GROUP BY r.cluster, r.source, r.window HAVING count(*) = {len(families)}),
             lives AS (
-                SELECT r.cluster, l.subject AS {level}, r.window,
+                SELECT r.cluster, l.{level} AS {level}, r.window,
                     sum(CAST(round(CAST(r.us AS DOUBLE) * ({part}) / {size}) AS BIGINT)) AS us
                 FROM seen r JOIN {{lives}} l ON l.cluster = r.cluster
-                    AND coalesce(r.source, l.subject) = l.subject
+                    AND coalesce(r.source, l.{level}) = l.{level}
                     AND l.s < r.window + {size} AND l.e > r.window
-                GROUP BY r.cluster, l.subject, r.window),
+                GROUP BY r.cluster, l.{level}, r.window),
             counting AS (SELECT DISTINCT r.cluster, r.subject FROM {{counted}} r)
             SELECT r.cluster, r.{level} AS subject, r.window, coalesce(c.counted, 0) AS counted,
                 coalesce(c.total, 0) AS total, CAST(r.us AS BIGINT) AS observed
@@ -174,6 +187,6 @@ class EventCounter:
             WHERE NOT ({exclusions.condition()})
             """,
             coverage=self.gold.windows(tables.COVERAGE, Period.of(span)),
-            lives=self.gold.engine.relation(arrow_types.rows(_LIFE_SCHEMA, lives)),
+            lives=self.gold.engine.relation(lives(self.lifetimes, {level})),
             counted=counted,
         )

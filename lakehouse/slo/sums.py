@@ -16,7 +16,7 @@ from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.slo import slices
 from lakehouse.slo.burn_rate import BadWindow
-from lakehouse.slo.events import EventCounter
+from lakehouse.slo.events import EventCounter, lives
 from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.statement import Lifetime, Query, SliKey, Times
 
@@ -24,9 +24,6 @@ _KEYS: Final = ("cluster", "objective", *SUBJECT)
 _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
 _GROUP: Final = ", ".join(f"r.{name}" for name in _KEYS)
 _KEY_SCHEMA: Final = arrow_types.schema((name, "string") for name in _KEYS)
-_SPAN_SCHEMA: Final = arrow_types.schema(
-    (*((name, "string") for name in ("cluster", *SUBJECT)), ("s", "bigint"), ("e", "bigint"))
-)
 _BEFORE: Final = before_window(SPILL, "bad_high_us", "bad_us")
 _SPILL: Final = f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {_BEFORE} ELSE 0 END"
 """The part of the upper bound that may lie before the window of a row ``r`` of gold/sli.
@@ -174,12 +171,6 @@ class _SliRows:
     def _with_expected(self, slots: Relation, query: Query) -> Relation:
         """Slots with ``expected``: how much of them the subject existed."""
         kinds = {objective.kind for objective in query.objectives}
-        spans = [
-            (one.subject.cluster, *one.subject.key, *span)
-            for one in self.lifetimes
-            for span in one.spans
-            if one.subject.kind in kinds
-        ]
         columns = ", ".join(f"r.{name}" for name in ("at", "good", "bad", "low", "high"))
         lived = f"greatest(0, least(k.e, r.at + {query.unit_us}) - greatest(k.s, r.at))"
         return self.gold.engine.query(
@@ -187,7 +178,7 @@ class _SliRows:
             f"FROM {{slots}} r LEFT JOIN {{spans}} k ON {_same('k', ('cluster', *SUBJECT))} "
             f"GROUP BY {_GROUP}, {columns}",
             slots=slots,
-            spans=self.gold.engine.relation(arrow_types.rows(_SPAN_SCHEMA, spans)),
+            spans=self.gold.engine.relation(lives(self.lifetimes, kinds)),
         )
 
 

@@ -70,9 +70,7 @@ class JolokiaSource(BulkSource):
         return parse_answers(self._post(requests), requests, self._where)
 
     def _post(self, requests: list[dict[str, Any]]) -> bytearray:
-        end = (
-            time.monotonic() + self._timeout_seconds
-        )  # each read has a timeout, their sum has none
+        end = time.monotonic() + self._timeout_seconds  # httpx bounds each read, not their sum
         client = self._client = self._client or self._open_client()
         with client.stream("POST", self._url, json=requests) as response:
             _acknowledge(response)
