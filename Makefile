@@ -35,6 +35,7 @@ UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist 
 .PHONY: test
 test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
 	@$(UNIT)
+	@$(BIN)/python -m tests.class_archives
 	@exec $(BIN)/python -m tests.lanes
 
 .PHONY: test-fast

@@ -20,6 +20,11 @@ _LOG4J = Path(__file__).parent / "log4j2.properties"
 _HEAPS = {"controller": "192m", "broker": "320m"}
 
 
+def class_archive(libs: Path) -> Path:
+    """Where an archive of the classes that a node loads may lie: with it, one starts sooner."""
+    return libs / "classes.jsa"
+
+
 class Node:
     """One Kafka process, controller or broker, that can be killed, paused and started again."""
 
@@ -128,7 +133,9 @@ class Node:
             self._process.send_signal(number)
 
     def _java(self, heap: str, options: list[str], *main: str) -> list[str]:
+        archive = class_archive(self._libs)
         return java_command(
+            *((f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()),
             *(f"-Xmx{heap}", "-Xms32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"),
             *options,

@@ -8,13 +8,24 @@ failure. Who computes gives way: who waits for a broker must not wait for a core
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from demo.jars import delta_jars
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUBMIT_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+"""Where Spark's launcher finds further options of a driver's JVM."""
+QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+"""A JVM that cannot use an archive of classes, or a class in it, does not say so."""
 
 _GOLD: Final = ("tests/everywhere", "tests/oracle", "tests/integration/test_rollup.py")
 """Where all tables of gold are rolled up; elsewhere a few."""
@@ -114,6 +125,11 @@ def run(commands: dict[str, list[str]]) -> int:
     return max(codes.values())
 
 
+def spark_archive(jars: Path) -> Path:
+    """Where the archive of the classes that Spark loads is, by the folder of Delta's jars."""
+    return jars / "spark.jsa"
+
+
 def _pytest(nice: int, *chosen: str) -> list[str]:
     colour = f"--color={'yes' if sys.stdout.isatty() else 'no'}"
     return [
@@ -124,6 +140,8 @@ def _pytest(nice: int, *chosen: str) -> list[str]:
 
 def main() -> None:
     options = sys.argv[1:]
+    archive = f"-XX:SharedArchiveFile={spark_archive(delta_jars()[0].parent)}"
+    os.environ[SUBMIT_OPTIONS] = f"{archive} {QUIET}"
     sys.exit(run({name: [*_pytest(*lane), *options] for name, lane in LANES.items()}))
 
 

@@ -1,0 +1,77 @@
+"""Archives of the classes that Kafka's and Spark's JVMs load: with them, each of the tests' many
+starts computes some 40 % less, as classes are neither read from jars nor verified again.
+
+A JVM writes the archive of what it has loaded as it ends (JEP 350); another Java, or one with other
+jars, ignores it. Kafka's is where each node of a cluster looks for it, Spark's is for the processes
+that SPARK_SUBMIT_OPTS names it to.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from demo.cluster import Cluster
+from demo.errors import DemoError
+from demo.jars import delta_jars, kafka_libs
+from demo.node import class_archive
+from lakehouse.core import lake as lakes
+from lakehouse.core.session import quiet_jvm, session
+from lakehouse.engines.spark_on_path import SparkOnPath
+from tests.lanes import QUIET, SUBMIT_OPTIONS, spark_archive
+from tests.rollups import rolled
+from tests.story_lake import Story
+
+_SECONDS: Final = 120
+
+
+def by_a_broker(archive: Path) -> None:
+    written = f"-XX:ArchiveClassesAtExit={archive}"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Cluster.start(
+            Path(folder) / "cluster",
+            brokers=1,
+            jvm_options=lambda plan: [written] if plan.role == "broker" else [],
+        ) as cluster,
+    ):
+        cluster.brokers[0].stop(_SECONDS)
+
+
+def by_a_driver(archive: Path) -> None:
+    os.environ[SUBMIT_OPTIONS] = f"-XX:ArchiveClassesAtExit={archive} {QUIET}"
+    with tempfile.TemporaryDirectory() as lake:
+        Story(1).tell().batch.commit(Path(lake))
+        with quiet_jvm():
+            spark = session()
+        rolled(SparkOnPath(lakes.at(lake), lambda _: spark))
+        driver = spark.sparkContext._gateway.proc
+        spark.stop()
+        driver.stdin.close()  # its sign that Python has gone
+        driver.wait(_SECONDS)
+
+
+def main() -> int:
+    try:
+        archives = {
+            class_archive(kafka_libs()): by_a_broker,
+            spark_archive(delta_jars()[0].parent): by_a_driver,
+        }
+        for archive, write in archives.items():
+            if not archive.exists():
+                sys.stdout.write(f"Writing {archive.name} into {archive.parent}, once ...\n")
+                sys.stdout.flush()
+                unfinished = archive.with_suffix(f".{os.getpid()}")
+                write(unfinished)
+                unfinished.rename(archive)
+    except DemoError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
