@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -11,11 +12,17 @@ from collector.encoding.fold import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 _ABSENT: Final = float("-inf")  # no bean says so: it stands for a series that is not there
 
 
 class OpenRun(msgspec.Struct):
-    """A run that goes on; ``since`` is the track's scrape count when it began."""
+    """A run that goes on; ``since`` is the track's scrape count when it began.
+
+    What ``may`` be was announced and is no longer shown: all of the run is its tail.
+    """
 
     value: float | None
     start: int
@@ -23,6 +30,7 @@ class OpenRun(msgspec.Struct):
     since: int
     flags: tuple[str, ...] = ()
     before: int | None = None
+    may: bool = False
 
 
 class GaugeTrack(msgspec.Struct):
@@ -32,7 +40,9 @@ class GaugeTrack(msgspec.Struct):
     do not count their scrapes, the track does.
 
     Attributes:
-        memory_us: How long the bean goes on showing a value after its cause has ended.
+        memory_us: How long the bean goes on showing a wait after its cause has ended.
+        announced: Waits longer than that, in ms, and until when they may last: a broker mutes a
+            client that is over its quota for as long as it says (KIP-219), and forgets sooner.
         confirmed_us: When the last successful scrape was requested; None without coverage.
         exact: Its readings hold from their very instant on and to the next: no run has an edge.
     """
@@ -45,18 +55,24 @@ class GaugeTrack(msgspec.Struct):
     scrapes: int = 0
     confirmed_us: int | None = None
     exact: bool = False
+    announced: dict[Series, tuple[float, int]] = msgspec.field(default_factory=dict)
 
     def observe(self, reading: Reading, asked_us: int, answered_us: int, ledger: Ledger) -> None:
         """Take in one successful reading."""
+        waiting = self._waiting(reading, answered_us)
+        if waiting:
+            zeros, values = reading.zeros - waiting.keys(), {**reading.values, **waiting}
+            reading = dataclasses.replace(reading, zeros=zeros, values=values)
         quiet = (
             self.confirmed_us is not None
             and (reading.zeros is self.zeros or reading.zeros == self.zeros)
             and reading.values == self.values
             and reading.flags == self.flags
+            and all(self.open[series].may for series in waiting)
         )
         self.exact = self.exact or reading.exact
         if not quiet:
-            self._change(reading, answered_us, ledger)
+            self._change(reading, waiting, answered_us, ledger)
         self.scrapes += 1
         self.confirmed_us = asked_us
 
@@ -76,23 +92,46 @@ class GaugeTrack(msgspec.Struct):
         self.open.clear()
         self.zeros, self.values, self.confirmed_us = frozenset(), {}, None
 
-    def _change(self, reading: Reading, answered_us: int, ledger: Ledger) -> None:
+    def _waiting(self, reading: Reading, now_us: int) -> dict[Series, float]:
+        """Waits that were announced for longer than the bean shows them, and are not over yet."""
+        if not self.memory_us:
+            return {}
+        for series, wait in reading.values.items():
+            lasts_us = round((wait or 0.0) * 1000)
+            if wait and lasts_us > self.memory_us and self.values.get(series) != wait:
+                self.announced[series] = wait, now_us + lasts_us
+        self.announced = {one: it for one, it in self.announced.items() if it[1] > now_us}
+        return {
+            series: wait
+            for series, (wait, _) in self.announced.items()
+            if not _positive(reading.values.get(series))
+        }
+
+    def _change(
+        self, reading: Reading, waiting: Collection[Series], answered_us: int, ledger: Ledger
+    ) -> None:
         edge = self._edge(answered_us)
         reflagged = reading.flags != self.flags
         for series, run in list(self.open.items()):
-            value = _value(reading, series)
-            if value == run.value and not reflagged:
+            value, may = _value(reading, series), series in waiting
+            if value == run.value and may == run.may and not reflagged:
                 continue
             del self.open[series]
             if value == _ABSENT:
                 self._close(series, run, answered_us, ledger)
+            elif may and not run.may:
+                self._close(series, run, answered_us, ledger)
+                self.open[series] = OpenRun(
+                    value, answered_us, 0, self.scrapes, reading.flags, may=True
+                )
             else:
-                new = OpenRun(value, answered_us, edge, self.scrapes, reading.flags)
+                new = OpenRun(value, answered_us, edge, self.scrapes, reading.flags, may=may)
                 self._follow(series, run, new, ledger)
         for series in chain(reading.values, reading.zeros):
             if series not in self.open:
-                value = _value(reading, series)
-                self.open[series] = OpenRun(value, answered_us, edge, self.scrapes, reading.flags)
+                value, may = _value(reading, series), series in waiting
+                run = OpenRun(value, answered_us, edge, self.scrapes, reading.flags, may=may)
+                self.open[series] = run
         self.zeros, self.values, self.flags = reading.zeros, dict(reading.values), reading.flags
 
     def _edge(self, at_us: int) -> int:
@@ -129,7 +168,9 @@ class GaugeTrack(msgspec.Struct):
 
     def _piece(self, series: Series, run: OpenRun, end_us: int) -> Piece:
         seen = self.scrapes - run.since
-        return Piece(series, run.value, run.start, end_us, run.lead, 0, seen, run.flags, run.before)
+        tail = end_us - run.start if run.may else 0
+        edges = run.lead, tail
+        return Piece(series, run.value, run.start, end_us, *edges, seen, run.flags, run.before)
 
 
 def _value(reading: Reading, series: Series) -> float | None:

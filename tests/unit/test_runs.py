@@ -300,6 +300,38 @@ def test_a_memory_counts_against_the_end_of_an_episode() -> None:
     assert sum(run.lead for run in runs) == 10 * S
 
 
+def test_a_wait_announced_for_longer_than_the_bean_remembers_may_go_on() -> None:
+    """One response is held back for 190 s at 5 s; the bean says so until 65 s, for a minute."""
+    wait = dict.fromkeys(range(10, 70, 10), 190000.0)
+    scrapes = [ok(T0 + at * S, {P[0]: wait.get(at)}) for at in range(0, 260, 10)]
+    sealed = encode(scrapes, T0 + 260 * S, memory=60 * S)
+    ours = [run for run in sealed.runs if run.series == P[0]]
+    assert sum(run.end - run.start for run in ours) == 260 * S, "each instant is in one run"
+    waits = [run for run in ours if run.value]
+    assert (waits[0].start - T0) // S == 10
+    assert (waits[-1].end - T0) // S == 200, "190 s after it was seen"
+    assert sum(run.end - run.start - run.tail for run in waits) == 0, "it may have been shorter"
+
+
+def test_an_announced_wait_outlasts_an_outage_and_ends_with_the_next_wait() -> None:
+    scrapes = [
+        ok(T0, {P[0]: None}),
+        ok(T0 + 10 * S, {P[0]: 190_000.0}),
+        failed(T0 + 20 * S),
+        ok(T0 + 130 * S, {P[0]: None}),
+        ok(T0 + 140 * S, {P[0]: 100.0}),
+        ok(T0 + 150 * S, {P[0]: None}),
+        ok(T0 + 200 * S - 1, {P[0]: None}),
+        ok(T0 + 210 * S, {P[0]: None}),
+    ]
+    runs = [run for run in encode(scrapes, T0 + 220 * S, memory=60 * S).runs if run.value]
+    shown = [((run.start - T0) // S, (run.end - T0) // S, run.value) for run in runs]
+    assert shown == [
+        (10, 20, 190_000.0),
+        (130, 140, 190_000.0), (140, 150, 100.0), (150, 175, 190_000.0), (199, 210, 190_000.0),
+    ]  # fmt: skip
+
+
 def test_counters_tell_increases_in_the_window_of_the_later_scrape() -> None:
     counts = {40: 100.0, 50: 103.0, 60: 110.0, 70: 110.0}
     scrapes = [ok(at * S, {P[0]: count}, kind="counter") for at, count in counts.items()]
