@@ -13,6 +13,11 @@ PRODUCE = catalogue.load().metrics["kafka.client.produce.throttle_time"]
 PARTITION = catalogue.load().metrics["kafka.partition.under_min_isr"]
 
 
+def tagged(*labels: tuple[str, str]) -> Series:
+    name = ",".join(map("=".join, labels))
+    return Series(PRODUCE.name, client_id=name, labels=labels)
+
+
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
@@ -34,8 +39,9 @@ def test_keys_are_read_as_the_jvm_writes_them(name: str, keys: dict[str, str]) -
         ("user=a%20b%2Fc", Series(PRODUCE.name, user="a b/c")),
         ('user=bob,client-id="x,y"', Series(PRODUCE.name, user="bob", client_id="x,y")),
         ("client-id=100%25", Series(PRODUCE.name, client_id="100%25")),
-        ("other=1", None),
-        ("client-id=app,other=1", None),
+        ("quota.type=PRODUCE", tagged(("quota.type", "PRODUCE"))),
+        ("tenant=a,client-id=app", tagged(("client-id", "app"), ("tenant", "a"))),
+        ("client-id=app,tenant=a", tagged(("client-id", "app"), ("tenant", "a"))),
     ],
 )
 def test_a_client_is_told_from_its_tags(name: str, series: Series | None) -> None:
@@ -47,6 +53,12 @@ def test_a_client_is_told_from_its_tags(name: str, series: Series | None) -> Non
 
 def test_a_bean_without_tags_is_the_brokers_own() -> None:
     assert series_of(PRODUCE, "kafka.server:type=Produce,*", "kafka.server:type=Produce") is None
+
+
+def test_a_bean_with_further_keys_is_of_another_metric_unless_it_is_a_clients() -> None:
+    pattern = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=*,partition=*"
+    name = "kafka.cluster:type=Partition,name=UnderMinIsr,topic=t,partition=3,broker=1"
+    assert series_of(PARTITION, pattern, name) is None
 
 
 @pytest.mark.parametrize("order", ["topic=t.x,partition=3", "partition=3,topic=t.x"])

@@ -34,6 +34,7 @@ _STAND_IN: Final = f"{OTHER} "
 _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)  # never backtracks
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _COLUMNS: Final = frozenset({"topic", "user", "client_id", "group"})
+_CLIENT: Final = frozenset({"user", "client_id"})
 _MOST_DIGITS: Final = 9
 
 
@@ -64,7 +65,9 @@ def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
     """The series that a bean stands for, or None if the pattern means other beans.
 
     A pattern that ends in ``,*`` finds beans without any label too (a broker's own, beside its
-    clients') and beans with keys that the catalogue does not know: neither is of this metric.
+    clients') and beans with keys that the catalogue does not know: neither is of this metric. Only
+    clients may have any keys: a quota plugin (KIP-257) names those that share a quota as it likes.
+    The client is called after all of them, such as ``quota.type=PRODUCE``.
 
     Args:
         metric: The metric.
@@ -73,8 +76,10 @@ def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
     """
     fixed = _keys(pattern) - metric.labels.keys()
     labels = {key: value for key, value in keys_of(text_of(name)).items() if key not in fixed}
-    if not labels.keys() <= metric.labels.keys() or bool(labels) != bool(metric.labels):
+    if bool(labels) != bool(metric.labels):
         return None
+    if not labels.keys() <= metric.labels.keys():
+        return _tagged_client(metric, labels) if {*metric.labels.values()} <= _CLIENT else None
     columns: dict[str, str] = {}
     partition: int | None = None
     further: list[tuple[str, str]] = []
@@ -90,6 +95,13 @@ def series_of(metric: Metric, pattern: str, name: Any) -> Series | None:
         else:
             further.append((column, value))
     return Series(metric.name, partition=partition, labels=tuple(sorted(further)), **columns)
+
+
+def _tagged_client(metric: Metric, tags: dict[str, str]) -> Series:
+    # As labels, too: a client may call itself as such a name reads.
+    labels = tuple(sorted((lake_name(key), lake_name(value)) for key, value in tags.items()))
+    name = lake_name(",".join(f"{key}={value}" for key, value in sorted(tags.items())))
+    return Series(metric.name, client_id=name, labels=labels)
 
 
 def lake_name(name: str) -> str:

@@ -1,0 +1,79 @@
+"""A broker whose quotas come from a plugin with tags of its own, as Strimzi's are (KIP-257)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from collector import catalogue
+from collector.config.schema import Jmx
+from collector.config.units import Duration
+from collector.model import Series
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.remote import JmxSource
+from demo.clients import send
+from demo.cluster import Cluster
+from demo.jars import TEST_JARS, kafka_libs
+from demo.java import java_command
+from demo.topics import create_assigned
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.kafka
+
+PLUGIN = Path(__file__).parent / "java" / "TaggedQuota.java"
+QUOTAS = catalogue.load().family("quotas")
+PRODUCERS = Series(
+    "kafka.client.produce.throttle_time",
+    client_id="quota.type=PRODUCE",
+    labels=(("quota.type", "PRODUCE"),),
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("plugin")
+    libs, classes = folder / "libs", folder / "classes"
+    (libs / TEST_JARS).mkdir(parents=True)
+    for jar in kafka_libs().rglob("*.jar"):
+        (libs / jar.relative_to(kafka_libs())).symlink_to(jar)
+    javac = Path(java_command()[0]).resolve().with_name("javac")
+    subprocess.run([javac, "-cp", f"{libs}/*", "-d", classes, PLUGIN], check=True)
+    shutil.make_archive(str(folder / "plugin"), "zip", classes)
+    shutil.move(folder / "plugin.zip", libs / "plugin.jar")
+    extra = {"client.quota.callback.class": PLUGIN.stem}
+    with Cluster.start(folder / "kafka", 1, extra=extra, libs=libs) as running:
+        jvm.start(kafka_libs())
+        create_assigned(running, "orders", [[1]])
+        yield running
+
+
+def test_the_producers_that_a_plugin_throttles_together_are_a_client(cluster: Cluster) -> None:
+    node = cluster.brokers[0]
+    source = JmxSource(
+        Expected("broker", "1", cluster.id),
+        Jmx(
+            node.jmx_port or 0,
+            user="monitor",
+            password_file=node.password_file,
+            timeout=Duration("10s"),
+        ),
+    )
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "client.id": "billing"})
+
+    def throttled() -> float | None:
+        send(producer, "orders", 0, 50_000)
+        readings = {one.metric: one.values for one in source.read(QUOTAS).readings}
+        return readings[PRODUCERS.metric].get(PRODUCERS)
+
+    wait_for(throttled, 60)
+    producer.purge()
+    source.close()
