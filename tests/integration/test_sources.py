@@ -12,7 +12,7 @@ from collector import catalogue
 from collector.config.schema import Attach, Jmx
 from collector.config.units import Duration
 from collector.errors import IdentityError, SourceError, SourceRefusedError
-from collector.model import Series
+from collector.model import Notice, Series
 from collector.sources.admin.connection import connect
 from collector.sources.admin.source import AdminSource
 from collector.sources.identity import Expected
@@ -306,6 +306,34 @@ def test_what_a_stopped_broker_led_is_told_by_the_others(
     wait_for(lambda: not reading(other.read(family), "kafka.partition.under_min_isr").values, 30)
     assert before <= reading(other.read(family), "kafka.partition.under_min_isr").zeros
     admin.close()
+
+
+def test_a_leader_without_the_listener_that_is_asked_is_unknown_and_an_event(
+    pair: Cluster, opened: Callable[[JmxSource], JmxSource]
+) -> None:
+    """A listener of its own is rolled out, broker by broker: broker 2 has not got it yet."""
+    (port,), node = free_ports(1), pair.nodes[1]
+    properties = node.plan.folder / "server.properties"
+    text = properties.read_text()
+    for setting, more in (
+        ("listeners=", f"MONITOR://127.0.0.1:{port},"),
+        ("listener.security.protocol.map=", "MONITOR:PLAINTEXT,"),
+    ):
+        text = text.replace(f"\n{setting}", f"\n{setting}{more}")
+    properties.write_text(text)
+    node.restart()
+    pair.wait_ready()
+    before = AdminSource(1, connect(f"127.0.0.1:{node.plan.port}", None, TIMEOUT.seconds))
+    wait_for(lambda: _leaderless_now(before) == set(), 30)
+    admin = AdminSource(1, connect(f"127.0.0.1:{port}", None, TIMEOUT.seconds))
+    answer = admin.read(CATALOGUE.family("leaders"))
+    assert _leaderless(answer) == {}
+    assert Notice("broker_without_listener", Series(""), "", "broker-2") in answer.notices
+    under = "kafka.partition.under_min_isr"
+    led = reading(opened(jmx(pair.nodes[2])).read(CATALOGUE.family("min_isr")), under)
+    assert Series(under, "second-only", 0) in led.zeros, "its leader says that all is well"
+    admin.close()
+    before.close()
 
 
 def _both_under_min_isr(source: JmxSource) -> None:

@@ -27,9 +27,30 @@ TOPICS = {
 def test_a_leaderless_partition_is_told_by_two(
     node: int, expected: dict[tuple[str, int], float]
 ) -> None:
-    for_all = readings.reports_for_all(CLUSTER, node)
-    told = readings.leaderless(TOPICS, node, for_all=for_all)
+    told = readings.leaderless(TOPICS, CLUSTER, node)
     assert {(series.topic, series.partition): value for series, value in told.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("insync", "with_fenced", "known"),
+    [((4,), True, True), ((7,), True, False), ((4, 7), True, False), ((7,), False, True)],
+)
+def test_a_leader_that_the_listener_does_not_show_is_unknown(
+    insync: tuple[int, ...], *, with_fenced: bool, known: bool
+) -> None:
+    cluster = CLUSTER._replace(with_fenced=with_fenced)
+    topics = {"t": (PartitionState(0, None, 2, insync),)}
+    assert readings.leaderless(topics, cluster, 1) == (
+        {Series(readings.LEADERLESS, "t", 0): 1.0} if known else {}
+    )
+
+
+def test_brokers_that_the_listener_does_not_show_are_events_when_they_change() -> None:
+    none, some = frozenset[int](), frozenset({3, 12})
+    assert readings.hidden_brokers(some, some) == []
+    begun, over = readings.hidden_brokers(none, some) + readings.hidden_brokers(some, none)
+    assert begun == Notice("broker_without_listener", Series(""), "", "broker-3,broker-12")
+    assert (over.old, over.new) == (begun.new, "")
 
 
 def test_a_dead_broker_passes_its_duty_on() -> None:

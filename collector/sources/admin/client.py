@@ -52,11 +52,15 @@ class Cluster(NamedTuple):
 
 
 class PartitionState(NamedTuple):
-    """A partition, its leader (None: it has none) and its number of replicas."""
+    """A partition, its leader (None: it has none) and its number of replicas.
+
+    ``insync``: of one without a leader, the brokers whose replicas are in sync.
+    """
 
     partition: int
     leader: int | None
     replicas: int
+    insync: tuple[int, ...] = ()
 
 
 class QuotaEntity(NamedTuple):
@@ -325,7 +329,8 @@ def _partition_state(info: Any) -> PartitionState:
     """A partition from its TopicPartitionInfo."""
     node = info.leader()
     leader = None if node is None or node.isEmpty() else int(node.id())
-    return PartitionState(int(info.partition()), leader, int(info.replicas().size()))
+    insync = () if leader is not None else tuple(int(one.id()) for one in info.isr())
+    return PartitionState(int(info.partition()), leader, int(info.replicas().size()), insync)
 
 
 def _topic_id(description: Any) -> Any:

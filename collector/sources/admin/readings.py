@@ -59,14 +59,33 @@ def gauge(metric: str, values: Values, unchanged: Unchanged) -> Reading:
     return Reading(metric, "gauge", unchanged.same(metric, zeros), others)
 
 
+def hidden_leaders(topics: Topics, cluster: Cluster) -> dict[Partition, frozenset[int]]:
+    """Partitions that may be led by a broker that this listener does not show; such brokers.
+
+    Kafka describes a partition as one without a leader also where the leader has no listener of the
+    kind that was asked (KRaftMetadataCache). A broker in sync that is neither live nor fenced, as
+    far as this listener shows, is one of those. Clusters before Kafka 4.0 do not report which are
+    fenced: nothing is known then.
+    """
+    listed = {*cluster.live, *cluster.fenced}
+    return {
+        Partition(topic, state.partition): hidden
+        for topic, states in topics.items() if cluster.with_fenced
+        for state in states if state.leader is None
+        if (hidden := frozenset(state.insync) - listed)
+    }  # fmt: skip
+
+
 def leaderless(
-    topics: Topics, node: int, metric: str = LEADERLESS, *, for_all: bool
+    topics: Topics, cluster: Cluster, node: int, metric: str = LEADERLESS
 ) -> dict[Series, float]:
     """0 for partitions that this broker leads; 1 for those without a leader, if we report them."""
+    hidden = hidden_leaders(topics, cluster)
+    for_all = reports_for_all(cluster, node)
     return {
         Series(metric, *partition): float(leader is None)
         for partition, leader in leaders(topics).items()
-        if leader == node or (leader is None and for_all)
+        if leader == node or (leader is None and for_all and partition not in hidden)
     }
 
 
@@ -194,6 +213,12 @@ def group_failures(before: Mapping[str, str], after: Mapping[str, str]) -> list[
         )
         for group in _changed(before, after)
     ]
+
+
+def hidden_brokers(before: frozenset[int], after: frozenset[int]) -> list[Notice]:
+    """Brokers that may lead and are not shown by the listener that is asked, when they change."""
+    old, new = (",".join(f"broker-{node}" for node in sorted(nodes)) for nodes in (before, after))
+    return [Notice("broker_without_listener", Series(""), old, new)] if old != new else []
 
 
 def recreated(before: Mapping[str, str], after: Mapping[str, str]) -> list[Notice]:

@@ -36,6 +36,7 @@ class _Seen(NamedTuple):
     configs: readings.Configs
     topic_ids: dict[str, str]
     failed_groups: dict[str, str]
+    hidden: frozenset[int]
 
 
 class _FamilyValues(NamedTuple):
@@ -63,7 +64,7 @@ class AdminSource:
         self._worker = Worker()
         self._identity: Identity | None = None
         self._unchanged = Unchanged()
-        self._seen = _Seen({}, None, {}, {}, {})
+        self._seen = _Seen({}, None, {}, {}, {}, frozenset())
         self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000)
 
     def identify(self) -> Identity:
@@ -163,11 +164,14 @@ class AdminSource:
         return cluster, for_all, None if for_all else self._node
 
     def _leaders(self, client: KafkaAdmin, metric: str) -> _FamilyValues:
-        _, for_all, held_by = self._whose(client)
+        cluster, for_all, held_by = self._whose(client)
         topics, _ = client.topics(held_by)
-        values = readings.leaderless(topics, self._node, metric, for_all=for_all)
+        values = readings.leaderless(topics, cluster, self._node, metric)
         changes = readings.leader_changes(self._seen.topics, topics, self._node, for_all=for_all)
-        return _FamilyValues({metric: values}, self._seen._replace(topics=topics), changes)
+        hidden = frozenset().union(*readings.hidden_leaders(topics, cluster).values())
+        changes += readings.hidden_brokers(self._seen.hidden, hidden)
+        seen = self._seen._replace(topics=topics, hidden=hidden)
+        return _FamilyValues({metric: values}, seen, changes)
 
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
         found = self._offset_reader.read(client)

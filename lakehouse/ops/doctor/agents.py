@@ -56,6 +56,12 @@ _KINDS: Final = {
         "find the reason in bronze/events: grant Describe on all groups, or check the coordinator",
         "warning",
     ),
+    "broker_without_listener": _Kind(
+        "unread",
+        "its listener of Admin did not show brokers that lead, or did again, {often}, last at {at}",
+        "give `admin.bootstrap` addresses of a listener that every broker has",
+        "warning",
+    ),
     "spool_damaged": _Kind("spool", "its spool was damaged" + _SPOOL),
     "spool_tail_lost": _Kind("spool", "the end of its spool was lost" + _SPOOL),
     "spool_restored": _Kind("spool", "its spool was replaced by an old copy" + _SPOOL),
