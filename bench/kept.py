@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from collector.catalogue.entries import Delays
+
 
 _SPOOL_BYTES: Final = 1 << 32
 _HOUR_US: Final = 3_600_000_000
@@ -100,12 +102,12 @@ def _changes(before: dict[Series, float | None], samples: dict[Series, float | N
 def _recorder(spool: Spool) -> Recorder:
     loaded = catalogues.load()
     window_us = tables.DEFAULT_WINDOW_SECONDS * 1_000_000
-    return Recorder(spool, _SOURCE, window_us, _memory(), loaded.hash, None)
+    return Recorder(spool, _SOURCE, window_us, _delays(), loaded.hash, None)
 
 
-def _memory() -> Mapping[str, int]:
+def _delays() -> Mapping[str, Delays]:
     metrics = [metric for family in catalogues.load().families for metric in family.metrics]
-    return {metric.name: metric.memory_us for metric in metrics if metric.memory_us}
+    return {metric.name: metric.delays for metric in metrics if any(metric.delays)}
 
 
 def _deliver(delivery: Delivery) -> None:

@@ -57,8 +57,8 @@ def measure(path: Path) -> dict[str, float]:
     config = loader.load(path)
     catalogue, scrapers = plan.catalogue(config), plan.scrapers(config)
     with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
-        memory_us, name = plan.memory(config, catalogue), config.source.name
-        recorder = Recorder(spool, name, config.window.us, memory_us, catalogue.hash, None)
+        delays, name = plan.delays(config, catalogue), config.source.name
+        recorder = Recorder(spool, name, config.window.us, delays, catalogue.hash, None)
         delivery = delivery_of(config, spool, recorder)
         delivery.check()
         memory.freeze_garbage()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.small_world import BROKERS, CONTROLLER, DOWN, KILLED, World
 from collector import catalogue as catalogues
+from collector.catalogue.entries import Delays
 from collector.delivery.arrow import to_arrow
 from collector.delivery.table import BronzeTable
 from collector.encoding.encoder import Encoder
@@ -92,8 +93,9 @@ class _Agent:
 
     def batches(self) -> Iterator[Batch]:
         """What it delivers, window by window."""
-        memory = {one.name: _MEMORY_US for one in self._catalogue.metrics.values() if one.memory_us}
-        encoder = Encoder(_WINDOW_US, memory)
+        metrics = self._catalogue.metrics.values()
+        late = {one.name: Delays(_MEMORY_US) for one in metrics if one.delays.memory_us}
+        encoder = Encoder(_WINDOW_US, late)
         encoder.begin(self._first_us)
         encoder.events.append(Event(self._first_us, "agent_start", Series("")))
         origin = Origin(CLUSTER, f"{self._role}-{self._node}", self._catalogue.hash)

@@ -79,10 +79,10 @@ class _Agent:
         self._watch = schedule.watches[broker]
         self._rng = random.Random(self._watch.seed)  # noqa: S311 - no secret
         self._catalogue = catalogue.load()
-        self._memory_us = {
-            metric.name: metric.memory_us
+        self._delays = {
+            metric.name: metric.delays
             for metric in self._catalogue.metrics.values()
-            if metric.memory_us
+            if metric.delays.memory_us
         }
         self._scrapes = 0
         self._apart = _Apart()
@@ -110,7 +110,7 @@ class _Agent:
         clock.now_us = span[0]
         spool = things.enter_context(Spool(path, _SPOOL_BYTES, clock))
         recorder = Recorder(
-            spool, f"broker-{self._broker}", WINDOW_US, self._memory_us, self._catalogue.hash, None
+            spool, f"broker-{self._broker}", WINDOW_US, self._delays, self._catalogue.hash, None
         )
         delivery = Delivery(str(self._lake), dict, spool, recorder)
         recorder.begin(span[0])

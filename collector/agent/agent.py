@@ -250,7 +250,7 @@ class Agent:
 
     def _adopt(self, plan: Plan) -> None:
         old, new = self._recorder.catalogue, plan.catalogue
-        self._recorder.reconfigure(plan.memory_us, new)  # first: where it fails, nothing changes
+        self._recorder.reconfigure(plan.delays, new)  # first: where it fails, nothing changes
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
         self._planned = {task.family.name: task for task in plan.tasks}

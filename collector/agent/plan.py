@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from collector.agent.scraper import Scraper
 from collector.catalogue import Family, load
+from collector.catalogue.entries import Delays
 from collector.clock import SystemClock
 from collector.config import checks
 from collector.config.schema import FamilySettings, Names
@@ -39,12 +40,12 @@ class Plan(NamedTuple):
 
     Attributes:
         tasks: In the order of the catalogue.
-        memory_us: Per metric, how long its bean shows a value after its cause has ended.
+        delays: Per metric, by how much its bean may be late.
         catalogue: Hash of the catalogue in force.
     """
 
     tasks: Sequence[Task]
-    memory_us: Mapping[str, int]
+    delays: Mapping[str, Delays]
     catalogue: str
 
 
@@ -138,14 +139,19 @@ def _check_window(config: Config, family: Family, interval_us: int) -> None:
         )
 
 
-def memory(config: Config, loaded: Catalogue) -> dict[str, int]:
-    """Per metric, how long its bean shows a value after its cause has ended, in microseconds."""
+def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
+    """Per metric, by how much its bean may be late."""
     found = {}
     for family in loaded.families:
-        override = config.families.get(family.name, FamilySettings()).memory
+        override = config.families.get(family.name, FamilySettings())
         for metric in family.metrics:
-            if metric.memory_us:
-                found[metric.name] = override.us if override else metric.memory_us
+            memory_us, refresh_us = metric.delays
+            if memory_us and override.memory:
+                memory_us = override.memory.us
+            if refresh_us and override.refresh:
+                refresh_us = override.refresh.us
+            if memory_us or refresh_us:
+                found[metric.name] = Delays(memory_us, refresh_us)
     return found
 
 

@@ -72,11 +72,11 @@ class Reload:
                 for source, made in plan.scrapers(config, self._recorded_until).items()
             }
             tasks = plan.tasks(config, catalogue, scrapers)
-            memory_us = plan.memory(config, catalogue)
+            delays = plan.delays(config, catalogue)
         except SettingError as error:
             raise loader.located(error, str(self._path)) from error
         self._config, self.catalogue, self._scrapers = config, catalogue, scrapers
-        return Plan(tasks, memory_us, catalogue.hash)
+        return Plan(tasks, delays, catalogue.hash)
 
     def _stays(self, source: str, config: Config, catalogue: Catalogue) -> bool:
         if source not in self._scrapers:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
+from collector.agent.under_way import WorkUnderWay
 from collector.errors import SourceError, unexpected
 from collector.model import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
 from collector.telemetry import logs
@@ -36,6 +37,7 @@ class Scraper:
         self._source = source
         self._clock = clock
         self._hidden = hidden
+        self._work = WorkUnderWay()
 
     def attempt(self, family: Family, interval_us: int) -> Scrape:
         """Read a family once; the outcome says how it ended."""
@@ -48,6 +50,7 @@ class Scraper:
         try:
             identity = self._source.identify()
             answer = as_catalogued(self._source.read(family), family)
+            answer = self._work.without_old(answer, family)
             asked_us -= answer.listed_us
         except SourceError as failure:
             outcome, error = failure.outcome, _line(str(failure))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -68,6 +68,18 @@ class KnownWrong(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class Delays(NamedTuple):
+    """By how much a bean may be late, in microseconds.
+
+    Attributes:
+        memory_us: How long it goes on showing a value after its cause has ended.
+        refresh_us: How old its value may be when it is read.
+    """
+
+    memory_us: int = 0
+    refresh_us: int = 0
+
+
 class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One metric of a family.
 
@@ -93,6 +105,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         percentiles: Whether the rollup keeps a distribution of the values.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
         refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.
+        written_after: Counter of a work that has begun, and those of its ends; the bean is written
+            only when it ends, so meanwhile its value is old.
         call: Admin call that the metric comes from, where it does not come from JMX.
         replaces: Metric that this one is the better source of: where this one's family is read, it
             takes that name, and what had it becomes the cross-check (see ``Catalogue.preferring``).
@@ -121,6 +135,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     percentiles: bool = False
     memory_seconds: int = 0
     refresh_seconds: int = 0
+    written_after: tuple[str, ...] = ()
     call: str | None = None
     replaces: str | None = None
     first: Version | None = None
@@ -139,9 +154,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.attribute or ("Count" if self.kind == "counter" else "Value")
 
     @property
-    def memory_us(self) -> int:
-        """How long the bean shows a value after its cause has ended, in microseconds."""
-        return self.memory_seconds * 1_000_000
+    def delays(self) -> Delays:
+        """By how much the bean may be late."""
+        return Delays(self.memory_seconds * 1_000_000, self.refresh_seconds * 1_000_000)
 
     def wrong_in(self, version: str | None) -> str | None:
         """Why this Kafka version reports the metric wrongly, or None."""
@@ -206,8 +221,7 @@ class Catalogue:
             for metric in family.metrics:
                 yield (
                     self.hash, metric.name, family.name, list(family.roles), metric.kind,
-                    metric.unit, metric.absent, metric.memory_us,
-                    metric.refresh_seconds * 1_000_000, metric.description,
+                    metric.unit, metric.absent, *metric.delays, metric.description,
                 )  # fmt: skip
 
     def preferring(self, name: str) -> Catalogue:

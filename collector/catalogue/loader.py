@@ -120,6 +120,8 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         raise ConfigError(f"{where}: no counter has 'above'")
     if metric.counted_by is not None:
         family.metric(metric.counted_by)
+    for name in metric.written_after:
+        family.metric(name)
     if family.via != "jmx":
         if metric.object or not metric.call:
             raise ConfigError(

@@ -89,9 +89,9 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
             config = _apart(config, Path(folder))
         catalogue, spool_path = plan.catalogue(config), config.spool.path
         spool = resources.enter_context(Spool(spool_path, config.spool.max_size.bytes))
-        source, memory_us = config.source, plan.memory(config, catalogue)
+        source, delays = config.source, plan.delays(config, catalogue)
         recorder = Recorder(
-            spool, source.name, config.window.us, memory_us, catalogue.hash, source.cluster
+            spool, source.name, config.window.us, delays, catalogue.hash, source.cluster
         )
         scrapers = plan.scrapers(_with_crash_reports(config), recorder.recorded_until_us)
         if windows is not None:

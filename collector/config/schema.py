@@ -310,12 +310,14 @@ class FamilySettings(Section, frozen=True):
     Attributes:
         interval: Its cadence.
         memory: How long its beans go on showing a value after the cause has ended.
+        refresh: How old the values of its beans may be when they are read.
         cap: Most series a scrape; the excess becomes one ``__other__``.
         enabled: Whether it is read at all; by default as the catalogue says.
     """
 
     interval: Duration | None = None
     memory: Duration | None = None
+    refresh: Duration | None = None
     cap: Annotated[int, msgspec.Meta(ge=1)] | None = None
     enabled: bool | None = None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.counter import CounterTrack
 from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, increases
@@ -41,7 +42,7 @@ class Encoder(msgspec.Struct):
 
     Attributes:
         window_us: Length of the windows at which runs are cut.
-        memory_us: Per metric, how long its bean shows a value after its cause has ended.
+        delays: Per metric, by how much its bean may be late.
         sealed_us: What starts before this instant is final, and nothing may start before it.
         began_us: Since when the clock has run without a jump.
         recorded_spans: Spans recorded before the clock jumped; they are not recorded again.
@@ -49,7 +50,7 @@ class Encoder(msgspec.Struct):
     """
 
     window_us: int
-    memory_us: dict[str, int] = msgspec.field(default_factory=dict)
+    delays: dict[str, Delays] = msgspec.field(default_factory=dict)
     families: dict[str, FamilyTrack] = msgspec.field(default_factory=dict)
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     non_consumed: NonConsumed = msgspec.field(default_factory=NonConsumed)
@@ -178,7 +179,7 @@ class Encoder(msgspec.Struct):
     def sealable_us(self, now_us: int) -> int:
         """The start of the oldest window that may still change; at least ``sealed_us``."""
         gaps = [family.max_gap_us for family in self._families(exact=False)]
-        past_us = now_us - max([*self.memory_us.values(), 0]) - max([*gaps, 0])
+        past_us = now_us - max(map(sum, self.delays.values()), default=0) - max([*gaps, 0])
         return max(past_us - past_us % self.window_us, self.sealed_us)
 
     def flush(self, now_us: int) -> SealedRows:
@@ -249,7 +250,7 @@ class Encoder(msgspec.Struct):
     def _observe(
         self, family: FamilyTrack, scrape: Scrape, answer: Answer, started_us: int, ledger: Ledger
     ) -> None:
-        family.observe(scrape, answer.readings, started_us, self.memory_us, ledger)
+        family.observe(scrape, answer.readings, started_us, self.delays, ledger)
         if answer.offsets is not None:
             gap = family.answered_us is None
             losses = self.non_consumed.advance(answer.offsets, after_gap=gap)

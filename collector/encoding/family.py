@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptTrack
 from collector.encoding.counter import CounterTrack
 from collector.encoding.expired_offsets import HIGH, LOW
@@ -65,7 +66,7 @@ class FamilyTrack(msgspec.Struct):
         scrape: Scrape,
         readings: tuple[Reading, ...],
         started_us: int,
-        memory_us: Mapping[str, int],
+        delays: Mapping[str, Delays],
         ledger: Ledger,
     ) -> None:
         """Enter what was read; a metric of which no bean is left is empty.
@@ -74,14 +75,14 @@ class FamilyTrack(msgspec.Struct):
             scrape: The attempt that brought it.
             readings: What it brought.
             started_us: When the source was started.
-            memory_us: Per metric, how long its bean shows a value after its cause has ended.
+            delays: Per metric, by how much its bean may be late.
             ledger: Where what has ended is kept.
         """
         asked, answered = scrape.asked_us, scrape.answered_us
         for reading in self._with_vanished(readings):
             if reading.kind == "gauge":
                 track = self.gauges.setdefault(reading.metric, GaugeTrack())
-                track.memory_us = memory_us.get(reading.metric, 0)
+                track.delays = delays.get(reading.metric, Delays())
                 track.observe(reading, asked, answered, ledger)
             else:
                 counter = self.counters.setdefault(reading.metric, CounterTrack())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from collector.catalogue.entries import Delays
 from collector.encoding.fold import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
@@ -40,14 +41,14 @@ class GaugeTrack(msgspec.Struct):
     do not count their scrapes, the track does.
 
     Attributes:
-        memory_us: How long the bean goes on showing a wait after its cause has ended.
+        delays: By how much the bean may be late: what it remembers are waits, in ms.
         announced: Waits longer than that, in ms, and until when they may last: a broker mutes a
             client that is over its quota for as long as it says (KIP-219), and forgets sooner.
         confirmed_us: When the last successful scrape was requested; None without coverage.
         exact: Its readings hold from their very instant on and to the next: no run has an edge.
     """
 
-    memory_us: int = 0
+    delays: Delays = Delays()
     zeros: frozenset[Series] = frozenset()
     values: dict[Series, float | None] = msgspec.field(default_factory=dict)
     flags: tuple[str, ...] = ()
@@ -94,11 +95,11 @@ class GaugeTrack(msgspec.Struct):
 
     def _waiting(self, reading: Reading, now_us: int) -> dict[Series, float]:
         """Waits that were announced for longer than the bean shows them, and are not over yet."""
-        if not self.memory_us:
+        if not self.delays.memory_us:
             return {}
         for series, wait in reading.values.items():
             lasts_us = round((wait or 0.0) * 1000)
-            if wait and lasts_us > self.memory_us and self.values.get(series) != wait:
+            if wait and lasts_us > self.delays.memory_us and self.values.get(series) != wait:
                 self.announced[series] = wait, now_us + lasts_us
         self.announced = {one: it for one, it in self.announced.items() if it[1] > now_us}
         return {
@@ -136,12 +137,14 @@ class GaugeTrack(msgspec.Struct):
 
     def _edge(self, at_us: int) -> int:
         """How long before an instant a change may have happened already."""
-        return 0 if self.exact or self.confirmed_us is None else at_us - self.confirmed_us
+        if self.exact or self.confirmed_us is None:
+            return 0
+        return at_us - self.confirmed_us + self.delays.refresh_us
 
     def _follow(self, series: Series, run: OpenRun, new: OpenRun, ledger: Ledger) -> None:
         if not (_positive(run.value) and _positive(new.value)):
             self._close(series, run, new.start, ledger)
-        elif self.memory_us:
+        elif self.delays.memory_us:
             new.lead, new.before = 0, self._end(series, run, new.start, 0, ledger)
         else:
             run.flags = (*run.flags, FLAG_NEXT_POSITIVE)
@@ -154,7 +157,7 @@ class GaugeTrack(msgspec.Struct):
 
     def _close(self, series: Series, run: OpenRun, end_us: int, ledger: Ledger) -> None:
         """End a run: the value is no longer positive, or coverage has ended."""
-        memory_us = self.memory_us if _positive(run.value) else 0
+        memory_us = self.delays.memory_us if _positive(run.value) else 0
         self._end(series, run, end_us, self._edge(end_us) + memory_us, ledger)
 
     def _end(

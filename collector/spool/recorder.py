@@ -22,6 +22,7 @@ from collector.spool.spool import Depth
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from collector.catalogue.entries import Delays
     from collector.model import Scrape
     from collector.spool.packing import Dropped
     from collector.spool.spool import Spool
@@ -61,7 +62,7 @@ class Recorder:
         spool: Where everything is kept; what it holds is replayed at once.
         source: Name of the source, as bronze calls it.
         window_us: Length of a window.
-        memory_us: Per metric, how long its bean shows a value after its cause has ended.
+        delays: Per metric, by how much its bean may be late.
         catalogue: Hash of the catalogue in force.
         cluster: Cluster id if configured; the id that the source reports goes before it.
 
@@ -84,14 +85,14 @@ class Recorder:
         spool: Spool,
         source: str,
         window_us: int,
-        memory_us: Mapping[str, int],
+        delays: Mapping[str, Delays],
         catalogue: str,
         cluster: str | None,
     ) -> None:
         self._spool = spool
         self._lock = threading.Lock()
         self._source, self.catalogue, self._cluster = source, catalogue, cluster
-        self.window_us, self._memory_us = window_us, memory_us
+        self.window_us, self._delays = window_us, delays
         self.sealed_us = self.dropped_batches = 0
         self.last_window: tuple[int, Mapping[str, int]] = (0, {})
         self.reported: Counter[str] = Counter()
@@ -151,11 +152,11 @@ class Recorder:
         delivered_us = depth.oldest_us or self.sealed_us or None
         return Backlog(depth, self._spool.max_bytes, self.dropped_batches, delivered_us, lost)
 
-    def reconfigure(self, memory_us: Mapping[str, int], catalogue: str) -> None:
+    def reconfigure(self, delays: Mapping[str, Delays], catalogue: str) -> None:
         """Take a new catalogue while scrapes go on."""
         with self._writing():
-            self.catalogue, self._memory_us = catalogue, memory_us
-            self._encoder.memory_us = dict(memory_us)
+            self.catalogue, self._delays = catalogue, delays
+            self._encoder.delays = dict(delays)
 
     def begin(self, now_us: int) -> None:
         """An agent starts.
@@ -286,7 +287,7 @@ class Recorder:
         state, entries = self._spool.recover()
         fresh = Encoder(self.window_us)
         encoder, unreadable = journal.replay(state or msgspec.msgpack.encode(fresh), entries, fresh)
-        encoder.memory_us = dict(self._memory_us)
+        encoder.delays = dict(self._delays)
         if unreadable is None:
             return encoder, []
         at_us = encoder.ended_us()

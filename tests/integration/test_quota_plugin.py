@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +17,9 @@ from collector.sources.java import jvm
 from collector.sources.jmx.remote import JmxSource
 from demo.clients import send
 from demo.cluster import Cluster
-from demo.jars import TEST_JARS, kafka_libs
-from demo.java import java_command
+from demo.jars import kafka_libs
 from demo.topics import create_assigned
+from tests.broker_plugins import libs_with
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -41,14 +39,7 @@ PRODUCERS = Series(
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("plugin")
-    libs, classes = folder / "libs", folder / "classes"
-    (libs / TEST_JARS).mkdir(parents=True)
-    for jar in kafka_libs().rglob("*.jar"):
-        (libs / jar.relative_to(kafka_libs())).symlink_to(jar)
-    javac = Path(java_command()[0]).resolve().with_name("javac")
-    subprocess.run([javac, "-cp", f"{libs}/*", "-d", classes, PLUGIN], check=True)
-    shutil.make_archive(str(folder / "plugin"), "zip", classes)
-    shutil.move(folder / "plugin.zip", libs / "plugin.jar")
+    libs = libs_with(folder, PLUGIN)
     extra = {"client.quota.callback.class": PLUGIN.stem}
     with Cluster.start(folder / "kafka", 1, extra=extra, libs=libs) as running:
         jvm.start(kafka_libs())

@@ -116,7 +116,11 @@ def test_where_the_metadata_log_is_read_it_takes_the_names_and_the_rest_are_cros
 
 def test_a_throttle_time_has_a_memory_and_a_distribution() -> None:
     metric = catalogue.load().metrics["kafka.client.produce.throttle_time"]
-    assert (metric.memory_us, metric.percentiles, metric.absent) == (60_000_000, True, "idle")
+    assert (metric.delays.memory_us, metric.percentiles, metric.absent) == (
+        60_000_000,
+        True,
+        "idle",
+    )
     assert metric.attribute_name == "throttle-time"
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.model import Answer, Identity, Reading, Scrape, Series
 from collector.spool import journal
@@ -43,8 +44,8 @@ def failed(asked: int, latency: int = 0) -> Scrape:
     return Scrape("f", asked, asked, asked + latency, INTERVAL, "refused", error="no")
 
 
-def encode(scrapes: list[Scrape], until: int, window: int = WINDOW, **memory: int) -> SealedRows:
-    encoder = Encoder(window, {METRIC: memory["memory"]} if memory else {})
+def encode(scrapes: list[Scrape], until: int, window: int = WINDOW, **late: int) -> SealedRows:
+    encoder = Encoder(window, {METRIC: Delays(**late)})
     sealed = SealedRows([], [], [])
     for scrape in scrapes:
         encoder.record(scrape)
@@ -294,17 +295,28 @@ def test_values_above_zero_that_follow_each_other_say_that_the_edge_is_none() ->
 def test_a_memory_counts_against_the_end_of_an_episode() -> None:
     values = [None, 400.0, 500.0, 500.0, None]
     scrapes = [ok(n * 10 * S, {P[0]: value}) for n, value in enumerate(values)]
-    runs = [run for run in encode(scrapes, 60 * S, memory=15 * S).runs if run.value]
+    runs = [run for run in encode(scrapes, 60 * S, memory_us=15 * S).runs if run.value]
     assert spans(runs) == [(10, 20, 400.0), (20, 40, 500.0)]
     assert [run.tail // S for run in runs] == [5, 20], "10 s edge and 15 s memory"
     assert sum(run.lead for run in runs) == 10 * S
+
+
+def test_a_bean_that_is_refreshed_now_and_then_shows_changes_late() -> None:
+    """It is written every 30 s: at 0, 30 and 60 s. What it says may be that much older."""
+    shown = {40: 7.0, 50: 7.0, 60: 7.0}
+    scrapes = [ok(T0 + at * S, {P[0]: shown.get(at, 0.0)}) for at in range(0, 100, 10)]
+    runs = encode(scrapes, T0 + 100 * S, refresh_us=30 * S).runs
+    lag = [((run.start - T0) // S, (run.end - T0) // S) for run in runs if run.value]
+    edges = [(run.lead // S, run.tail // S) for run in runs if run.value]
+    assert lag == [(40, 60), (60, 70)], "in two windows"
+    assert edges == [(40, 20), (0, 10)], "it may have begun at 0, and may have been over at 40"
 
 
 def test_a_wait_announced_for_longer_than_the_bean_remembers_may_go_on() -> None:
     """One response is held back for 190 s at 5 s; the bean says so until 65 s, for a minute."""
     wait = dict.fromkeys(range(10, 70, 10), 190000.0)
     scrapes = [ok(T0 + at * S, {P[0]: wait.get(at)}) for at in range(0, 260, 10)]
-    sealed = encode(scrapes, T0 + 260 * S, memory=60 * S)
+    sealed = encode(scrapes, T0 + 260 * S, memory_us=60 * S)
     ours = [run for run in sealed.runs if run.series == P[0]]
     assert sum(run.end - run.start for run in ours) == 260 * S, "each instant is in one run"
     waits = [run for run in ours if run.value]
@@ -324,7 +336,7 @@ def test_an_announced_wait_outlasts_an_outage_and_ends_with_the_next_wait() -> N
         ok(T0 + 200 * S - 1, {P[0]: None}),
         ok(T0 + 210 * S, {P[0]: None}),
     ]
-    runs = [run for run in encode(scrapes, T0 + 220 * S, memory=60 * S).runs if run.value]
+    runs = [run for run in encode(scrapes, T0 + 220 * S, memory_us=60 * S).runs if run.value]
     shown = [((run.start - T0) // S, (run.end - T0) // S, run.value) for run in runs]
     assert shown == [
         (10, 20, 190_000.0),
@@ -441,6 +453,6 @@ def test_a_memory_never_makes_the_lower_bound_too_high(states: list[int], phase:
 
     seconds = range(phase, len(throttled), 10)
     scrapes = [ok(T0 + second * S, {P[0]: shown(second)}) for second in seconds]
-    runs = encode(scrapes, scrapes[-1].answered_us + 1, memory=memory * S).runs
+    runs = encode(scrapes, scrapes[-1].answered_us + 1, memory_us=memory * S).runs
     low = sum(run.end - run.start - run.tail for run in runs if run.value)
     assert low <= sum(throttled) * S

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from collector import catalogue
+from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder
 from collector.encoding.rows import Batch, Origin, batches_of
 from collector.model import (
@@ -136,7 +137,7 @@ def test_metrics_are_read_as_the_catalogue_says() -> None:
     for name, metric in METRICS.items():
         declared = loaded.metrics[name]
         assert metric.is_counter == (declared.kind == "counter")
-        assert metric.memory_us == declared.memory_us
+        assert metric.memory_us == declared.delays.memory_us
         wrong = (tables.FLAG_KNOWN_WRONG,) if declared.wrong_in(world.KAFKA_VERSION) else ()
         spread = (tables.FLAG_DISTRIBUTION,) if declared.percentiles else ()
         assert metric.flags == (*wrong, *spread)
@@ -283,7 +284,7 @@ def _fenced_us(days: Script) -> int:
 
 
 def _encode(source: int) -> Batch:
-    encoder = Encoder(WINDOW_US, {name: one.memory_us for name, one in METRICS.items()})
+    encoder = Encoder(WINDOW_US, {name: Delays(one.memory_us) for name, one in METRICS.items()})
     encoder.events.append(Event(START, "agent_start", Series("")))
     for scrape in sorted(_scrapes(source), key=lambda one: one.asked_us):
         assert encoder.accepts(scrape)

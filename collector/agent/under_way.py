@@ -1,0 +1,75 @@
+"""Values that wait for work to end: while a copy to a remote tier is under way, its lag is old."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from collector.model import Series
+
+if TYPE_CHECKING:
+    from collector.catalogue import Family
+    from collector.catalogue.entries import Metric
+    from collector.model import Answer, Reading
+
+Counts = dict[Series, float]
+
+
+class _Work(NamedTuple):
+    """The counters of a metric's work as they were read last, by subject without a metric."""
+
+    begun: Counts
+    ended: Counts
+    under_way: frozenset[Series]
+
+
+class WorkUnderWay:
+    """Leaves out values of which a metric's own counters say that they are of before.
+
+    Work that has begun and not ended is under way. Where several are at once, the end of one counts
+    as that of all: counters do not say which. So what is left out is surely old, and what is kept
+    may be; nothing is known of what began before the first reading.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, _Work] = {}
+
+    def without_old(self, answer: Answer, family: Family) -> Answer:
+        """The answer without values that work under way has made old; such series are unknown."""
+        waiting = {metric.name: metric for metric in family.metrics if metric.written_after}
+        if not waiting:
+            return answer
+        by_name = {reading.metric: reading for reading in answer.readings}
+        old = {name: self._under_way(metric, by_name) for name, metric in waiting.items()}
+        readings = tuple(_without(one, old.get(one.metric)) for one in answer.readings)
+        return replace(answer, readings=readings)
+
+    def _under_way(self, metric: Metric, readings: dict[str, Reading]) -> frozenset[Series]:
+        first, *others = metric.written_after
+        begun, ended = _counts(first, readings), dict[Series, float]()
+        for name in others:
+            for subject, count in _counts(name, readings).items():
+                ended[subject] = ended.get(subject, 0.0) + count
+        before = self._before.get(metric.name, _Work(begun, ended, frozenset()))
+        under_way = frozenset(
+            subject
+            for subject, count in begun.items()
+            if ended.get(subject, 0.0) == before.ended.get(subject, 0.0)
+            and (count > before.begun.get(subject, 0.0) or subject in before.under_way)
+        )
+        self._before[metric.name] = _Work(begun, ended, under_way)
+        return under_way
+
+
+def _counts(metric: str, readings: dict[str, Reading]) -> Counts:
+    reading = readings.get(metric)
+    values = reading.values.items() if reading else ()
+    return {series._replace(metric=""): count or 0.0 for series, count in values}
+
+
+def _without(reading: Reading, old: frozenset[Series] | None) -> Reading:
+    if not old:
+        return reading
+    series = {one._replace(metric=reading.metric) for one in old}
+    values = {one: value for one, value in reading.values.items() if one not in series}
+    return replace(reading, zeros=reading.zeros - series, values=values)

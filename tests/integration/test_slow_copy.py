@@ -1,0 +1,90 @@
+"""A broker whose remote tier is slow: Kafka writes a copy lag only when the task has ended."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector import catalogue
+from collector.agent.scraper import Scraper
+from collector.clock import SystemClock
+from collector.config.schema import Jmx
+from collector.config.units import Duration
+from collector.model import Series
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from collector.sources.jmx.remote import JmxSource
+from demo.clients import fill
+from demo.cluster import Cluster
+from demo.jars import kafka_libs
+from demo.topics import create_assigned
+from tests.broker_plugins import libs_with
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.kafka
+
+PLUGIN = Path(__file__).parent / "java" / "SlowTieredStorage.java"
+TIERED = catalogue.load().family("tiered")
+LAG = Series("kafka.topic.remote_copy_lag.bytes", "orders")
+COPIED = Series("kafka.topic.remote_copy.bytes", "orders")
+SEGMENT = {
+    "remote_storage_enable": "true",
+    "segment_bytes": "1048576",
+    "local_retention_bytes": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("slow")
+    storage = {"remote.log.storage.manager.class.name": PLUGIN.stem}
+    libs = libs_with(folder, PLUGIN)
+    with Cluster.start(folder / "kafka", 1, extra=storage, libs=libs) as running:
+        jvm.start(kafka_libs())
+        create_assigned(running, "orders", [[1]], **SEGMENT)
+        yield running
+
+
+@pytest.fixture
+def scraper(cluster: Cluster) -> Iterator[Scraper]:
+    node = cluster.brokers[0]
+    password = node.password_file
+    address = Jmx(
+        node.jmx_port or 0, user="monitor", password_file=password, timeout=Duration("10s")
+    )
+    scraper = Scraper(JmxSource(Expected("broker", "1", cluster.id), address), SystemClock())
+    yield scraper
+    scraper.close()
+
+
+def values(scraper: Scraper) -> dict[Series, float | None]:
+    answer = scraper.attempt(TIERED, 10_000_000).answer
+    assert answer is not None
+    return {
+        series: value
+        for reading in answer.readings
+        for series, value in (*dict.fromkeys(reading.zeros, 0.0).items(), *reading.values.items())
+    }
+
+
+def test_a_copy_lag_is_unknown_while_a_copy_goes_on_and_not_zero(
+    cluster: Cluster, scraper: Scraper
+) -> None:
+    hold = cluster.remote_folder.with_name(f"{cluster.remote_folder.name}.hold")
+    fill(cluster.bootstrap, "orders", 1, 2)
+    wait_for(lambda: values(scraper).get(LAG) == 0.0 and COPIED in values(scraper), 30)
+    hold.touch()
+    fill(cluster.bootstrap, "orders", 1, 3)
+    wait_for(lambda: LAG not in values(scraper), 30)
+    for _ in range(5):  # the task's interval is a second
+        time.sleep(1)
+        assert LAG not in values(scraper)
+    hold.unlink()
+    wait_for(lambda: values(scraper).get(LAG) == 0.0, 30)
+    assert (values(scraper)[COPIED] or 0) > 1_000_000

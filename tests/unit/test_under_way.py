@@ -1,0 +1,59 @@
+"""A copy lag is old while a copy is under way."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector import catalogue
+from collector.agent.under_way import WorkUnderWay
+from collector.model import Answer, Reading, Series
+
+TIERED = catalogue.load().family("tiered")
+LAG = "kafka.topic.remote_copy_lag.bytes"
+BEGUN, BYTES, ERRORS = TIERED.metric(LAG).written_after
+
+
+def scrape(begun: float, done: float = 0, failed: float = 0, lag: float = 0) -> Answer:
+    """What a broker of two topics says; a meter is there from its first event on."""
+    counts = {BEGUN: begun, BYTES: done, ERRORS: failed}
+    meters = [
+        Reading(name, "counter", values={Series(name, "t"): count})
+        for name, count in counts.items()
+        if count
+    ]
+    zeros = {Series(LAG, "other")} | ({Series(LAG, "t")} if not lag else set())
+    values = {Series(LAG, "t"): lag} if lag else {}
+    return Answer((Reading(LAG, "gauge", frozenset(zeros), values), *meters), 5)
+
+
+def known(answers: list[Answer]) -> list[float | None]:
+    """The lag of t at each scrape; None: it is unknown."""
+    work, found = WorkUnderWay(), list[float | None]()
+    for answer in answers:
+        reading = work.without_old(answer, TIERED).readings[0]
+        assert Series(LAG, "other") in reading.zeros
+        lag = Series(LAG, "t")
+        found.append(0.0 if lag in reading.zeros else reading.values.get(lag))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([scrape(0), scrape(1), scrape(1), scrape(1, 900)], [0, None, None, 0]),
+        ([scrape(3, 900), scrape(3, 900), scrape(4, 1200)], [0, 0, 0]),
+        ([scrape(3, 900), scrape(4, 900), scrape(4, 900, 1, lag=300)], [0, None, 300]),
+        ([scrape(3, 900, lag=5), scrape(4, 900, lag=5), scrape(5, 900, lag=5)], [5, None, None]),
+        ([scrape(3, 900), scrape(4, 900), scrape(0), scrape(1, 5)], [0, None, 0, 0]),
+    ],
+    ids=["first copy", "ended in time", "failed", "several", "restarted"],
+)
+def test_a_lag_is_unknown_while_a_copy_has_begun_and_none_has_ended(
+    answers: list[Answer], expected: list[float | None]
+) -> None:
+    assert known(answers) == expected
+
+
+def test_an_answer_of_another_family_stays_as_it_is() -> None:
+    answer = Answer((Reading("kafka.partition.under_min_isr", "gauge"),), 0)
+    assert WorkUnderWay().without_old(answer, catalogue.load().family("min_isr")) is answer
