@@ -22,7 +22,10 @@ START_US: Final = 1_767_607_200 * S + WARM_UP_US  # 2026-01-05, a Monday, 10:10 
 END_US: Final = START_US + LENGTH_US + 299 * S
 MEMORY_US: Final = 60 * S
 CLIENTS: Final = (("produce", "etl"), ("produce", "web"), ("fetch", "reporting"))
-LAGS: Final = ("kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_delete_lag.bytes")
+LAGS: Final = (
+    "kafka.topic.remote_copy_lag.bytes",
+    "kafka.topic.remote_delete_lag.segments",
+)
 THRESHOLD: Final = 50_000_000.0
 """Bytes, of the objective on upload lag that has a threshold."""
 

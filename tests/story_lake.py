@@ -142,7 +142,9 @@ class Story:
         behind = start - self.at(0.3)
         waits = max(0.0, 45.0 - abs(behind - 6 * WINDOW) / 60) if 0 <= behind < 14 * WINDOW else 0.0
         self.batch.run(COPY_LAG, start, end, waits * MEBI, topic="archive")
-        self.batch.run("kafka.topic.remote_delete_lag.bytes", start, end, 0.0, topic="archive")
+        for unit in ("bytes", "segments"):
+            lag = f"kafka.topic.remote_delete_lag.{unit}"
+            self.batch.run(lag, start, end, 0.0, topic="archive")
         reads = self.at(0.7) <= start < self.at(0.74)
         for name, value in (("requests", 40.0), ("bytes", 12 * MEBI), ("errors", 0.0)):
             self.batch.counter(f"{FETCH}.{name}", start, end, value * reads, topic="archive")

@@ -18,7 +18,7 @@ Counts = dict[Series, float]
 class _Work(NamedTuple):
     """The counters of a metric's work as they were read last, by subject without a metric."""
 
-    begun: Counts
+    started: Counts
     ended: Counts
     under_way: frozenset[Series]
 
@@ -26,9 +26,9 @@ class _Work(NamedTuple):
 class WorkUnderWay:
     """Leaves out values of which a metric's own counters say that they are of before.
 
-    Work that has begun and not ended is under way. Where several are at once, the end of one counts
-    as that of all: counters do not say which. So what is left out is surely old, and what is kept
-    may be; nothing is known of what began before the first reading.
+    Work that has started and not ended is under way. Where several are at once, the end of one
+    counts as that of all: counters do not say which. So what is left out is surely old, and what is
+    kept may be; nothing is known of what started before the first reading.
     """
 
     def __init__(self) -> None:
@@ -46,18 +46,18 @@ class WorkUnderWay:
 
     def _under_way(self, metric: Metric, readings: dict[str, Reading]) -> frozenset[Series]:
         first, *others = metric.written_after
-        begun, ended = _counts(first, readings), dict[Series, float]()
+        started, ended = _counts(first, readings), dict[Series, float]()
         for name in others:
             for subject, count in _counts(name, readings).items():
                 ended[subject] = ended.get(subject, 0.0) + count
-        before = self._before.get(metric.name, _Work(begun, ended, frozenset()))
+        before = self._before.get(metric.name, _Work(started, ended, frozenset()))
         under_way = frozenset(
             subject
-            for subject, count in begun.items()
+            for subject, count in started.items()
             if ended.get(subject, 0.0) == before.ended.get(subject, 0.0)
-            and (count > before.begun.get(subject, 0.0) or subject in before.under_way)
+            and (count > before.started.get(subject, 0.0) or subject in before.under_way)
         )
-        self._before[metric.name] = _Work(begun, ended, under_way)
+        self._before[metric.name] = _Work(started, ended, under_way)
         return under_way
 
 

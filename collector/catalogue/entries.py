@@ -105,8 +105,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         percentiles: Whether the rollup keeps a distribution of the values.
         memory_seconds: How long the bean goes on showing a value after its cause has ended.
         refresh_seconds: How old the bean's value may be when it is read; 0: it is of that instant.
-        written_after: Counter of a work that has begun, and those of its ends; the bean is written
-            only when it ends, so meanwhile its value is old.
+        written_after: Counter of a work that has started, and those of its ends; the bean is
+            written only when it ends, so meanwhile its value is old.
         call: Admin call that the metric comes from, where it does not come from JMX.
         replaces: Metric that this one is the better source of: where this one's family is read, it
             takes that name, and what had it becomes the cross-check (see ``Catalogue.preferring``).

@@ -90,6 +90,8 @@ def traps(metric: Metric) -> Iterator[str]:
         yield f"{_span(known)} {prose(known.reason)}."
     if metric.memory_seconds:
         yield f"goes on showing a value for about {metric.memory_seconds} s after its cause ended."
+    if metric.refresh_seconds:
+        yield f"is written every {metric.refresh_seconds} s: what changed shows up to that late."
     if metric.led:
         yield "followers say zero whatever is true: only the leader's bean counts."
     if metric.url_encoded:

@@ -11,7 +11,7 @@ from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
 from lakehouse.report.facts.coverage import coverage
-from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
+from lakehouse.report.facts.gold import LAGGING, Gold
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page import figures, sections
 from lakehouse.report.page.listing import Listing
@@ -24,7 +24,7 @@ _QUESTIONS: Final[dict[str, tuple[str, Collection[str]]]] = {
         "throttling",
         [f"kafka.client.{kind}.throttle_time" for kind in ("produce", "fetch", "request")],
     ),
-    "tier-lag": ("tier_lag", (COPY_LAG, DELETE_LAG)),
+    "tier-lag": ("tier_lag", tuple(LAGGING.values())),
     "lost": ("lost_before_read", ("kafka.group.non_consumed",)),
     "remote-reads": ("remote_reads", ()),
 }

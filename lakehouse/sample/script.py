@@ -195,7 +195,8 @@ class Script:
             first_us = from_us + source * SECOND_US
             lag += [(first_us + n * step_us, m * _SEGMENT) for n, m in enumerate(_WAITING, 1)]
         yield Series(Subject(world.COPY_LAG, topic), lag)
-        yield Series(Subject(world.DELETE_LAG, topic), zero)
+        for metric in (world.DELETE_LAG, world.DELETE_LAG_SEGMENTS):
+            yield Series(Subject(metric, topic), zero)
         times = self._times("remote", topic, 20 * SECOND_US, source * SECOND_US)
         for metric, amount in world.REMOTE.items() if times else ():
             subject = Subject(metric, None if metric == world.REMOTE_READS else topic)

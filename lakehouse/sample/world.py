@@ -131,6 +131,7 @@ _THROTTLE: Final = Metric("quotas", _SPREAD, memory_us=MINUTE_US)
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
+DELETE_LAG_SEGMENTS: Final = "kafka.topic.remote_delete_lag.segments"
 REMOTE_READS: Final = "kafka.broker.remote_log_reader.fetches"
 REMOTE: Final = {
     "kafka.topic.remote_fetch.bytes": 16_777_216.0,
@@ -162,6 +163,7 @@ METRICS: Final = {
     LEADERLESS: Metric("leaders"),
     COPY_LAG: Metric("tiered", _WRONG),
     DELETE_LAG: Metric("tiered", _WRONG),
+    DELETE_LAG_SEGMENTS: Metric("tiered", _WRONG),
     **dict.fromkeys(REMOTE, Metric("tiered", is_counter=True)),
     REMOTE_READS: Metric("remote_reads", is_counter=True),
     NODE_FENCED: Metric("topology"),

@@ -14,7 +14,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import trends
-from lakehouse.report.facts.gold import COPY_LAG, Gold
+from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.facts.tiered_storage import tier_lag
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
@@ -84,6 +84,22 @@ def test_a_mean_is_never_above_the_greatest(tmp_path: Path):
 
 def test_what_nobody_saw_has_no_mean(tmp_path: Path):
     assert copy(tmp_path).mean_bytes is None
+
+
+def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path: Path):
+    """KAFKA-17428: a segment that could not be deleted counts, its bytes do not."""
+    waits = window(0, 1, 300.0, 300 * 12.0, 12.0)
+    segments = waits | {"metric": "kafka.topic.remote_delete_lag.segments"}
+    forgotten = waits | {"metric": DELETE_LAG, "value_seconds": 0.0, "max_total": 0.0}
+    for name in ("positive", "any"):
+        forgotten |= {f"{name}_us": 0, f"{name}_low_us": 0, f"{name}_high_us": 0}
+    gold_builder.put(tmp_path, tables.WINDOWS["topics"], segments, forgotten)
+    for table in (tables.TOPICS, tables.LAGS, tables.READINGS):
+        gold_builder.put(tmp_path, table)
+    (row,) = tier_lag(gold_of(tmp_path), ()).topics
+    assert (row.delete.lagging_us.high, row.delete.max_segments, row.delete.max_bytes) == (1, 12, 0)
+    (objective,) = [one for one in slo.load() if one.name == "delete-lag"]
+    assert objective.metric == segments["metric"]
 
 
 def told_by(two_until: float, *, read_on: bool) -> tuple[list[Any], list[Any]]:

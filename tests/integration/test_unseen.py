@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakehouse.engines.engine import Engine
 
 ISR = "kafka.partition.under_min_isr"
-COPY, DELETE = (f"kafka.topic.remote_{way}_lag.bytes" for way in ("copy", "delete"))
+COPY, DELETE = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_delete_lag.segments"
 LOST = "kafka.group.non_consumed"
 SECOND = 1_000_000
 PERIOD = periods.span("2026-11-16T10:00:00Z", "2026-11-16T10:10:00Z")

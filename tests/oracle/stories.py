@@ -211,8 +211,8 @@ def tier_not_read(it: Story) -> None:
     for window in (0, 300):
         until = window + 300
         it.run("kafka.topic.remote_storage_enabled", window, until, 1.0, topic="t")
-        for way in ("copy", "delete"):
-            it.run(f"kafka.topic.remote_{way}_lag.bytes", window, until, 0.0, topic="t")
+        for lag in ("copy_lag.bytes", "delete_lag.segments"):
+            it.run(f"kafka.topic.remote_{lag}", window, until, 0.0, topic="t")
         it.zeros(window, until, 0)
         it.zeros(window, until, 1, source="broker-2")
         for source in ("broker-1", "broker-2", "broker-3"):

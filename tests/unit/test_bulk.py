@@ -78,7 +78,7 @@ def test_only_led_partitions_count_and_a_binary_value_is_1() -> None:
     assert not nobody.values
 
 
-def test_nan_is_observed_and_other_beans_of_the_pattern_are_not_meant() -> None:
+def test_nan_is_observed_and_a_brokers_own_bean_of_the_pattern_is_not_meant() -> None:
     one = metric(QUOTAS, labels={"user": "user", "client-id": "client_id"}, url_encoded=("user",))
     found = values(
         one,
@@ -86,7 +86,7 @@ def test_nan_is_observed_and_other_beans_of_the_pattern_are_not_meant() -> None:
             'kafka.server:type=Produce,client-id="a,b\\"c"': math.nan,
             "kafka.server:user=a%20b,type=Produce": None,
             "kafka.server:type=Produce": 5,
-            "kafka.server:type=Produce,other=x": 5,
+            "kafka.server:type=Produce,tenant=x": 5,
             "kafka.server:type=Produce,client-id=minus": -1,
         },
     )
@@ -94,6 +94,7 @@ def test_nan_is_observed_and_other_beans_of_the_pattern_are_not_meant() -> None:
         Series("m", client_id='a,b"c'): None,
         Series("m", user="a b"): None,
         Series("m", client_id="minus"): -1.0,
+        Series("m", client_id="tenant=x", labels=(("tenant", "x"),)): 5.0,
     }
 
 

@@ -35,6 +35,8 @@ from lakehouse.tables import Table
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 DELETE_LAG: Final = "kafka.topic.remote_delete_lag.bytes"
 LAGS: Final = (COPY_LAG, DELETE_LAG)
+LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
+"""What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
 _MOST_EVENTS: Final = 10_000
 _MOST_ELECTIONS: Final = 1_000
 _NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")

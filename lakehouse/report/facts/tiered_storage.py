@@ -9,7 +9,15 @@ from lakehouse.core.metrics import families
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts import remote_index
-from lakehouse.report.facts.gold import COPY_LAG, LAGS, Gold, duration, per_second, unknown_of
+from lakehouse.report.facts.gold import (
+    COPY_LAG,
+    LAGGING,
+    LAGS,
+    Gold,
+    duration,
+    per_second,
+    unknown_of,
+)
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.attainment import Statement
 
@@ -107,16 +115,16 @@ class Tiering(NamedTuple):
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
     """Lags of every topic that is tiered, or that had a lag."""
     rows, last, means = gold.raised(tables.TOPICS), last_lags(gold), _means(gold)
-    unknown = {metric: unknown_of(statements, metric) for metric in LAGS}
+    unknown = {lag: unknown_of(statements, metric) for lag, metric in LAGGING.items()}
     topics = []
     for subject in gold.subjects:
         topic, metrics = str(subject.topic), rows[subject.topic]
-        lagged = any(metrics[metric].get("positive_high_us") for metric in LAGS)
+        lagged = any(metrics[metric].get("positive_high_us") for metric in LAGGING.values())
         if subject.kind != "topic" or not (lagged or subject.attributes.get(_IS_TIERED) == 1):
             continue
         copy, delete = (
             Lag(
-                duration(metrics[metric], "any"),
+                duration(metrics[LAGGING[metric]], "any"),
                 metrics[metric].get("max_total"),
                 metrics[metric.replace("bytes", "segments")].get("max_total"),
                 means.get((metric, topic)),
