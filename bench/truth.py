@@ -30,7 +30,8 @@ from bench.teller import Teller
 from bench.truth_agents import Seen
 from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import INTERVAL_US, judge
-from bench.truth_schedule import LENGTH_US, START_US, THRESHOLD, schedule
+from bench.truth_schedule import THRESHOLD, schedule
+from bench.truth_world import HOUR
 from demo.errors import DemoError
 from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from lakehouse.slo import Objective
 
-PERIOD: Final = Period(instant(START_US), instant(START_US + LENGTH_US))
+PERIOD: Final = Period(*map(instant, HOUR.period))
 _AT_ONCE: Final = 2
 _JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli.main import main; main()")
 _MAINTAINED: Final = 25  # schedules; each brings some ten commits a table

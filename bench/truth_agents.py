@@ -12,10 +12,9 @@ from collections import defaultdict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench.truth_schedule import END_US, START_US, WARM_UP_US
 from bench.truth_sources import FAMILIES, Instants, Simulated
 from bench.truth_steps import Span
-from bench.truth_world import BROKERS, S
+from bench.truth_world import S
 from collector import catalogue
 from collector.agent.plan import Task
 from collector.agent.scraper import Scraper, skipped
@@ -62,7 +61,7 @@ def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
         folder: Where the spools are.
     """
     seen = Seen(0, {}, {})
-    for broker in BROKERS:
+    for broker in schedule.world.shape.brokers:
         one = _Agent(schedule, broker, lake, folder).live()
         seen = Seen(seen.scrapes + one.scrapes, seen.apart_us, seen.unlooked | one.unlooked)
         for family, us in one.apart_us.items():
@@ -99,11 +98,12 @@ class _Agent:
         return Seen(self._scrapes, self._apart.longest_us, unlooked)
 
     def _lives(self) -> Iterator[tuple[Span, bool]]:
-        start_us = START_US - WARM_UP_US + self._rng.randrange(20 * S)
+        begin_us, end_us = self._schedule.world.shape.whole
+        start_us = begin_us + self._rng.randrange(20 * S)
         for (gone_us, back_us), in_order in self._watch.away:
             yield (start_us, gone_us), in_order
             start_us = back_us
-        yield (start_us, END_US), True
+        yield (start_us, end_us), True
 
     def _one_life(self, things: ExitStack, path: Path, span: Span, *, in_order: bool) -> None:
         clock = Instants()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bench import truth_true
 from bench.truth_schedule import LAGS
 from bench.truth_steps import Span, clipped, united, without
-from bench.truth_true import PERIOD, Truth
+from bench.truth_true import Truth
 from bench.truth_world import S
 from lakehouse.core.time.periods import instant, micros
 
@@ -138,7 +138,7 @@ def _partitions(schedule: Schedule, facts: Row, floor_us: int) -> Iterator[Check
     unseen = {row["topic"]: row["unseen_us"] for row in facts["min_isr"]["topics"]}
     for kind in ("under", "leaderless"):
         for key, bad in truth_true.partitions(schedule.world, kind).items():
-            truth = truth_true.union([bad], floor_us)
+            truth = truth_true.union([bad], schedule.world.shape.period, floor_us)
             row = rows.get(key, {})
             us = row.get("unknown_us", unseen[key[0]])
             yield _check(schedule, f"partition {kind}", f"{key[0]}-{key[1]}", row, kind, truth, us)
@@ -221,9 +221,11 @@ def _unsound(
         for key, bad in truth_true.partitions(schedule.world, kind).items():
             sure, may = told.get((key, kind), ([], []))
             where = f"{schedule.cluster} {key[0]}-{key[1]} {kind}"
-            for span in without(clipped(sure, PERIOD), united(bad.spans, floor_us)):
+            for span in without(
+                clipped(sure, schedule.world.shape.period), united(bad.spans, floor_us)
+            ):
                 yield f"{where}: the report is sure of {_text(span)}, which was well"
-            lasting = truth_true.lasting(clipped(bad.spans, PERIOD), floor_us)
+            lasting = truth_true.lasting(clipped(bad.spans, schedule.world.shape.period), floor_us)
             for span in without(lasting, may) if key[0] in whole else ():
                 yield f"{where}: nothing is told of {_text(span)}, and nothing is unknown"
 
@@ -234,7 +236,7 @@ def _missed(
 ) -> Iterator[str]:  # fmt: skip
     for key, bad in truth_true.partitions(schedule.world, "under").items():
         _, may = told.get((key, "under"), ([], []))
-        for span in truth_true.lasting(clipped(bad.spans, PERIOD), floor_us):
+        for span in truth_true.lasting(clipped(bad.spans, schedule.world.shape.period), floor_us):
             leaders = {
                 schedule.world.partitions[key].at(at).leader for at in (span[0], span[1] - 1)
             }

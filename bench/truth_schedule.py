@@ -8,20 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.truth_steps import Span, Steps, united
-from bench.truth_world import BROKERS, TOPICS, Controller, S, World
+from bench.truth_world import HOUR, Controller, S, World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bench.truth_world import Key
 
-WARM_UP_US: Final = 600 * S
-LENGTH_US: Final = 2_700 * S
-# Of one hour, so that a hundred clusters are no more to roll up than they must be.
-START_US: Final = 1_767_607_200 * S + WARM_UP_US  # 2026-01-05, a Monday, 10:10 UTC
-END_US: Final = START_US + LENGTH_US + 299 * S
 MEMORY_US: Final = 60 * S
-CLIENTS: Final = (("produce", "etl"), ("produce", "web"), ("fetch", "reporting"))
 LAGS: Final = (
     "kafka.topic.remote_copy_lag.bytes",
     "kafka.topic.remote_delete_lag.segments",
@@ -89,7 +83,7 @@ def schedule(seed: int) -> Schedule:
     if kind == "troubled":
         _outages(rng, controller)
     watch = {"calm": _calm, "late": _late, "troubled": _troubled}[kind]
-    watches = {broker: watch(rng) for broker in BROKERS}
+    watches = {broker: watch(rng) for broker in HOUR.brokers}
     _behind_their_backs(rng, controller, watches)
     world = controller.run()
     _throttling(rng, world)
@@ -103,11 +97,11 @@ def _lasts(rng: random.Random, least: float, most: float) -> int:
 
 
 def _at(rng: random.Random) -> int:
-    return START_US + rng.randrange(-WARM_UP_US, LENGTH_US)
+    return HOUR.start_us + rng.randrange(-HOUR.warm_up_us, HOUR.length_us)
 
 
 def _slow_followers(rng: random.Random, controller: Controller) -> None:
-    keys = [(topic, n) for topic, spec in TOPICS.items() for n in range(len(spec.replicas))]
+    keys = [(topic, n) for topic, spec in HOUR.topics.items() for n in range(len(spec.replicas))]
     lasting = [key for key in keys if key[0] in ("orders", "payments")]
     brief = [key for key in keys if key[0] == "brief"]
     for chosen, most, times, least in (
@@ -139,7 +133,7 @@ def _behind_their_backs(
 
 def _moves(rng: random.Random, controller: Controller) -> None:
     keys: list[Key] = [
-        (topic, n) for topic, spec in TOPICS.items() for n in range(len(spec.replicas))
+        (topic, n) for topic, spec in HOUR.topics.items() for n in range(len(spec.replicas))
     ]
     for _ in range(rng.randint(0, 8)):
         at_us, key = _at(rng), rng.choice(keys)
@@ -150,7 +144,7 @@ def _outages(rng: random.Random, controller: Controller) -> None:
     """One broker at a time is killed, stopped in order, or hangs."""
     at_us = _at(rng)
     for _ in range(rng.randint(0, 2)):
-        broker, until_us = rng.choice(BROKERS), at_us + _lasts(rng, 15, 900)
+        broker, until_us = rng.choice(HOUR.brokers), at_us + _lasts(rng, 15, 900)
         how = rng.choice(("killed", "stopped", "hung"))
         _OUTAGES[how](rng, controller, broker, at_us, until_us)
         at_us = until_us + round(rng.uniform(60, 900) * S)
@@ -211,14 +205,14 @@ _OUTAGES: Final = {"killed": _killed, "stopped": _stopped, "hung": _hung}
 
 def _throttling(rng: random.Random, world: World) -> None:
     """Clients are slowed down by brokers; pauses may be shorter than the bean remembers."""
-    for kind, client in CLIENTS:
+    for kind, client in HOUR.clients:
         world.throttles[kind, client] = {}
-        for broker in BROKERS:
+        for broker in HOUR.brokers:
             spans: list[Span] = []
             for _ in range(rng.choice((0, 1, 2, 4))):
                 at_us = _at(rng)
                 spans.append((at_us, at_us + _lasts(rng, _FLOOR, 900)))
-            lives = world.process[broker].spans(lambda state: state != "down", _WHOLE)
+            lives = world.process[broker].spans(lambda state: state != "down", HOUR.whole)
             told = [(life, _within(united(spans), life)) for life in lives]
             world.throttles[kind, client][broker] = [span for _, own in told for span in own]
             world.throttled[kind, client, broker] = _bean(rng, told)
@@ -245,9 +239,9 @@ def _bean(rng: random.Random, lives: list[tuple[Span, list[Span]]]) -> Steps[flo
 def _lags(rng: random.Random, world: World) -> None:
     """What waits rises and falls in steps, some of them below the threshold."""
     for metric in LAGS:
-        for partition in range(len(TOPICS[_TIERED].replicas)):
+        for partition in range(len(HOUR.topics[_TIERED].replicas)):
             steps = Steps(0)
-            at_us = START_US - WARM_UP_US
+            at_us = HOUR.whole[0]
             for _ in range(rng.choice((0, 1, 2, 3))):
                 at_us += round(rng.uniform(30, 1_200) * S)
                 for _ in range(rng.randint(1, 6)):
@@ -268,13 +262,13 @@ def _late(rng: random.Random) -> Watch:
 def _away(rng: random.Random, most: int, longest: float) -> tuple[tuple[Span, bool], ...]:
     """So many times at most there is no agent, for so many seconds."""
     away = []
-    at_us = START_US
+    at_us = HOUR.start_us
     for _ in range(rng.randint(0, most)):
         at_us += round(rng.uniform(60, 1_000) * S)
         until_us = at_us + _lasts(rng, 1, longest)
         away.append(((at_us, until_us), rng.random() < 0.5))
         at_us = until_us
-    return tuple((span, in_order) for span, in_order in away if span[1] < END_US - 60 * S)
+    return tuple((span, in_order) for span, in_order in away if span[1] < HOUR.whole[1] - 60 * S)
 
 
 def _troubled(rng: random.Random) -> Watch:
@@ -291,6 +285,3 @@ def _troubled(rng: random.Random) -> Watch:
         deaf=deaf,
         seed=rng.randrange(1 << 30),
     )
-
-
-_WHOLE: Final = (START_US - WARM_UP_US, END_US)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bench.truth_schedule import CLIENTS, LAGS
-from bench.truth_world import BROKERS, TOPICS, S, under
+from bench.truth_schedule import LAGS
+from bench.truth_world import S, under
 from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
 
@@ -148,8 +148,10 @@ def _min_isr(world: World, broker: int, look: Look) -> dict[str, Values]:
         for key in world.partitions:
             state = world.led(broker, look()).get(key)
             if state is not None:
-                found[metric][Series(metric, *key)] = float(says(TOPICS[key[0]], state))
-    counted = sum(under(TOPICS[t], s) for (t, _), s in world.led(broker, look()).items())
+                found[metric][Series(metric, *key)] = float(says(world.shape.topics[key[0]], state))
+    counted = sum(
+        under(world.shape.topics[t], s) for (t, _), s in world.led(broker, look()).items()
+    )
     return found | {COUNT: {Series(COUNT): float(counted)}}
 
 
@@ -172,7 +174,7 @@ def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
 def _topology(world: World, broker: int, look: Look) -> dict[str, Values]:
     at_us = look()
     values: dict[str, Values] = {}
-    for topic, spec in TOPICS.items():
+    for topic, spec in world.shape.topics.items():
         if world.partitions[topic, 0].at(at_us).leader != broker:
             continue
         for name, value in (
@@ -187,14 +189,14 @@ def _topology(world: World, broker: int, look: Look) -> dict[str, Values]:
     if broker in live[:2]:
         values[FENCED] = {
             Series(FENCED, labels=(("node", f"broker-{one}"),)): float(one not in live)
-            for one in BROKERS
+            for one in world.shape.brokers
         }
     return values
 
 
 def _quotas(world: World, broker: int, look: Look) -> dict[str, Values]:
     values: dict[str, Values] = {}
-    for kind, client in CLIENTS:
+    for kind, client in world.shape.clients:
         metric = f"kafka.client.{kind}.throttle_time"
         shown = world.throttled[kind, client, broker].at(look())
         values.setdefault(metric, {})[Series(metric, client_id=client)] = shown
@@ -209,7 +211,9 @@ def _tiered(world: World, broker: int, look: Look) -> dict[str, Values]:
         led = world.led(broker, at_us)
         for topic in sorted({topic for topic, _ in led}):
             waits = sum(
-                world.lag[metric, topic, number].at(at_us) if TOPICS[topic].tiered else 0
+                world.lag[metric, topic, number].at(at_us)
+                if world.shape.topics[topic].tiered
+                else 0
                 for one, number in led
                 if one == topic
             )

@@ -12,9 +12,9 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench.truth_schedule import CLIENTS, LAGS, LENGTH_US, MEMORY_US, START_US, THRESHOLD
+from bench.truth_schedule import LAGS, MEMORY_US, THRESHOLD
 from bench.truth_steps import Span, clipped, length, united
-from bench.truth_world import TOPICS, S, under
+from bench.truth_world import S, under
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bench.truth_schedule import Schedule
     from bench.truth_world import Key, World
 
-PERIOD: Final = (START_US, START_US + LENGTH_US)
-_EVER: Final = (START_US - 3_600 * S, START_US + LENGTH_US + 3_600 * S)
 _AROUND_US: Final = 30 * S
 
 
@@ -58,13 +56,13 @@ class Bad(NamedTuple):
 
 def partitions(world: World, kind: str) -> dict[Key, Bad]:
     """When each partition was ``under`` its min ISR, or ``leaderless``."""
-    found = {}
+    found, ever = {}, _ever(world)
     for key, steps in world.partitions.items():
-        spec = TOPICS[key[0]]
+        spec = world.shape.topics[key[0]]
         if kind == "under":
-            spans = steps.spans(lambda state, spec=spec: under(spec, state), _EVER)
+            spans = steps.spans(lambda state, spec=spec: under(spec, state), ever)
         else:
-            spans = steps.spans(lambda state: state.leader is None, _EVER)
+            spans = steps.spans(lambda state: state.leader is None, ever)
         spans = united(spans)
         moves = _leader_changes(world, key)
         moved = any(a - _AROUND_US <= at <= b + _AROUND_US for a, b in spans for at in moves)
@@ -75,16 +73,18 @@ def partitions(world: World, kind: str) -> dict[Key, Bad]:
 def topics(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
     """By topic and stem of the report's columns."""
     of_kind = {kind: partitions(world, kind) for kind in ("under", "leaderless")}
-    found = {}
-    for topic in TOPICS:
+    found, period = {}, world.shape.period
+    for topic in world.shape.topics:
         mine = {
             kind: [bad for key, bad in bads.items() if key[0] == topic]
             for kind, bads in of_kind.items()
         }
-        found[topic, "any"] = union(mine["under"], floor_us)
-        found[topic, "under"] = total(mine["under"], floor_us)
-        found[topic, "leaderless"] = total(mine["leaderless"], floor_us)
-        found[topic, "unavailable_any"] = union(mine["under"] + mine["leaderless"], floor_us)
+        found[topic, "any"] = union(mine["under"], period, floor_us)
+        found[topic, "under"] = total(mine["under"], period, floor_us)
+        found[topic, "leaderless"] = total(mine["leaderless"], period, floor_us)
+        found[topic, "unavailable_any"] = union(
+            mine["under"] + mine["leaderless"], period, floor_us
+        )
     return found
 
 
@@ -94,37 +94,39 @@ def throttling(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
     A pause that is shorter than the bean remembers is part of an episode (see ARCHITECTURE.md).
     """
     found = {}
-    for kind, client in CLIENTS:
+    for kind, client in world.shape.clients:
         brokers = [Bad(united(spans)) for spans in world.throttles[kind, client].values()]
-        found[kind, client] = union(brokers, floor_us, MEMORY_US)
+        found[kind, client] = union(brokers, world.shape.period, floor_us, MEMORY_US)
     return found
 
 
 def lags(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
     """By topic and metric: something waits; ``threshold``: more than that waits for upload."""
-    found = {}
-    for topic, spec in TOPICS.items():
+    found, ever = {}, _ever(world)
+    for topic, spec in world.shape.topics.items():
         if not spec.tiered:
             continue
         for metric in LAGS:
             waits = [world.lag[metric, topic, number] for number in range(len(spec.replicas))]
-            bads = [Bad(united(steps.spans(lambda value: value > 0, _EVER))) for steps in waits]
-            found[topic, metric] = union(bads, floor_us)
+            bads = [Bad(united(steps.spans(lambda value: value > 0, ever))) for steps in waits]
+            found[topic, metric] = union(bads, world.shape.period, floor_us)
             if metric == LAGS[0]:
-                edges = sorted({*_EVER, *(t for steps in waits for t in steps.times)})
+                edges = sorted({*ever, *(t for steps in waits for t in steps.times)})
                 above = [
                     (a, b)
                     for a, b in pairwise(edges)
                     if sum(steps.at(a) for steps in waits) > THRESHOLD
                 ]
-                found[topic, "threshold"] = union([Bad(united(above))], floor_us)
+                found[topic, "threshold"] = union(
+                    [Bad(united(above))], world.shape.period, floor_us
+                )
     return found
 
 
-def union(bads: Iterable[Bad], floor_us: int, memory_us: int = 0) -> Truth:
+def union(bads: Iterable[Bad], period: Span, floor_us: int, memory_us: int = 0) -> Truth:
     """The time in which at least one was bad."""
     bads = list(bads)
-    each = [clipped(bad.spans, PERIOD) for bad in bads]
+    each = [clipped(bad.spans, period) for bad in bads]
     seen = united(span for spans in each for span in lasting(spans, floor_us))
     filled = united(span for spans in each for span in united(spans, floor_us + memory_us))
     every = united(span for spans in each for span in spans)
@@ -132,9 +134,9 @@ def union(bads: Iterable[Bad], floor_us: int, memory_us: int = 0) -> Truth:
     return Truth(length(seen), length(filled), length(every), len(every), moved, memory_us)
 
 
-def total(bads: Iterable[Bad], floor_us: int) -> Truth:
+def total(bads: Iterable[Bad], period: Span, floor_us: int) -> Truth:
     """The sum over all."""
-    parts = [union([bad], floor_us) for bad in bads]
+    parts = [union([bad], period, floor_us) for bad in bads]
     sums = (sum(part[number] for part in parts) for number in range(4))
     return Truth(*sums, moved=any(part.moved and part.incidents for part in parts))
 
@@ -143,10 +145,10 @@ def by_topic(world: World, floor_us: int) -> Mapping[tuple[str, str], Truth]:
     """By objective and topic."""
     of_topics, of_lags = topics(world, floor_us), lags(world, floor_us)
     found: dict[tuple[str, str], Truth] = {}
-    for topic in TOPICS:
+    for topic in world.shape.topics:
         found["min-isr", topic] = of_topics[topic, "unavailable_any"]
         mine = [bad for key, bad in partitions(world, "leaderless").items() if key[0] == topic]
-        found["leaderless", topic] = union(mine, floor_us)
+        found["leaderless", topic] = union(mine, world.shape.period, floor_us)
     for (topic, metric), truth in of_lags.items():
         name = dict(zip(LAGS, ("copy-lag", "delete-lag"), strict=True)).get(metric)
         found[name or "copy-lag-threshold", topic] = truth
@@ -156,12 +158,18 @@ def by_topic(world: World, floor_us: int) -> Mapping[tuple[str, str], Truth]:
 def brief(schedule: Schedule, floor_us: int) -> dict[tuple[Key, str], list[Span]]:
     """Incidents of partitions that are shorter than the floor, by partition and kind."""
     found: defaultdict[tuple[Key, str], list[Span]] = defaultdict(list)
+    period = schedule.world.shape.period
     for kind in ("under", "leaderless"):
         for key, bad in partitions(schedule.world, kind).items():
             for start, end in bad.spans:
-                if end - start < floor_us and PERIOD[0] <= start and end <= PERIOD[1]:
+                if end - start < floor_us and period[0] <= start and end <= period[1]:
                     found[key, kind].append((start, end))
     return found
+
+
+def _ever(world: World) -> Span:
+    start_us, end_us = world.shape.period
+    return start_us - 3_600 * S, end_us + 3_600 * S
 
 
 def lasting(spans: list[Span], floor_us: int) -> list[Span]:

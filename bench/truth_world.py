@@ -8,17 +8,17 @@ last one in sync stays in the ISR, and leads again when it is back; the others c
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench.truth_steps import Steps
+from bench.truth_steps import Span, Steps
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 S: Final = 1_000_000
-BROKERS: Final = (1, 2, 3)
 
 
 class Spec(NamedTuple):
@@ -37,8 +37,41 @@ class State(NamedTuple):
 
 
 Key = tuple[str, int]
+Client = tuple[str, str]
+"""A kind of quota, and a client id."""
 
-TOPICS: Final[Mapping[str, Spec]] = {
+
+class Shape(NamedTuple):
+    """What there is in a cluster, and for how long it is looked at; microseconds.
+
+    Attributes:
+        brokers: Their ids.
+        topics: By name.
+        clients: Those that have quotas.
+        start_us: Where the period begins.
+        length_us: How long it is.
+        warm_up_us: How long before it agents run.
+    """
+
+    brokers: tuple[int, ...]
+    topics: Mapping[str, Spec]
+    clients: tuple[Client, ...]
+    start_us: int
+    length_us: int
+    warm_up_us: int
+
+    @property
+    def period(self) -> Span:
+        """What is reported."""
+        return self.start_us, self.start_us + self.length_us
+
+    @property
+    def whole(self) -> Span:
+        """What happens, and is looked at."""
+        return self.start_us - self.warm_up_us, self.start_us + self.length_us + 299 * S
+
+
+_TOPICS: Final[Mapping[str, Spec]] = {
     "orders": Spec(2, ((1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2))),
     "payments": Spec(2, ((1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2))),
     "audit": Spec(1, ((2,), (1,), (3,))),
@@ -46,6 +79,16 @@ TOPICS: Final[Mapping[str, Spec]] = {
     # Nothing but incidents that are shorter than the detection floor.
     "brief": Spec(3, ((1, 2, 3), (2, 3, 1), (3, 1, 2))),
 }
+# Of one hour, so that a hundred clusters are no more to roll up than they must be: from 2026-01-05,
+# a Monday, 10:10 UTC.
+HOUR: Final = Shape(
+    (1, 2, 3),
+    _TOPICS,
+    (("produce", "etl"), ("produce", "web"), ("fetch", "reporting")),
+    1_767_607_800 * S,
+    2_700 * S,
+    600 * S,
+)
 
 
 def under(spec: Spec, state: State) -> bool:
@@ -67,6 +110,9 @@ class _Partition:
 class World:
     """Everything that happened to a cluster; made by ``Controller``, read by sources and judges.
 
+    Args:
+        shape: What there is.
+
     Attributes:
         partitions: Who leads each partition, and how many are in sync.
         live: The brokers that are registered and not fenced.
@@ -78,20 +124,22 @@ class World:
         lag: Per metric, topic and partition: bytes that wait.
     """
 
+    shape: Shape
     partitions: dict[Key, Steps[State]] = field(default_factory=dict)
-    live: Steps[tuple[int, ...]] = field(default_factory=lambda: Steps(BROKERS))
-    process: dict[int, Steps[str]] = field(
-        default_factory=lambda: {broker: Steps("up") for broker in BROKERS}
-    )
-    belief: dict[int, Steps[tuple[tuple[Key, State], ...] | None]] = field(
-        default_factory=lambda: {broker: Steps(None) for broker in BROKERS}
-    )
-    started_us: dict[int, Steps[int]] = field(
-        default_factory=lambda: {broker: Steps(1) for broker in BROKERS}
-    )
+    live: Steps[tuple[int, ...]] = field(init=False)
+    process: dict[int, Steps[str]] = field(init=False)
+    belief: dict[int, Steps[tuple[tuple[Key, State], ...] | None]] = field(init=False)
+    started_us: dict[int, Steps[int]] = field(init=False)
     throttled: dict[tuple[str, str, int], Steps[float | None]] = field(default_factory=dict)
     throttles: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
     lag: dict[tuple[str, str, int], Steps[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        brokers = self.shape.brokers
+        self.live = Steps(brokers)
+        self.process = {broker: Steps("up") for broker in brokers}
+        self.belief = {broker: Steps(None) for broker in brokers}
+        self.started_us = {broker: Steps(1) for broker in brokers}
 
     def led(self, broker: int, at_us: int) -> dict[Key, State]:
         """What a broker leads, as far as it knows."""
@@ -105,16 +153,16 @@ class World:
 class Controller:
     """Applies events in their order and writes down what becomes of every partition."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.world = World()
+    def __init__(self, rng: random.Random, shape: Shape = HOUR) -> None:
+        self.world = World(shape)
         self._rng = rng
         self._state: dict[Key, _Partition] = {}
-        for topic, spec in TOPICS.items():
+        for topic, spec in shape.topics.items():
             for number, replicas in enumerate(spec.replicas):
                 self._state[topic, number] = _Partition(replicas, replicas[0], set(replicas))
                 first = State(replicas[0], len(replicas))
                 self.world.partitions[topic, number] = Steps(first)
-        self._live = set(BROKERS)
+        self._live = set(shape.brokers)
         self._due: list[tuple[int, int, Callable[[int], None]]] = []
         self._number = 0
 
@@ -168,7 +216,7 @@ class Controller:
     def one_falls_behind(self, broker: int, until_us: int) -> None:
         """A partition that a broker leads, and that is well, loses its min ISR for a while."""
         for key, one in self._state.items():
-            spec = TOPICS[key[0]]
+            spec = self.world.shape.topics[key[0]]
             if one.leader == broker and len(one.isr) == spec.min_isr > 1:
                 self.fall_behind(key, until_us)
                 return

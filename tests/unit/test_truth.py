@@ -10,13 +10,13 @@ import pytest
 from bench import truth_true
 from bench.truth_findings import Findings
 from bench.truth_judge import judge
-from bench.truth_schedule import LAGS, START_US, Schedule, Watch, schedule
+from bench.truth_schedule import LAGS, Schedule, Watch, schedule
 from bench.truth_steps import Steps, clipped, length, united, without
-from bench.truth_world import BROKERS, TOPICS, Controller, S
+from bench.truth_world import HOUR, Controller, S
 from lakehouse.core.time.periods import instant
 
 FLOOR = 10 * S
-AT = START_US + 600 * S
+AT = HOUR.start_us + 600 * S
 
 
 def world_of(*events: tuple[int, str, Any]) -> Any:
@@ -31,10 +31,10 @@ def world_of(*events: tuple[int, str, Any]) -> Any:
                 at_us, lambda _, name=name, argument=argument: getattr(controller, name)(*argument)
             )
     world = controller.run()
-    for kind, client in (("produce", "etl"), ("produce", "web"), ("fetch", "reporting")):
-        world.throttles[kind, client] = {broker: [] for broker in BROKERS}
+    for kind, client in HOUR.clients:
+        world.throttles[kind, client] = {broker: [] for broker in HOUR.brokers}
     for metric in LAGS:
-        for number in range(len(TOPICS["events.tiered"].replicas)):
+        for number in range(len(HOUR.topics["events.tiered"].replicas)):
             world.lag[metric, "events.tiered", number] = Steps(0)
     return world
 
@@ -95,7 +95,7 @@ def facts_of(low: float, high: float, unknown: float = 0, tail: float = 10) -> d
     bounds = {"low": round(low * S), "high": round(high * S)}
     none = {"unknown_us": 0, "unseen_us": 0, "partitions_unknown_us": 0, "partitions": 1}
     topics = []
-    for topic in TOPICS:
+    for topic in HOUR.topics:
         mine = topic == "orders"
         row: dict[str, Any] = {"topic": topic, **none}
         row |= {name: round(unknown * S) for name in row if mine and name.endswith("_us")}
@@ -117,7 +117,7 @@ def facts_of(low: float, high: float, unknown: float = 0, tail: float = 10) -> d
         {"name": f"{kind}-throttling", "subjects": [
             {"topic": None, "client_id": client, "unknown_us": 0, "bad_low_us": 0, "bad_high_us": 0,
              "attainment": None}
-            for one, client in (("produce", "etl"), ("produce", "web"), ("fetch", "reporting"))
+            for one, client in HOUR.clients
             if one == kind]}
         for kind in ("produce", "fetch")
     ]  # fmt: skip
@@ -133,7 +133,7 @@ def facts_of(low: float, high: float, unknown: float = 0, tail: float = 10) -> d
 @pytest.fixture
 def one_incident() -> Schedule:
     world = world_of((0, "fall_behind", (("orders", 0), AT + 100 * S)))
-    return Schedule(1, world, {broker: Watch() for broker in BROKERS}, "calm")
+    return Schedule(1, world, {broker: Watch() for broker in HOUR.brokers}, "calm")
 
 
 def test_a_true_report_is_contained_and_its_width_is_told(one_incident):
