@@ -3,28 +3,22 @@
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError as NoDeltaTableError
+from deltalake.exceptions import TableNotFoundError as NoDeltaTableError
 from deltalake.fs import DeltaStorageHandler
 
+from lakehouse.core.delta_errors import explained, url_of
 from lakehouse.core.lake import Lake
 from lakehouse.core.time.periods import DAY_US, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Span
-from lakehouse.errors import (
-    EngineError,
-    LakeNotFoundError,
-    TableNotFoundError,
-    TableSchemaError,
-    one_line,
-)
+from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError
 from lakehouse.tables import Column, Table
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
@@ -131,7 +125,7 @@ class Store:
         """A file's place on this machine; it is copied once, as files of Delta never change."""
         name = unquote(path)
         if delta.table_uri.startswith("file:"):
-            return f"{_root(delta)}/{name}"
+            return f"{url_of(delta)}/{name}"
         place = self._cache / re.sub(r"\W", "_", delta.table_uri) / name
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -166,12 +160,6 @@ def _may_hold(actions: pa.Table, by: str, between: Span) -> pa.Array:
     )
 
 
-def _root(delta: DeltaTable) -> str:
-    """Where a table lies, as its files are listed."""
-    uri = delta.table_uri.rstrip("/")
-    return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
-
-
 def stored(column: Column) -> pa.Field:
     """A column as it is written."""
     kind = _STORED.get(column.type) or arrow_types.schema([(column.name, column.type)])[0].type
@@ -183,24 +171,3 @@ def shaped(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:
     fields = [stored(column) for column in columns]
     arrays = [rows.column(field.name).cast(field.type) for field in fields]
     return pa.table(arrays, schema=pa.schema(fields))
-
-
-@contextmanager
-def explained(where: str) -> Iterator[None]:
-    """Turn what delta-rs and DuckDB raise into one line.
-
-    Raises:
-        EngineError: Anything that is wrong with a table or its storage.
-    """
-    try:
-        yield
-    except (DeltaError, OSError) as error:
-        raise EngineError(
-            f"{where}: {one_line(error)}; check the lake's place and credentials, or use Spark "
-            "(for a rollup --engine spark)"
-        ) from error
-    except Exception as error:
-        # delta-rs has no class of its own for errors of its query engine and kernel.
-        if type(error) is not Exception:
-            raise
-        raise EngineError(f"{where}: {one_line(error)}") from error

@@ -16,11 +16,12 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltala
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lakehouse import tables
+from lakehouse.core.delta_errors import explained
 from lakehouse.core.lake import Lake, Version
 from lakehouse.core.time.periods import instant
 from lakehouse.engines import arrow_types, local_relations
 from lakehouse.engines.batches import Batch
-from lakehouse.engines.delta_rs import Store, explained, shaped, stored
+from lakehouse.engines.delta_rs import Store, shaped, stored
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.engines.local_relations import Relation

@@ -5,17 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
 import yaml
 from deltalake import DeltaTable, QueryBuilder
-from deltalake.exceptions import (
-    CommitFailedError,
-    DeltaError,
-    TableNotFoundError as NoDeltaTableError,
-)
+from deltalake.exceptions import CommitFailedError, TableNotFoundError as NoDeltaTableError
 
 from lakehouse import tables
+from lakehouse.core.delta_errors import explained, url_of
 from lakehouse.errors import (
     LakehouseError,
     LakeNotFoundError,
@@ -110,34 +106,20 @@ def storage_options(file: Path) -> dict[str, str]:
 
 @contextmanager
 def delta_errors(url: str) -> Iterator[None]:
-    """Turn an exception of delta-rs into an error of one line.
+    """Turn an exception of delta-rs into an error of maintenance, of one line.
 
     Raises:
         MaintenanceConflictError: Another writer committed first.
         MaintenanceError: Anything else that is wrong with the table or its storage.
     """
-    try:
-        yield
-    except CommitFailedError as error:
-        raise MaintenanceConflictError(
-            f"{url}: another maintenance changed the table meanwhile ({one_line(error)}); "
-            "nothing is lost, the next round tries again"
-        ) from error
-    except (DeltaError, OSError) as error:
-        raise MaintenanceError(
-            f"{url}: {one_line(error)}; check the lake's path and credentials"
-        ) from error
-    except Exception as error:
-        # The query engine and the kernel of delta-rs raise plain Exception.
-        if type(error) is not Exception:
-            raise
-        raise MaintenanceError(f"{url}: {one_line(error)}") from error
-
-
-def url_of(delta: DeltaTable) -> str:
-    """Path or URL of an open table."""
-    uri = delta.table_uri.rstrip("/")
-    return unquote(uri.removeprefix("file://")) if uri.startswith("file:") else uri
+    with explained(url, MaintenanceError, "path and credentials"):
+        try:
+            yield
+        except CommitFailedError as error:
+            raise MaintenanceConflictError(
+                f"{url}: another maintenance changed the table meanwhile ({one_line(error)}); "
+                "nothing is lost, the next round tries again"
+            ) from error
 
 
 def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 
 from lakehouse import tables
+from lakehouse.core.delta_errors import explained
 from lakehouse.engines import arrow_types
-from lakehouse.engines.delta_rs import explained, stored
+from lakehouse.engines.delta_rs import stored
 from lakehouse.errors import LakehouseError
 from lakehouse.sample import spans, world
 from lakehouse.sample.script import Script, Series

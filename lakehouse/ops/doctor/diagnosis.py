@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple
 from deltalake import DeltaTable
 
 from lakehouse import tables
+from lakehouse.core.delta_errors import url_of
 from lakehouse.core.time.periods import instant
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
 from lakehouse.ops.doctor.health import TableHealth
 from lakehouse.ops.doctor.records import FamilyRecord, Query
-from lakehouse.ops.location import Location, delta_errors, query, url_of
+from lakehouse.ops.location import Location, delta_errors, query
 from lakehouse.ops.maintain.state import positions_by_progress
 from lakehouse.tables import Table
 

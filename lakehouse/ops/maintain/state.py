@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
+from lakehouse.core.delta_errors import url_of
 from lakehouse.core.time.periods import instant
 from lakehouse.errors import (
     ForeignEngineError,
@@ -22,7 +23,7 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
-from lakehouse.ops.location import TABLE, Location, delta_errors, query, url_of
+from lakehouse.ops.location import TABLE, Location, delta_errors, query
 from lakehouse.tables import Table
 from lakehouse.tables.columns import delta_type
 
