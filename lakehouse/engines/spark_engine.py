@@ -11,11 +11,8 @@ from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import (
-    DataFrame,
-    SparkSession,
-    functions as F,  # noqa: N812
-)
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, expr
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes, session
@@ -148,21 +145,21 @@ class SparkEngine:
             if where is None:
                 writer.append()
             else:
-                writer.overwrite(F.expr(_escaped(where)))
+                writer.overwrite(expr(_escaped(where)))
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared; only NOT NULL Spark leaves out here."""
         shaped = rows.selectExpr(*(_of_gold(column) for column in table.columns))
         commented = shaped.select(
             *(
-                F.col(f"`{one.name}`").alias(one.name, metadata={"comment": one.comment})
+                col(f"`{one.name}`").alias(one.name, metadata={"comment": one.comment})
                 for one in table.columns
             )
         )
         writer = commented.writeTo(self.lake.name(table)).using("delta")
         for key, value in {**table.properties, "comment": table.comment}.items():
             writer = writer.tableProperty(key, value)
-        by, *others = (F.col(f"`{name}`") for name in table.partition_by)
+        by, *others = (col(f"`{name}`") for name in table.partition_by)
         with self._one_line(table):
             writer.partitionedBy(by, *others).createOrReplace()
 

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pyspark import cloudpickle
-from pyspark.sql import (
-    DataFrame,
-    functions as F,  # noqa: N812
-)
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, expr
 
 from lakehouse.core.time.periods import HOUR_US, micros
 from lakehouse.engines import arrow_types, transport
@@ -77,7 +75,7 @@ def frame(
     for kind in others:
         found = found.union(kind)
     tasks = min(2 * len(batch.calls), _MOST_TASKS) if len(batch.calls) > 1 else 1
-    placed = found.repartition(tasks, F.expr(f"shiftright(key, {transport.CALL_SHIFT})"))
+    placed = found.repartition(tasks, expr(f"shiftright(key, {transport.CALL_SHIFT})"))
     units = [[(one.cluster, micros(one.hour)) for one in call.units] for call in batch.calls]
     return placed.sortWithinPartitions("key").mapInArrow(
         transport.mapper(program, units, arrow_types.schema(columns.items())),
@@ -89,7 +87,7 @@ def _kinds(bronze: Bronze, hours: DataFrame, batch: Batch, program: Program) -> 
     """The rows that the kernel needs for a batch, by kind."""
     placed = _placed(bronze.runs, hours)
     yield placed.selectExpr(_key("part", transport.RUNS), *_quoted(worker.RUN_COLUMNS))
-    yield bronze.scrapes.join(F.broadcast(hours), ["cluster", "hour"]).selectExpr(
+    yield bronze.scrapes.join(broadcast(hours), ["cluster", "hour"]).selectExpr(
         _key("0", transport.SCRAPES), *_quoted(worker.SCRAPE_COLUMNS)
     )
     named = placed.selectExpr("call", "part", "u", "cluster", "members")
@@ -128,7 +126,7 @@ def _placed(runs: DataFrame, hours: DataFrame) -> DataFrame:
         "labels": "to_json(labels) AS labels",
     }
     columns = (expressions.get(name, f"`{name}`") for name in worker.RUN_COLUMNS)
-    joined = runs.join(F.broadcast(hours), ["cluster", "hour"])
+    joined = runs.join(broadcast(hours), ["cluster", "hour"])
     return joined.selectExpr("call", "parts", _PART, "cluster", *columns)
 
 

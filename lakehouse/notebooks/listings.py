@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from pyspark.sql import (
-    DataFrame,
-    functions as F,  # noqa: N812
-)
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import unix_micros
 
 from lakehouse import tables
 from lakehouse.core import formats
@@ -81,7 +79,7 @@ def rows(frame: DataFrame) -> Listing:
     )
     # Spark returns instants in the time zone of this process.
     for name in (name for name, type_ in types.items() if type_ == _INSTANT):
-        frame = frame.withColumn(name, F.unix_micros(F.col(f"`{name}`")))
+        frame = frame.withColumn(name, unix_micros(f"`{name}`"))
     first = [row.asDict() for row in frame.limit(MOST + 1).collect()]
     note = f"The first {MOST} rows." if len(first) > MOST else ""
     return TableSpec("Rows", "row", columns, note).listing(first[:MOST])
