@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.session import REMOTE
-from lakehouse.core.time import periods
 from lakehouse.errors import (
     LakeNotFoundError,
     LakeReplacedError,
@@ -117,34 +116,6 @@ def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = No
             f"{lake.name(table)}: it needs a newer Delta than this Spark has; upgrade Delta, or "
             "find who upgraded the table"
         ) from error
-
-
-def exists(spark: SparkSession, lake: Lake, table: Table) -> bool:
-    """Whether a table is there."""
-    try:
-        read(spark, lake, table)
-    except TableNotFoundError:
-        return False
-    return True
-
-
-def commits(spark: SparkSession, lake: Lake, table: Table, most: int) -> list[Version]:
-    """The newest versions of a table that its log still holds, at most so many, newest first."""
-    found = spark.sql(f"DESCRIBE HISTORY {lake.name(table)} LIMIT {most:d}")
-    rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
-    return [Version(row["version"], periods.instant(row["us"])) for row in rows]
-
-
-def create(spark: SparkSession, lake: Lake, table: Table) -> None:
-    """Create a table of gold with its comments, if it is not there."""
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
-    by = ", ".join(f"`{name}`" for name in table.partition_by)
-    comment = table.comment.replace("'", "''")
-    spark.sql(
-        f"CREATE TABLE IF NOT EXISTS {lake.name(table)} ({table.ddl}) USING delta"
-        + (f" PARTITIONED BY ({by})" if by else "")
-        + f" COMMENT '{comment}' TBLPROPERTIES ({properties})"
-    )
 
 
 def register(spark: SparkSession, root: str, bronze: str) -> list[str]:

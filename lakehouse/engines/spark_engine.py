@@ -17,7 +17,7 @@ from pyspark.sql.functions import col, expr
 from lakehouse import tables
 from lakehouse.core import lake as lakes, session
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, micros
+from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_frame, transport
 from lakehouse.engines.batches import Batch
 from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
@@ -87,7 +87,9 @@ class SparkEngine:
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, newest first."""
-        return lakes.commits(self._spark, self.lake, table, most)
+        found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
+        rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
+        return [Version(row["version"], instant(row["us"])) for row in rows]
 
     def rows(
         self,
@@ -127,8 +129,14 @@ class SparkEngine:
             return relation.toArrow()
 
     def create(self, table: Table) -> None:
-        """Create a table of gold, if it is not there."""
-        lakes.create(self._spark, self.lake, table)
+        """Create a table of gold with its comments, if it is not there."""
+        by = ", ".join(f"`{name}`" for name in table.partition_by)
+        comment = table.comment.replace("'", "''")
+        self._spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
+            + (f" PARTITIONED BY ({by})" if by else "")
+            + f" COMMENT '{comment}' TBLPROPERTIES ({_listed(table.properties)})"
+        )
 
     def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
         """Add nullable columns to a table."""
@@ -202,12 +210,11 @@ class SparkEngine:
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
         name = self.lake.name(table)
-        if table is STAGING and not lakes.exists(self._spark, self.lake, table):
+        if table is STAGING and self.schema(table) is None:
             return
         found = self.detail(table).properties
         if any(found.get(key) != value for key, value in table.properties.items()):
-            listed = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
-            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
+            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({_listed(table.properties)})")
         if table is not STAGING:
             self._spark.sql(f"OPTIMIZE {name}").collect()
         self._spark.sql(f"VACUUM {name}").collect()
@@ -340,6 +347,10 @@ def _of_gold(column: Column) -> str:
     if column.type == "map<string,timestamp>":
         return f"transform_values({name}, (k, v) -> timestamp_micros(v)) AS {name}"
     return f"CAST({name} AS {column.type}) AS {name}"
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
 
 
 def _escaped(where: str) -> str:
