@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
+    from deltalake import DeltaTable
 
     from lakehouse.engines.batches import Batch, Call
     from lakehouse.engines.local_engine import LocalEngine
@@ -74,34 +75,29 @@ class Bronze:
         units = worker.units_table((one.cluster, micros(one.hour)) for one in call.units)
         span = span_of(one.hour for one in call.units)
         given = self._engine.relation(units)
-        scrapes = self._read(
-            self._engine.rows_of(self._scrapes, span), given, worker.SCRAPE_COLUMNS
-        )
+        scrapes = self._read(self._scrapes, span, given, worker.SCRAPE_COLUMNS)
         described = None
         if call.windows_per_part:
             metrics = f" AND r.metric IN {predicates.strings(self._program.describing)}"
-            described = self._read(
-                self._engine.rows_of(self._runs, span), given, worker.RUN_COLUMNS, metrics
-            )
+            described = self._read(self._runs, span, given, worker.RUN_COLUMNS, metrics)
         parts = self._parts(call, given)
         return worker.roll_up(self._program, units, scrapes, described, parts)
 
     def _parts(self, call: Call, units: Relation) -> Iterator[tuple[pa.Table, pa.Table]]:
         """The runs of each part, and the sets that they name."""
         for span, condition in _cuts(call, self._window):
-            runs = self._read(
-                self._engine.rows_of(self._runs, span), units, worker.RUN_COLUMNS, condition
-            )
+            runs = self._read(self._runs, span, units, worker.RUN_COLUMNS, condition)
             sets = self._engine.query(
                 _SETS_OF_PART, runs=self._engine.relation(runs), units=units, sets=self._sets
             )
             yield runs, self._engine.collect(sets)
 
     def _read(
-        self, rows: Relation, units: Relation, names: Iterable[str], condition: str = ""
+        self, delta: DeltaTable, span: Span, units: Relation, names: Iterable[str], more: str = ""
     ) -> pa.Table:
+        """Columns of the rows of some units, which lie in a span."""
         columns = ", ".join(_MADE.get(name, f'r."{name}"') for name in names)
-        sql = _OF_UNITS.format(columns=columns) + condition
+        sql, rows = _OF_UNITS.format(columns=columns) + more, self._engine.rows_of(delta, span)
         return self._engine.collect(self._engine.query(sql, rows=rows, units=units))
 
 
