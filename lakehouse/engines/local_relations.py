@@ -1,27 +1,19 @@
 """Relations of the local engine: queries of DuckDB over files of Delta tables and over Arrow."""
 
-from __future__ import annotations
-
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import predicates
-from lakehouse.engines.engine import INSTANTS
+from lakehouse.engines.delta_rs import File
+from lakehouse.engines.engine import INSTANTS, Span
 from lakehouse.tables.columns import delta_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from deltalake import DeltaTable
-
-    from lakehouse.engines.delta_rs import File
-    from lakehouse.engines.engine import Span
 
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 _NUMBERS: Final = itertools.count()

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Final
 from lakehouse import tables
 from lakehouse.core.time.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import arrow_types, predicates
-from lakehouse.engines.engine import ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of
 from lakehouse.tables.gold import BEYOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakehouse.engines.engine import Engine, Relation
     from lakehouse.rollup.plan import Plan
     from lakehouse.tables import Table
 

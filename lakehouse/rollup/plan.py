@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
 from lakehouse.engines.batches import Batch, ClusterHour, Versions, batches
-from lakehouse.engines.engine import ask, in_hours, span_of
+from lakehouse.engines.engine import Engine, ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError
 from lakehouse.rollup import changes, late_rows, progress as progresses
-from lakehouse.rollup.changes import Touched, cluster_hour
+from lakehouse.rollup.changes import State, Touched, cluster_hour
+from lakehouse.rollup.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
 
-    from lakehouse.engines.engine import Engine
-    from lakehouse.rollup.changes import State
-    from lakehouse.rollup.progress import Progress
     from lakehouse.rollup.run import Wanted
 
 

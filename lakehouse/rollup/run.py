@@ -19,18 +19,10 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaError
 from lakehouse.kernel.program import program
 from lakehouse.kernel.worker import Program
-from lakehouse.rollup import (
-    changes,
-    gold_tables,
-    late_rows,
-    lease,
-    plan,
-    progress as progresses,
-    upgrade,
-)
+from lakehouse.rollup import changes, gold_tables, late_rows, plan, progress as progresses, upgrade
 from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
-from lakehouse.rollup.lease import Lease, Terms
+from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
 from lakehouse.rollup.plan import Plan
 from lakehouse.rollup.progress import Progress
 
@@ -61,7 +53,7 @@ class Wanted:
     take_over: bool = False
     most_rows: int | None = None
     most_of_a_part: int = MOST_OF_A_PART
-    terms: Terms = lease.USUAL
+    terms: Terms = USUAL
     keep_windows_days: int = KEEP_WINDOWS_DAYS
 
 
@@ -134,7 +126,7 @@ def rollup(
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
         gold_tables.prepare(engine, tables.LEASE)
-    with lease.hold(engine, wanted.terms, take_over=wanted.take_over) as held:
+    with hold(engine, wanted.terms, take_over=wanted.take_over) as held:
         progress("lease")
         upgrade.upgrade(engine, first_layout, window, held.check, progress)
         for action in gold_tables.prepare_all(engine, outdated):
