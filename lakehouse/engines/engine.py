@@ -9,21 +9,17 @@ In a **relation** instants are BIGINT, microseconds since 1970 UTC (those in map
 are DATE. An engine turns them into the types of the table when it writes.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
+import pyarrow as pa
+
+from lakehouse.core.lake import Lake, Version
 from lakehouse.core.time.periods import HOUR_US, micros
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakehouse.core.lake import Lake, Version
-    from lakehouse.engines.batches import Batch
-    from lakehouse.kernel.worker import Program
-    from lakehouse.tables import Column, Table
+from lakehouse.engines.batches import Batch
+from lakehouse.kernel.worker import Program
+from lakehouse.tables import Column, Table
 
 Relation = Any
 """Rows that a query can name; its type is the engine's own."""

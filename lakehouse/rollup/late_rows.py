@@ -4,23 +4,17 @@ They are stored there by batch, so writing a batch again changes nothing. Recomp
 leaves them alone.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.time.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import arrow_types, predicates
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of
-from lakehouse.tables.gold import BEYOND
+from lakehouse.rollup.plan import Plan
+from lakehouse.tables import Table
+from lakehouse.tables.gold import BEYOND, TOO_LATE
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lakehouse.rollup.plan import Plan
-    from lakehouse.tables import Table
-
-TOO_LATE: Final = "its hour is not recomputed any more"
 MISDATED: Final = "its date is not that of its start"
 
 REASONS: Final = (TOO_LATE, MISDATED, BEYOND)

@@ -16,7 +16,7 @@ from lakehouse import tables
 from lakehouse.engines.batches import Batch, ClusterHour, Versions, batches
 from lakehouse.engines.engine import Engine, ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError
-from lakehouse.rollup import changes, late_rows, progress as progresses
+from lakehouse.rollup import changes, progress as progresses
 from lakehouse.rollup.changes import State, Touched, cluster_hour
 from lakehouse.rollup.progress import Progress
 
@@ -93,7 +93,7 @@ def make_plan(
     left, resumed = frozenset(barred & wanted.keys()), len(open_) - len(todo)
     summary = f"{how}: {len(todo)} hours in {len(found)} batches{why}"
     summary += f", {resumed} done before" * bool(resumed)
-    summary += f", {len(left)} left as they are: {late_rows.TOO_LATE}" * bool(left)
+    summary += f", {len(left)} left as they are: {tables.TOO_LATE}" * bool(left)
     return Plan(
         how, tuple(found), frozenset(barred & fresh.runs.keys() if row else ()), fresh.misdated,
         left, row.versions if row and not why else None, now, resumed, summary,

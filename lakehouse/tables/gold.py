@@ -381,6 +381,9 @@ SET_NOT_KNOWN: Final = "its member set is not known"
 IN_THE_FUTURE: Final = "it lies in the future"
 """Reason in gold/rejected; the rows are used as soon as their time has come."""
 
+TOO_LATE: Final = "its hour is not recomputed any more"
+"""Reason in gold/rejected of rows of frozen hours."""
+
 BEYOND: Final = "no calendar has its start"
 """Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
