@@ -45,10 +45,6 @@ class HourSet:
     clusters: tuple[str, ...]
     hours: tuple[dt.datetime, ...]
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to do."""
-        return bool(self.clusters)
-
     @property
     def cluster_hours(self) -> frozenset[ClusterHour]:
         """Every hour of every cluster."""

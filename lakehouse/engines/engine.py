@@ -81,15 +81,12 @@ class Engine(Protocol):
         Raises:
             TableSchemaError: It needs a newer Delta than this engine has.
         """
-        ...
 
     def detail(self, table: Table) -> Detail:
         """Delta's metadata of a table."""
-        ...
 
     def commits(self, table: Table, most: int) -> list[Version]:
         """The newest versions that the log still holds, at most so many, newest first."""
-        ...
 
     # Reading
 
@@ -118,7 +115,6 @@ class Engine(Protocol):
         Raises:
             TableNotFoundError: There is no such table.
         """
-        ...
 
     def inserts(self, table: Table, first: int, last: int) -> Relation:
         """The rows that versions ``first`` to ``last`` inserted, with the columns of ``rows``.
@@ -128,29 +124,23 @@ class Engine(Protocol):
         Raises:
             LogExpiredError: A commit of these, or a file it wrote, is gone.
         """
-        ...
 
     def relation(self, rows: pa.Table) -> Relation:
         """A few rows of the driver's."""
-        ...
 
     def query(self, sql: str, **relations: Relation) -> Relation:
         """A SELECT over relations, which it names in braces by the names given here."""
-        ...
 
     def collect(self, relation: Relation) -> pa.Table:
         """Its rows."""
-        ...
 
     # Writing
 
     def create(self, table: Table) -> None:
         """Create a table of gold with comments, partitions and properties, if it is not there."""
-        ...
 
     def add_columns(self, table: Table, columns: Sequence[Column]) -> None:
         """Add columns to a table; they are nullable, whatever their declaration says."""
-        ...
 
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them.
@@ -165,7 +155,6 @@ class Engine(Protocol):
         Raises:
             LeaseLostError: Another writer changed the table meanwhile.
         """
-        ...
 
     def rebuild(self, table: Table, rows: Relation) -> None:
         """Make a table of gold of rows, as it is declared, in one commit.
@@ -175,11 +164,9 @@ class Engine(Protocol):
         Raises:
             LeaseLostError: Another writer changed the table meanwhile.
         """
-        ...
 
     def delete(self, table: Table, where: str) -> None:
         """Delete the rows that a predicate names (as for ``write``)."""
-        ...
 
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not.
@@ -191,11 +178,9 @@ class Engine(Protocol):
             wanted: The row to write.
             first: The table had no row: insert it, if it still has none.
         """
-        ...
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
-        ...
 
     # The kernel
 
@@ -208,7 +193,6 @@ class Engine(Protocol):
         Raises:
             LakehouseError: The kernel failed: one line with cluster, hour, part and statement.
         """
-        ...
 
 
 def ask(engine: Engine, sql: str, **relations: Relation) -> list[tuple[Any, ...]]:
