@@ -183,12 +183,7 @@ class SparkEngine:
         the same instant Delta lets one commit.
         """
         name = self.lake.name(tables.LEASE)
-        values = {
-            "id": _text(wanted.id),
-            "holder": _text(wanted.holder),
-            "since": _instant(wanted.since),
-            "until": _instant(wanted.until),
-        }
+        values = {column: _literal(value) for column, value in wanted._asdict().items()}
         if first:
             sql = (
                 f"MERGE INTO {name} USING (SELECT 1) ON true WHEN NOT MATCHED THEN INSERT "
@@ -198,7 +193,7 @@ class SparkEngine:
             changed = ", ".join(f"{column} = {value}" for column, value in values.items())
             sql = (
                 f"UPDATE {name} SET {changed} "
-                f"WHERE id <=> {_text(seen.id)} AND until <=> {_instant(seen.until)}"
+                f"WHERE id <=> {_literal(seen.id)} AND until <=> {_literal(seen.until)}"
             )
         try:
             with self._one_line(tables.LEASE):
@@ -358,10 +353,8 @@ def _escaped(where: str) -> str:
     return where.replace("\\", "\\\\")
 
 
-def _text(value: str | None) -> str:
-    """A literal that no name of a host can break."""
+def _literal(value: str | int | None) -> str:
+    """An instant, or a text as a literal that no name of a host can break."""
+    if isinstance(value, int):
+        return f"timestamp_micros({value:d})"
     return "NULL" if value is None else f"CAST(X'{value.encode().hex()}' AS STRING)"
-
-
-def _instant(value: int | None) -> str:
-    return "NULL" if value is None else f"timestamp_micros({value:d})"
