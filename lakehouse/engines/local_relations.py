@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -40,12 +40,13 @@ def given(rows: pa.Table) -> Relation:
 
 def of_parquet(places: Sequence[str], names: Sequence[str]) -> Relation:
     """Some columns of Parquet files on this machine."""
-    listed = ", ".join(_literal(place, "string") for place in places)
     columns = ", ".join(f'"{name}"' for name in names)
-    return Relation(
-        f"FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false) "
-        f"SELECT {columns}"
-    )
+    return Relation(f"{_parquet(places)} SELECT {columns}")
+
+
+def _parquet(places: Iterable[str]) -> str:
+    listed = ", ".join(_literal(place, "string") for place in places)
+    return f"FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false)"
 
 
 def queried(sql: str, relations: Mapping[str, Relation]) -> Relation:
@@ -87,11 +88,8 @@ def of_files(
         )
         # Spark may write these columns into the file as well.
         own = f"COLUMNS(lambda name: name NOT IN {predicates.strings(of_file)})" if of_file else "*"
-        places = ", ".join(_literal(file.place, "string") for file in files)
-        raw += (
-            f" UNION ALL BY NAME FROM read_parquet([{places}], union_by_name=true, "
-            f"hive_partitioning=false) SELECT {own}{''.join(keys)}"
-        )
+        found = _parquet(file.place for file in files)
+        raw += f" UNION ALL BY NAME {found} SELECT {own}{''.join(keys)}"
     sql = f"FROM ({raw}) AS raw SELECT {_selected(types)}{_within(types, between)}"
     return Relation(sql, {name: shape.empty_table()})
 
