@@ -17,7 +17,7 @@ _ROW_GROUP_ROWS: Final = 131_072
 _PAGE_BYTES: Final = _ROW_GROUP_ROWS * 16
 
 _AGENT_LEVEL: Final = 3  # memory and processor of a broker's host, for files that live an hour
-_COMPACTED_LEVEL: Final = 19  # once, elsewhere, for files that live for years
+COMPACTED_LEVEL: Final = 19  # once, elsewhere, for files that live for years
 
 # Instants and amounts repeat in sequences, which Zstandard finds as long as they lie on bytes.
 # DELTA_BINARY_PACKED and dictionaries pack them into bits, and hide them from it.
@@ -25,17 +25,12 @@ _PLAIN: Final = ("int", "bigint", "timestamp", "double")
 _FOUND_BY: Final = ("cluster", "source", "start", "end")
 
 
-def writer_properties(table: Table) -> WriterProperties:
-    """Properties for an agent's commits: small files that are compacted soon."""
-    return _properties(table, _AGENT_LEVEL)
+def writer_properties(table: Table, level: int = _AGENT_LEVEL) -> WriterProperties:
+    """Properties for an agent's commits, small files that are compacted soon, or for another level.
 
-
-def compacted_properties(table: Table) -> WriterProperties:
-    """Properties for compacted files: as small as possible."""
-    return _properties(table, _COMPACTED_LEVEL)
-
-
-def _properties(table: Table, level: int) -> WriterProperties:
+    Only columns by which readers skip files and row groups have statistics.
+    """
+    found_by = (*table.sort_by, *_FOUND_BY)
     return WriterProperties(
         compression="ZSTD",
         compression_level=level,
@@ -46,14 +41,9 @@ def _properties(table: Table, level: int) -> WriterProperties:
         column_properties={
             column.name: ColumnProperties(
                 dictionary_enabled=column.type not in _PLAIN,
-                statistics_enabled="CHUNK" if column.name in _found_by(table) else "NONE",
+                statistics_enabled="CHUNK" if column.name in found_by else "NONE",
             )
             for column in table.columns
             if "<" not in column.type
         },
     )
-
-
-def _found_by(table: Table) -> tuple[str, ...]:
-    """Columns with statistics, by which readers skip files and row groups."""
-    return (*table.sort_by, *_FOUND_BY)

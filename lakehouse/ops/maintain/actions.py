@@ -129,7 +129,7 @@ def _compact(table: Table, delta: DeltaTable, action: Compact) -> dict[str, int]
             partition_filters=[("date", "=", str(action.date))] if action.date else None,
             target_size=action.target_size,
             max_concurrent_tasks=1,
-            writer_properties=parquet.compacted_properties(table),
+            writer_properties=parquet.writer_properties(table, parquet.COMPACTED_LEVEL),
             **_NO_RETRY,
         )
     return {"files": outcome["numFilesRemoved"], "into": outcome["numFilesAdded"]}
