@@ -6,7 +6,7 @@ to the row of progress before it, so a new row of progress makes it void.
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
@@ -78,15 +78,11 @@ def last(engine: Engine) -> Last:
     if not rows:
         return Last()
     tidied = [row for row in rows if row["how"] == TIDIED]
-    return Last(_progress(rows[-1]), instant([rows[0], *tidied][-1]["at"]).date())
-
-
-def _progress(row: Mapping[str, Any]) -> Progress:
-    return Progress(
-        instant(row["at"]), row["window_seconds"], _versions(row), row["hours"],
-        instant(row["committed"]), row["how"], row["late_rows"], row["runs_id"],
-        row.get("kernel"), row.get("duckdb"),
-    )  # fmt: skip
+    row = rows[-1]
+    others = {one.name: row.get(one.name) for one in fields(Progress)}
+    at, committed = instant(row["at"]), instant(row["committed"])
+    current = Progress(**others | {"at": at, "committed": committed, "versions": _versions(row)})
+    return Last(current, instant([rows[0], *tidied][-1]["at"]).date())
 
 
 def _versions(row: Mapping[str, Any]) -> Versions:
