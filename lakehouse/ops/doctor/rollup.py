@@ -2,18 +2,16 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core.time.periods import micros
-from lakehouse.errors import MaintenanceError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
 from lakehouse.ops.doctor.records import Query, SourceName
 from lakehouse.ops.location import TABLE, Location, query
-from lakehouse.ops.maintain.state import commits
+from lakehouse.ops.maintain.state import committed_at
 
 # Log and removed files of bronze are kept for 30 days; Spark reads no older change feed.
 _AGES: Final[tuple[tuple[dt.timedelta, Severity, str], ...]] = (
@@ -63,13 +61,8 @@ def load_backlog(location: Location, runs: DeltaTable, since: dt.datetime) -> Ba
     if row["at"] is None:
         return None
     unread, same_table = runs.version() - row["version"], row["id"] in {None, runs.metadata().id}
-    backlog = Backlog(row["at"], unread, same_table, row["late_rows"])
-    if unread > 0:
-        first = row["version"] + 1
-        with suppress(MaintenanceError):  # the log may no longer hold it
-            if newer := commits(location.open(tables.RUNS, first), first):
-                return backlog._replace(unread_since=newer[0].at)
-    return backlog
+    first = committed_at(location, tables.RUNS, row["version"] + 1) if unread > 0 else None
+    return Backlog(row["at"], unread, same_table, row["late_rows"], first)
 
 
 def behind(backlog: Backlog | None, now: dt.datetime, days: int) -> Iterator[Finding]:

@@ -186,7 +186,10 @@ def load_state(
     """
     version, cleaned = delta.version(), mark(delta, CLEANED)
     if not isinstance(read, str) and read.version < version and cleaned < today:
-        read = _with_unread(location, table, read)
+        first = read.version + 1
+        at = committed_at(location, table, first)
+        gone = f"version {first} is no longer in the log, and was never read"
+        read = read._replace(unread_since=at) if at else gone
     with delta_errors(url_of(delta)):
         files = _files(delta, dated="date" in table.partition_by)
     return TableState(table, version, mark(delta, CHECKED), cleaned, files, read, unknown)
@@ -198,12 +201,12 @@ def mark(delta: DeltaTable, app: str) -> int:
     return -1 if noted is None else noted
 
 
-def _with_unread(location: Location, table: Table, position: ReadPosition) -> ReadPosition | str:
-    first = position.version + 1
+def committed_at(location: Location, table: Table, version: int) -> dt.datetime | None:
+    """When a version was committed; None where the log no longer holds it."""
     with suppress(MaintenanceError):
-        if unread := commits(location.open(table, first), first):
-            return position._replace(unread_since=unread[0].at)
-    return f"version {first} is no longer in the log, and was never read"
+        if found := commits(location.open(table, version), version):
+            return found[0].at
+    return None
 
 
 def commits(delta: DeltaTable, first: int) -> list[LogEntry]:
