@@ -183,13 +183,12 @@ class Diagnosis:
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
     def _check_gold(self, reported: list[FamilyRecord]) -> None:
-        is_readable = False
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
-            is_readable = True
-        if not is_readable:
-            return
+            self._check_gold_tables(reported)
+
+    def _check_gold_tables(self, reported: list[FamilyRecord]) -> None:
         if self._has_grains():
             self._add([_OLD_LAYOUT])
         else:
