@@ -62,9 +62,7 @@ class Lease:
         """
         with self._lock:
             past = max(now - then for now, then in zip(_clocks(), self._trusted_from, strict=True))
-            if past < self._terms.holds and not self._lost:
-                return
-            if not self._lost:
+            if past >= self._terms.holds and not self._lost:
                 self._renew()
         if self._lost:
             raise LeaseLostError(
