@@ -120,8 +120,8 @@ def rollup(
     last = progresses.last(engine)
     window = _window(engine.lake, last.row, window_seconds)
     state = changes.state(engine)
-    todo = bool(outdated or first_layout or wanted.since)
-    if not todo and not _is_new(last, state.versions, wanted):
+    is_new = last.row is None or last.row.versions != state.versions
+    if not (outdated or first_layout or wanted.since or is_new or _is_tidy_due(last, wanted)):
         return Outcome(0, state.versions)
     if tables.LEASE in outdated:
         outdated.remove(tables.LEASE)
@@ -164,10 +164,6 @@ def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
     return last.window_seconds
 
 
-def _is_new(last: progresses.Last, now: Versions, wanted: Wanted) -> bool:
-    return last.row is None or last.row.versions != now or _is_tidy_due(last, wanted)
-
-
 def _is_tidy_due(last: progresses.Last, wanted: Wanted) -> bool:
     if wanted.tidy != DAILY:
         return wanted.tidy == NOW
@@ -197,12 +193,8 @@ class _Run:
                 _check_same(self.engine.lake, row, now, runs_id)
             todo = plan.make_plan(self.engine, row, state, self.wanted, self.window_seconds, first)
             self.step(todo.summary)
-            kernel = program(
-                self.window_seconds,
-                newest.committed,
-                self.objectives,
-                families_by_metric(definitions(self.engine)),
-            )
+            families = families_by_metric(definitions(self.engine))
+            kernel = program(self.window_seconds, newest.committed, self.objectives, families)
             outcome = self._do(todo, row, kernel)
             new = Progress(
                 dt.datetime.now(dt.UTC), self.window_seconds, now, outcome.hours, newest.committed,
