@@ -134,7 +134,4 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
     """
     with delta_errors(url_of(delta)):
         for batch in QueryBuilder().register(TABLE, delta).execute(sql):
-            names = batch.schema.names
-            columns = (batch.column(name).to_pylist() for name in names)
-            for values in zip(*columns, strict=True):
-                yield dict(zip(names, values, strict=True))
+            yield from batch.to_struct_array().to_pylist()
