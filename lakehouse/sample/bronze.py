@@ -82,11 +82,9 @@ def _ordered(db: duckdb.DuckDBPyConnection, table: tables.Table, sql: str) -> pa
 
 
 def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[Row]) -> None:
-    """Register rows as a table; columns are ``name type`` with commas between."""
-    pairs = (tuple(one.split()) for one in columns.split(", "))
-    db.register(
-        name, arrow_types.rows(arrow_types.schema((name, kind) for name, kind in pairs), rows)
-    )
+    """Register rows as a table with the columns of these names."""
+    shape = arrow_types.schema((one, _TYPES.get(one, "bigint")) for one in columns.split())
+    db.register(name, arrow_types.rows(shape, rows))
 
 
 def _register_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subject]:
@@ -110,7 +108,7 @@ def _register_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subj
             rises += ((number, read.answered(read.number(at)), more) for at, more in increments)
     _register(db, "series", _SERIES, series)
     _register(db, "spans", _SPANS, held)
-    _register(db, "rises", "number bigint, at_us bigint, more double", rises)
+    _register(db, "rises", "number at_us more", rises)
     return subjects
 
 
@@ -144,26 +142,21 @@ def _attempts(script: Script) -> Iterator[Row]:
 
 
 _SERIES: Final = (
-    "number bigint, source string, metric string, topic string, partition int, user string, "
-    "client_id string, group string, labels map<string,string>, flags array<string>, "
-    "interval_us bigint, offset_us bigint, took_us bigint"
+    "number source metric topic partition user client_id group labels flags interval_us offset_us "
+    "took_us"
 )
-_SPANS: Final = (
-    "number bigint, value double, from_us bigint, to_us bigint, lead bigint, may_end bigint, "
-    "over bigint, was_positive boolean, stays_positive boolean"
-)
+_SPANS: Final = "number value from_us to_us lead may_end over was_positive stays_positive"
 _ATTEMPTS: Final = (
-    "source string, family string, from_us bigint, to_us bigint, outcome string, each bigint, "
-    "lasted_us bigint, late_us bigint, took_us bigint, interval_us bigint, offset_us bigint, "
-    "max_gap_us bigint, kafka_version string, error string"
+    "source family from_us to_us outcome each lasted_us late_us took_us interval_us offset_us "
+    "max_gap_us kafka_version error"
 )
-_NOTICED: Final = (
-    "source string, at_us bigint, kind string, topic string, partition int, old string, new string"
-)
-_SETS: Final = (
-    "numbers array<int>, set string, kind string, topic string, partitions array<int>, "
-    "clients array<struct<user:string,client_id:string>>"
-)
+_NOTICED: Final = "source at_us kind topic partition old new"
+_SETS: Final = "numbers set kind topic partitions clients"
+_TYPES: Final = {one.name: one.type for table in tables.BRONZE for one in table.columns} | {
+    "numbers": "array<int>", "more": "double", "was_positive": "boolean",
+    "stays_positive": "boolean",
+}  # fmt: skip
+"""Types of the columns above, which mostly are bronze's; others are bigint."""
 
 # `attempts_between` counts the attempts in a span. `parts` cuts spans at the starts of windows.
 _MACROS: Final = f"""
