@@ -166,8 +166,6 @@ def stored(column: Column) -> pa.Field:
     return pa.field(column.name, kind, column.nullable, {"comment": column.comment})
 
 
-def shaped(rows: pa.Table, columns: tuple[Column, ...]) -> pa.Table:
-    """Rows of a relation as they are written."""
-    fields = [stored(column) for column in columns]
-    arrays = [rows.column(field.name).cast(field.type) for field in fields]
-    return pa.table(arrays, schema=pa.schema(fields))
+def stored_schema(table: Table) -> pa.Schema:
+    """The schema of a table's rows as they are written."""
+    return pa.schema([stored(column) for column in table.columns])

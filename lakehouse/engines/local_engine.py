@@ -21,7 +21,7 @@ from lakehouse.core.lake import Lake, Version
 from lakehouse.core.time.periods import instant
 from lakehouse.engines import arrow_types, local_relations
 from lakehouse.engines.batches import Batch
-from lakehouse.engines.delta_rs import Store, shaped, stored
+from lakehouse.engines.delta_rs import Store, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.engines.local_relations import Relation
@@ -163,7 +163,7 @@ class LocalEngine:
         with explained(self._store.url(table)):
             DeltaTable.create(
                 self._store.url(table),
-                schema=pa.schema([stored(column) for column in table.columns]),
+                schema=stored_schema(table),
                 mode="ignore",
                 partition_by=list(table.partition_by),
                 description=table.comment,
@@ -208,14 +208,13 @@ class LocalEngine:
 
         A concurrent commit to the table ends the stream with LeaseLostError.
         """
-        shape = pa.schema([stored(column) for column in table.columns])
+        shape = stored_schema(table)
         failed: list[duckdb.Error] = []
 
         def batches(chunks: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
             try:
                 for chunk in chunks:
-                    rows_ = pa.Table.from_batches([chunk])
-                    yield from shaped(rows_, table.columns).to_batches()
+                    yield chunk.select(shape.names).cast(shape)
             except duckdb.Error as error:
                 failed.append(error)  # delta-rs wraps it, with Python's stack in the message
                 raise
@@ -239,7 +238,7 @@ class LocalEngine:
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""
         plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
-        row = shaped(plain, tables.LEASE.columns)
+        row = plain.cast(stored_schema(tables.LEASE))
         for _ in range(_TRIES):
             delta = self.open(tables.LEASE)
             found = self.collect(self.rows_of(delta)).select(["id", "until"]).to_pylist()
