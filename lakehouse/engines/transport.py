@@ -131,9 +131,7 @@ def _call_kernel(
     )
 
 
-def _parts(
-    parts: Iterable[tuple[int, Iterator[Packet]]],
-) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _parts(parts: Iterable[tuple[int, Iterator[Packet]]]) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Runs and sets of each part; at least one."""
     found = False
     for _, packets in parts:

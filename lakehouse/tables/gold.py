@@ -387,16 +387,7 @@ TOO_LATE: Final = "its hour is not recomputed any more"
 BEYOND: Final = "no calendar has its start"
 """Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
-HOURS: Final = (
-    PARTITIONS,
-    TOPICS,
-    CLIENTS,
-    GROUPS,
-    BROKERS,
-    COVERAGE,
-    NON_CONSUMED,
-    SLI,
-)
+HOURS: Final = (PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, COVERAGE, NON_CONSUMED, SLI)
 """Tables with a row an hour, each with one of finest windows beside it."""
 
 WINDOWS: Final = {table.name: _windows(table) for table in HOURS}
