@@ -135,3 +135,16 @@ def query(delta: DeltaTable, sql: str) -> Iterator[dict[str, Any]]:
     with delta_errors(url_of(delta)):
         for batch in QueryBuilder().register(TABLE, delta).execute(sql):
             yield from batch.to_struct_array().to_pylist()
+
+
+def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
+    """Columns of the newest row of gold/progress; None where nothing was rolled up.
+
+    Raises:
+        MaintenanceError: It exists and cannot be read.
+    """
+    sql = f"SELECT {', '.join(columns)} FROM {TABLE} ORDER BY at DESC LIMIT 1"
+    try:
+        return next(query(location.open(tables.PROGRESS), sql), None)
+    except TableNotFoundError:
+        return None

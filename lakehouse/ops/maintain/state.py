@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -17,13 +17,8 @@ from deltalake.exceptions import DeltaError
 from lakehouse import tables
 from lakehouse.core.delta_errors import url_of
 from lakehouse.core.time.periods import instant
-from lakehouse.errors import (
-    ForeignEngineError,
-    MaintenanceError,
-    TableNotFoundError,
-    TableSchemaError,
-)
-from lakehouse.ops.location import TABLE, Location, delta_errors, query
+from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
+from lakehouse.ops.location import Location, delta_errors, newest_progress
 from lakehouse.tables import Table
 from lakehouse.tables.columns import delta_type
 
@@ -245,10 +240,7 @@ def positions_by_progress(location: Location) -> ReadPositions:
         MaintenanceError: gold/progress exists and cannot be read.
     """
     url = location.url(tables.PROGRESS)
-    sql = f"SELECT {', '.join(_COLUMNS.values())} FROM {TABLE} ORDER BY at DESC LIMIT 1"
-    progress: dict[str, Any] | None = None
-    with suppress(TableNotFoundError):
-        progress = next(query(location.open(tables.PROGRESS), sql), None)
+    progress = newest_progress(location, *_COLUMNS.values())
     if progress is None:
         return lambda _table, _delta: f"no rollup has been recorded in {url}"
 
