@@ -7,7 +7,7 @@ import hashlib
 import re
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import util
 from pathlib import Path
@@ -115,11 +115,9 @@ def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def run(
-            root: str, gold: str | None, objectives: Path | None, options_file: Path | None,
-            **others: Any,
-        ) -> Any:  # fmt: skip
-            return command(lake=LakeOptions(root, gold, objectives, options_file), **others)
+        def run(**given: Any) -> Any:
+            own = {one.name: given.pop(one.name) for one in fields(LakeOptions)}
+            return command(lake=LakeOptions(**own), **given)
 
         return combined(
             click.argument("root", metavar=metavar),
@@ -127,7 +125,8 @@ def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
                 "--gold", metavar="CATALOG.SCHEMA", help="Schema of gold, if it is not below LAKE."
             ),
             click.option(
-                "--objectives", type=click.Path(exists=True, file_okay=False, path_type=Path),
+                "--objectives", "objectives_folder",
+                type=click.Path(exists=True, file_okay=False, path_type=Path),
                 help="Folder of OpenSLO files; by default those that jmxlake ships.",
             ),
             OPTIONS_FILE,

@@ -29,7 +29,7 @@ from lakehouse.slo import business_hours, maintenance
 Facts = dict[str, Any]
 
 _LAKE_ONLY: Final = (
-    "gold", "objectives", "week", "start", "end", "maintenance", "cluster", "business_hours",
+    "gold", "objectives_folder", "week", "start", "end", "maintenance", "cluster", "business_hours",
     "options_file",
 )  # fmt: skip
 """Options that do not apply to saved facts."""
