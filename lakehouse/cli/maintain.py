@@ -8,7 +8,8 @@ import sys
 import sysconfig
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,7 +99,7 @@ def maintain(  # noqa: PLR0913 - a click command
         keep // _SECONDS["d"],
         dict(accept),
         lambda: dt.datetime.now(dt.UTC),
-        _event_log(as_json=as_json),
+        partial(_log_event, as_json=as_json),
     )
     if dry_run:
         try:
@@ -125,19 +126,14 @@ def unit() -> None:
     click.echo((folder / "systemd" / "jmxlake-maintain.service").read_text("utf-8"), nl=False)
 
 
-def _event_log(*, as_json: bool) -> Callable[[str, dict[str, Any]], None]:
-    """Writes an event as one line to standard error."""
-
-    def write(event: str, fields: dict[str, Any]) -> None:
-        if not as_json:
-            log(f"{event} {_text(fields)}")
-            return
-        at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-        level = "error" if event == "failed" else "info"
-        line = json.dumps({"time": at, "level": level, "event": event, **fields})
-        click.echo(line, err=True)
-
-    return write
+def _log_event(event: str, fields: dict[str, Any], *, as_json: bool) -> None:
+    """Write an event as one line to standard error."""
+    if not as_json:
+        log(f"{event} {_text(fields)}")
+        return
+    at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+    level = "error" if event == "failed" else "info"
+    click.echo(json.dumps({"time": at, "level": level, "event": event, **fields}), err=True)
 
 
 def _print_plans(planned: Sequence[PlannedTable], *, as_json: bool) -> None:
