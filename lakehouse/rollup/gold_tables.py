@@ -95,13 +95,12 @@ def tidy(
         check: Called before each commit; raises where no more may be made.
         step: Called with what was done.
     """
-    finest = {table.name for table in tables.EXPIRING}
 
     def tidy_one(table: Table) -> None:
         if table not in engine.scratch and not engine.commits(table, 1)[0].number:
             return  # nothing was ever written to it
         check()
-        if table.name in finest:
+        if table in tables.EXPIRING:
             engine.delete(table, predicates.before(horizon))
         engine.tidy(table)
         step(f"tidied {table.name}")

@@ -223,10 +223,7 @@ class Script:
         """A few rates a day."""
         first_us = self.start_us // DAY_US * DAY_US
         changes = [
-            (
-                day_us + hour * HOUR_US + 40 * SECOND_US,
-                world.QUOTA * client.share * part or None,
-            )
+            (day_us + hour * HOUR_US + 40 * SECOND_US, world.QUOTA * client.share * part or None)
             for day_us in range(first_us, self.until_us, DAY_US)
             for hour, part in _BUSY_HOURS.items()
         ]
