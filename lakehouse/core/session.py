@@ -102,11 +102,10 @@ _ZONE: Final = "spark.sql.session.timeZone"
 _UTC: Final = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
-def session(app: str = "jmxlake", *, large: bool = False) -> SparkSession:
+def session(*, large: bool = False) -> SparkSession:
     """The active session, else that of the Spark the environment names, else a local one.
 
     Args:
-        app: Its name.
         large: Whether a local one is for millions of rows at a time, where compiling pays.
 
     The jars of a local one come from the folders that JMXLAKE_DELTA_JARS names, else from
@@ -121,10 +120,8 @@ def session(app: str = "jmxlake", *, large: bool = False) -> SparkSession:
         from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is slow to import
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
-        active = SparkSession.getActiveSession()
-        return _in_utc(
-            active or _builder(SparkSession.builder.appName(app), large=large).getOrCreate()
-        )
+        active, builder = SparkSession.getActiveSession(), SparkSession.builder.appName("jmxlake")
+        return _in_utc(active or _builder(builder, large=large).getOrCreate())
     except ImportError as error:
         raise EngineError(_what_is_missing(error)) from error
     except (PySparkException, OSError) as error:
