@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bench import truth_agents, truth_findings, truth_real
+from bench import truth_agents, truth_findings, truth_real, truth_verdicts
 from bench.teller import Teller
 from bench.truth_agents import Seen
 from bench.truth_findings import CLAIM, Findings
 from bench.truth_judge import INTERVAL_US, judge
 from bench.truth_schedule import THRESHOLD, schedule
+from bench.truth_verdicts import Verdicts
+from bench.truth_week import week
 from bench.truth_world import HOUR
 from demo.errors import DemoError
 from lakehouse import rollup, slo
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 PERIOD: Final = Period(*map(instant, HOUR.period))
 _AT_ONCE: Final = 2
+_WEEK_SEED: Final = 2026
 _JMXLAKE: Final = (sys.executable, "-c", "from lakehouse.cli.main import main; main()")
 _MAINTAINED: Final = 25  # schedules; each brings some ten commits a table
 _QUICK: Final = 5
@@ -123,6 +126,30 @@ def measure(folder: Path, seeds: Sequence[int], teller: Teller) -> Findings:
     return findings(seeds, seen, told)
 
 
+def measure_week(folder: Path, teller: Teller) -> Verdicts:
+    """The same of an ordinary week, of which the verdicts count."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lake, plan, shipped = folder / "lake", week(_WEEK_SEED), slo.load()
+    brokers = plan.world.shape.brokers
+    memory = str(_MEMORY) if _MEMORY.is_dir() else None
+    teller.say("an ordinary week of six brokers")
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="jmxlake-truth-", dir=memory) as spools:
+        live = partial(_live_week, lake=lake, spools=Path(spools))
+        with ProcessPoolExecutor(_AT_ONCE, mp_context=context) as pool:
+            seen = truth_agents.together(pool.map(live, brokers))
+    teller.say(f"rolling up {seen.scrapes:,} scrapes")
+    engine = LocalEngine(lakes.at(str(lake)))
+    rollup.rollup(engine, shipped)
+    period = Period(*map(instant, plan.world.shape.period))
+    told = facts(engine, shipped, period, cluster=plan.cluster)
+    return truth_verdicts.verdicts(plan, told, shipped)
+
+
+def _live_week(broker: int, lake: Path, spools: Path) -> Seen:
+    return truth_agents.live_on(week(_WEEK_SEED), broker, lake, spools)
+
+
 def _play(found: Findings, folder: Path, demos: int, teller: Teller) -> None:
     """The same of real brokers."""
     for number in range(1, demos + 1):
@@ -141,6 +168,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (0)")
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} schedules, four minutes")
     parser.add_argument("--real", type=int, default=0, help="so many demos on real brokers too (0)")
+    parser.add_argument(
+        "--week", action=argparse.BooleanOptionalAction, default=True, help="an ordinary week, too"
+    )
     parser.add_argument("--folder", type=Path, help="keep everything there; goes on where it was")
     chosen = parser.parse_args()
     count = _QUICK if chosen.quick else chosen.schedules
@@ -151,16 +181,23 @@ def main() -> int:
             folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="jmxlake-bench-")))
         folder.mkdir(parents=True, exist_ok=True)
         try:
+            of_week = measure_week(folder / "week", teller) if chosen.week else Verdicts()
             found = measure(folder, range(chosen.first, chosen.first + count), teller)
             _play(found, folder, chosen.real, teller)
         except DemoError as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
     teller.show(truth_findings.show(found))
-    for text in found.wrong[:_SHOWN]:
+    if chosen.week:
+        teller.show(truth_verdicts.show(of_week))
+    wrong = [*found.wrong, *of_week.wrong]
+    for text in wrong[:_SHOWN]:
         teller.say(f"[red]not so[/]: {text}")
-    print(json.dumps({"claim": CLAIM, "figures": found.figures(), "ratios": {}}))
-    return int(bool(found.wrong))
+    for text in of_week.undecided[:_SHOWN]:
+        teller.say(f"undecided: {text}")
+    figures = found.figures() | (of_week.figures() if chosen.week else {})
+    print(json.dumps({"claim": CLAIM, "figures": figures, "ratios": {}}))
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

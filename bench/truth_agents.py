@@ -26,7 +26,7 @@ from lakehouse import tables
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from bench.truth_schedule import Schedule
@@ -60,9 +60,19 @@ def live(schedule: Schedule, lake: Path, folder: Path) -> Seen:
         lake: Where it is delivered to.
         folder: Where the spools are.
     """
+    brokers = schedule.world.shape.brokers
+    return together(live_on(schedule, broker, lake, folder) for broker in brokers)
+
+
+def live_on(schedule: Schedule, broker: int, lake: Path, folder: Path) -> Seen:
+    """The same of one broker's agent."""
+    return _Agent(schedule, broker, lake, folder).live()
+
+
+def together(agents: Iterable[Seen]) -> Seen:
+    """What several agents did."""
     seen = Seen(0, {}, {})
-    for broker in schedule.world.shape.brokers:
-        one = _Agent(schedule, broker, lake, folder).live()
+    for one in agents:
         seen = Seen(seen.scrapes + one.scrapes, seen.apart_us, seen.unlooked | one.unlooked)
         for family, us in one.apart_us.items():
             seen.apart_us[family] = max(seen.apart_us.get(family, 0), us)

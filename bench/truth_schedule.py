@@ -146,8 +146,15 @@ def _outages(rng: random.Random, controller: Controller) -> None:
     for _ in range(rng.randint(0, 2)):
         broker, until_us = rng.choice(HOUR.brokers), at_us + _lasts(rng, 15, 900)
         how = rng.choice(("killed", "stopped", "hung"))
-        _OUTAGES[how](rng, controller, broker, at_us, until_us)
+        outage(how, rng, controller, broker, at_us, until_us)
         at_us = until_us + round(rng.uniform(60, 900) * S)
+
+
+def outage(
+    how: str, rng: random.Random, controller: Controller, broker: int, at_us: int, until_us: int
+) -> None:
+    """A broker is ``killed``, ``stopped`` in order, or ``hung``, and comes back."""
+    _OUTAGES[how](rng, controller, broker, at_us, until_us)
 
 
 def _killed(
@@ -206,16 +213,26 @@ _OUTAGES: Final = {"killed": _killed, "stopped": _stopped, "hung": _hung}
 def _throttling(rng: random.Random, world: World) -> None:
     """Clients are slowed down by brokers; pauses may be shorter than the bean remembers."""
     for kind, client in HOUR.clients:
-        world.throttles[kind, client] = {}
+        wanted: dict[int, list[Span]] = {}
         for broker in HOUR.brokers:
-            spans: list[Span] = []
+            spans = wanted[broker] = []
             for _ in range(rng.choice((0, 1, 2, 4))):
                 at_us = _at(rng)
                 spans.append((at_us, at_us + _lasts(rng, _FLOOR, 900)))
-            lives = world.process[broker].spans(lambda state: state != "down", HOUR.whole)
-            told = [(life, _within(united(spans), life)) for life in lives]
-            world.throttles[kind, client][broker] = [span for _, own in told for span in own]
-            world.throttled[kind, client, broker] = _bean(rng, told)
+        throttled(rng, world, kind, client, wanted)
+
+
+def throttled(
+    rng: random.Random, world: World, kind: str, client: str, wanted: Mapping[int, list[Span]]
+) -> None:
+    """A client is slowed down by these brokers in these spans, as far as they are up."""
+    world.throttles[kind, client] = {}
+    for broker, process in world.process.items():
+        lives = process.spans(lambda state: state != "down", world.shape.whole)
+        spans = united(wanted.get(broker, ()))
+        told = [(life, _within(spans, life)) for life in lives]
+        world.throttles[kind, client][broker] = [span for _, own in told for span in own]
+        world.throttled[kind, client, broker] = _bean(rng, told)
 
 
 def _within(spans: list[Span], life: Span) -> list[Span]:

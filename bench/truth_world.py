@@ -228,6 +228,12 @@ class Controller:
         if others and one.leader is not None:
             one.leader = self._rng.choice(others)
 
+    def prefer_first(self) -> None:
+        """The first replica of every partition leads again where it can, as Kafka sees to it."""
+        for one in self._state.values():
+            if one.leader is not None and one.replicas[0] in one.isr:
+                one.leader = one.replicas[0]
+
     def move_all(self, broker: int) -> None:
         """A controlled shutdown: it hands over what it leads."""
         for key, one in self._state.items():
