@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.core.time.intervals import Span, length
+from lakehouse.core.time.intervals import Span, length, overlap, without
 from lakehouse.core.time.periods import DAY_US, instant, iso, micros
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.figures import Facts, Row
@@ -155,27 +155,18 @@ def series_of(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Serie
     """
     instants = [micros(formats.parse(point[0])) for point in points]
     step = min((b - a for a, b in pairwise(instants)), default=within[1] - within[0])
-    pieces: list[tuple[int, int, Bounded | None]] = []
-    reached = within[0]
+    pieces = []
     for at, (_, value, low, high) in zip(instants, points, strict=True):
-        start, end = max(at, within[0]), min(at + step, within[1])
-        if start >= end:  # outside of the period
-            continue
-        if start > reached:
-            pieces.append((reached, start, None))
-        bounds = (value if low is None else low, value if high is None else high)
-        pieces.append((start, end, None if value is None else (value, *bounds)))
-        reached = end
-    if reached < within[1]:
-        pieces.append((reached, within[1], None))
-    known: list[Known] = []
-    unknown: list[Span] = []
-    for values, alike in groupby(pieces, key=itemgetter(2)):
-        starts, ends, _ = zip(*alike, strict=True)
-        if values is None:
-            unknown.append((starts[0], ends[-1]))
-        else:
-            known.append(Known(starts[0], ends[-1], values))
+        span = overlap((at, at + step), within)
+        if span and value is not None:
+            bounds = (value if low is None else low, value if high is None else high)
+            pieces.append(Known(*span, (value, *bounds)))
+    known = [
+        Known(spans[0].start, spans[-1].end, values)
+        for values, alike in groupby(pieces, attrgetter("values"))
+        for spans in touching(alike, attrgetter("start", "end"))
+    ]
+    unknown = without(within, ((span.start, span.end) for span in known))
     return Series(tuple(known), tuple(unknown), within, unit)
 
 
