@@ -25,16 +25,12 @@ _LONGEST: Final = 2 * formats.NAME_LIMIT
 
 def name_of(subject: Subject) -> str:
     """A name that can be typed and means nothing else in its cluster."""
-    if subject.kind == "client":
-        if subject.user is None:
-            return f"client:{subject.client_id}"
-        both = subject.client_id is not None
-        return f"{subject.user}/{subject.client_id}" if both else f"user:{subject.user}"
     if subject.kind == "partition":
         return f"topic:{subject.topic}/{subject.partition}"
-    name = str(subject.names[subject.kind])
-    is_plain = subject.kind == "source" and _NUMBERED.fullmatch(name)
-    return name if is_plain else f"{subject.kind}:{name}"
+    plain, with_kind, *_ = _names(subject)
+    has_both = subject.user is not None and subject.client_id is not None
+    is_numbered = subject.kind == "source" and _NUMBERED.fullmatch(plain)
+    return plain if has_both or is_numbered else with_kind
 
 
 def find(text: str, known: Sequence[Subject], lake: str) -> Subject:
