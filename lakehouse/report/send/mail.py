@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.policy import SMTP
-from email.utils import format_datetime
 
 from lakehouse.core import formats
 from lakehouse.errors import SendError
@@ -71,7 +70,7 @@ def letter(
     message = EmailMessage(policy=SMTP)
     sender, to = _addressed(message, mail)
     message["Subject"] = digest.subject
-    message["Date"] = format_datetime(now)
+    message["Date"] = now
     message["Auto-Submitted"] = "auto-generated"  # so that no auto-reply comes back
     attached = [file.name for file in files]
     message.set_content(text(digest, attached))

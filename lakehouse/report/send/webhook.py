@@ -69,12 +69,9 @@ def post(message: dict[str, Any], webhook: Webhook) -> None:
     ca_file = None if webhook.ca_file is None else str(webhook.ca_file)
     try:
         context = ssl.create_default_context(cafile=ca_file)
-        with (
-            httpx.Client(
-                verify=context, timeout=webhook.timeout_seconds, follow_redirects=False
-            ) as client,
-            client.stream("POST", url, json=message) as response,
-        ):
+        with httpx.stream(
+            "POST", url, json=message, verify=context, timeout=webhook.timeout_seconds
+        ) as response:
             content = next(response.iter_bytes(_RESPONSE_BYTES), b"")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         reason = formats.line(str(error).replace(url, "its address") or type(error).__name__)
@@ -90,8 +87,6 @@ def _check(url: str) -> None:
         host = parts.hostname or ""
     except ValueError:
         raise SendError("webhook: the address is not a URL") from None
-    if parts.scheme == "https" and host:
-        return
-    if parts.scheme == "http" and is_loopback(host):
-        return
-    raise SendError("webhook: the address is neither https nor on this machine")
+    is_safe = bool(host) if parts.scheme == "https" else is_loopback(host)
+    if parts.scheme not in {"http", "https"} or not is_safe:
+        raise SendError("webhook: the address is neither https nor on this machine")
