@@ -168,19 +168,15 @@ def join_stretches(stretches: Iterable[Row]) -> dict[tuple[str, int], list[Incid
     """
     series = itemgetter("topic", "partition", "metric")
     span = itemgetter("start", "end")
-    by_partition: defaultdict[tuple[str, int], list[tuple[int, Incident]]] = defaultdict(list)
     ordered = sorted(stretches, key=lambda row: (*series(row), *span(row)))
-    for (topic, partition, metric), alike in groupby(ordered, series):
-        kind = "leaderless" if metric == LEADERLESS else "under_min_isr"
-        for rows in touching(alike, span):
-            by_partition[topic, partition].append((rows[0]["start"], _incident(rows, kind)))
-    return {
-        key: [one for _, one in sorted(incidents, key=lambda each: (each[0], each[1].kind))]
-        for key, incidents in by_partition.items()
-    }
+    groups = [rows for _, alike in groupby(ordered, series) for rows in touching(alike, span)]
+    by_partition: defaultdict[tuple[str, int], list[Incident]] = defaultdict(list)
+    for rows in sorted(groups, key=lambda rows: (rows[0]["start"], rows[0]["metric"])):
+        by_partition[rows[0]["topic"], rows[0]["partition"]].append(_incident(rows))
+    return by_partition
 
 
-def _incident(rows: list[Row], kind: str) -> Incident:
+def _incident(rows: list[Row]) -> Incident:
     """One incident; its lead and tail are the shortest that any source saw."""
     start, end = min(row["start"] for row in rows), max(row["end"] for row in rows)
     return Incident(
@@ -188,7 +184,7 @@ def _incident(rows: list[Row], kind: str) -> Incident:
         iso(end),
         min(row["lead_us"] for row in rows if row["start"] == start),
         _tail(rows, end),
-        kind,
+        "leaderless" if rows[0]["metric"] == LEADERLESS else "under_min_isr",
         sorted({row["source"] for row in rows}),
     )
 
