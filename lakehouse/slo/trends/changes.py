@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from lakehouse.slo.trends.weeks import Week, scale
@@ -122,8 +123,9 @@ def regimes(weeks: Sequence[Week | None]) -> list[Regime]:
     edges = [0, *(number for number, _ in cuts), len(known)]
     result = []
     for nth, (number, p) in enumerate(cuts):
-        before, after = known[edges[nth] : number], known[number : edges[nth + 2]]
-        result.append(Regime(known[number].name, _mean(before), _mean(after), p))
+        sides = (known[edges[nth] : number], known[number : edges[nth + 2]])
+        before, after = (fmean(week.share or 0.0 for week in side) for side in sides)
+        result.append(Regime(known[number].name, before, after, p))
     return result
 
 
@@ -162,11 +164,7 @@ def _best_cut(values: Sequence[float]) -> tuple[float, int]:
 def _means_differ(before: Sequence[Week], after: Sequence[Week]) -> bool:
     """Whether the means differ wherever the truth of each week lies within its bounds."""
     lows, highs = (
-        [math.fsum(getattr(week, bound) for week in side) / len(side) for side in (before, after)]
+        [fmean(getattr(week, bound) for week in side) for side in (before, after)]
         for bound in ("share_low", "share_high")
     )
     return lows[0] > highs[1] or lows[1] > highs[0]
-
-
-def _mean(weeks: Sequence[Week]) -> float:
-    return math.fsum(week.share or 0.0 for week in weeks) / len(weeks)
