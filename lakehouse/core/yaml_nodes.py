@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final, Literal
 
 import yaml
@@ -155,6 +156,23 @@ def documents(text: str, file: str) -> list[tuple[Node, Findings]]:
             if not node.is_null:
                 objects.append((node, tree.findings))
     return objects
+
+
+def read(path: Path, error: type[Exception], wanted: str) -> list[tuple[Node, Findings]]:
+    """The same of a file.
+
+    Args:
+        path: The file.
+        error: What is raised if it cannot be read, or is no YAML.
+        wanted: What to do about a file that cannot be read.
+    """
+    try:
+        return documents(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as caught:
+        reason = getattr(caught, "strerror", None) or "no text in UTF-8"
+        raise error(f"{path}: {reason}; {wanted}") from caught
+    except MalformedError as caught:
+        raise error(str(caught.finding)) from caught
 
 
 def number(node: Node) -> float | None:

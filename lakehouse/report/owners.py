@@ -23,7 +23,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.yaml_nodes import MalformedError, Node, documents, number
+from lakehouse.core.yaml_nodes import Node, number, read
 from lakehouse.errors import OwnersError
 
 LABELS: Final = ("team", "owner", "tier")
@@ -116,13 +116,7 @@ def load(path: Path) -> Owners:
     Raises:
         OwnersError: It cannot be read, or is no file of owners; with line and column.
     """
-    try:
-        roots = documents(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no text in UTF-8"
-        raise OwnersError(f"{path}: {reason}; name a file of owners") from error
-    except MalformedError as error:
-        raise OwnersError(str(error.finding)) from error
+    roots = read(path, OwnersError, "name a file of owners")
     entries = roots[0][0].get("owners") if len(roots) == 1 else None
     if entries is None or entries.tag != "seq":
         raise OwnersError(f"{path}: there is no list under owners; see docs/report-owners.md")

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.intervals import Span
 from lakehouse.core.time.periods import Period, iso, micros
-from lakehouse.core.yaml_nodes import MalformedError, Node, documents
+from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, is_one_of
 from lakehouse.errors import MaintenanceFileError
@@ -83,15 +83,8 @@ def load(path: Path) -> tuple[Maintenance, ...]:
     Raises:
         MaintenanceFileError: The file cannot be read or is malformed; with line and column.
     """
-    try:
-        nodes = documents(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no text in UTF-8"
-        raise MaintenanceFileError(f"{path}: {reason}; name a file that can be read") from error
-    except MalformedError as error:
-        raise MaintenanceFileError(str(error.finding)) from error
     planned = []
-    for node, findings in nodes:
+    for node, findings in read(path, MaintenanceFileError, "name a file that can be read"):
         if findings:
             raise MaintenanceFileError(str(findings[0]))
         items = node.entries.get("maintenance")
