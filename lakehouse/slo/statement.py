@@ -19,6 +19,7 @@ from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.slo import slices as slicing
 from lakehouse.slo.burn_rate import NO_DATA, PAIRS, Alert, Rate
 from lakehouse.slo.maintenance import Maintenance
+from lakehouse.tables import SLA_FIGURES
 
 Key = tuple[str | None, ...]
 SliKey = tuple[str, str, Key]
@@ -199,6 +200,11 @@ class Statement:
         return round((1 - self.objective.target) * (self.whole_us + self.ahead_us))
 
     @property
+    def budget_left_us(self) -> int:
+        """What bad time left of the budget; negative where it is overspent."""
+        return self.budget_us - self.times.bad_us
+
+    @property
     def burn_rate(self) -> Rate:
         """How fast the budget burns over the period; no data where slices do not fit it."""
         low, high = self.attainment_low, self.attainment_high
@@ -235,17 +241,8 @@ class Statement:
 
     def figures(self) -> dict[str, Any]:
         """The figures of gold/sla, by column."""
-        return {
-            "expected_us": self.whole_us,
-            **self.times._asdict(),
-            "unknown_us": self.unknown_us,
-            "attainment": self.attainment,
-            "attainment_low": self.attainment_low,
-            "attainment_high": self.attainment_high,
-            "budget_us": self.budget_us,
-            "budget_left_us": self.budget_us - self.times.bad_us,
-            "verdict": self.verdict,
-        }
+        seen = {"expected_us": self.whole_us, **self.times._asdict()}
+        return {name: seen[name] if name in seen else getattr(self, name) for name in SLA_FIGURES}
 
     def scope(self) -> dict[str, Any]:
         """Method, period and slices."""
