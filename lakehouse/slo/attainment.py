@@ -270,20 +270,19 @@ class _Reader:
         plain = [replace(query, lengths={}) for query in queries]
         sums_outside = self._sums(plain, list(outside.values()), planned)
         by_objective = {objective.name: query for query in plain for objective in query.objectives}
-        result = []
-        for statement in statements:
-            objective, subject = statement.objective, statement.subject
-            query = by_objective[objective.name]
+        by_key = {one.key: one for one in statements}
+        for one in statements:
+            query = by_objective[one.objective.name]
             concerned = tuple(
-                item for item in planned if item.concerns(subject) and item.overlaps(query.period)
+                item
+                for item in planned
+                if item.concerns(one.subject) and item.overlaps(query.period)
             )
-            if not concerned:
-                result.append(statement)
-                continue
-            lifetime = outside[_identity(subject)]
-            other = build(query, objective, lifetime, sums_outside)
-            result.append(replace(statement, maintenance=concerned, without=other))
-        return result
+            if concerned:
+                lifetime = outside[_identity(one.subject)]
+                other = build(query, one.objective, lifetime, sums_outside)
+                by_key[one.key] = replace(one, maintenance=concerned, without=other)
+        return list(by_key.values())
 
 
 def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair]) -> list[Statement]:
