@@ -116,8 +116,7 @@ def _read_objectives(valid: list[FileObject]) -> None:
         if item.kind == "SLO":
             ref = item.node.entries["spec"].entries.get("indicatorRef")
             used.add(ref.text if ref else "")
-            objectives = reading.objectives(item.node, library, item.findings)
-            item.objectives = objectives if item.is_valid else []
+            item.objectives = reading.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
             reason = _NO_EFFECT[item.kind]
