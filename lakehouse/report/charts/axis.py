@@ -113,7 +113,7 @@ def ticks_of(within: Span, most: int) -> list[tuple[int, str]]:
         ticks = ((tick, f"{formats.local(tick):%H:%M}") for tick in _times(start, end, part))
     else:
         step = next((days for days in _DAYS if end - start <= most * days * _DAY), _DAYS[-1])
-        ticks = ((tick, _date(formats.local(tick))) for tick in _midnights(start, end, step))
+        ticks = ((tick, f"{formats.local(tick):%-d %b}") for tick in _midnights(start, end, step))
     return [(micros(tick), label) for tick, label in ticks if start <= tick <= end]
 
 
@@ -131,7 +131,3 @@ def _midnights(start: datetime, end: datetime, step: int) -> Iterator[datetime]:
     for day in zones.days(start, end, zone):
         if (day.toordinal() - 1) % step == 0:  # a step of weeks begins on Mondays
             yield zones.wall(day, clock(), zone)
-
-
-def _date(moment: datetime) -> str:
-    return f"{moment.day} {moment:%b}"

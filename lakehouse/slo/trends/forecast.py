@@ -105,9 +105,7 @@ def ahead(values: Sequence[float | None], weeks: int = AHEAD) -> list[Ahead]:
     reach = float(t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(len(known) / freedom)
     return [
         Ahead(middle - reach * error, middle, middle + reach * error)
-        for middle, error in zip(
-            map(float, frame["mean"]), map(float, frame["mean_se"]), strict=True
-        )
+        for middle, error in frame[["mean", "mean_se"]].to_numpy().tolist()
     ]
 
 
