@@ -9,19 +9,13 @@ from lakehouse.core.metrics import Watched
 from lakehouse.core.time.intervals import Span, shared, union
 from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.engines.gold_reader import Row
-from lakehouse.explain.incidents import (
-    ANY_FAMILY,
-    UNSEEN,
-    Interval,
-    Silence,
-    intervals,
-    silences,
-    unknown,
-)
+from lakehouse.explain import incidents
+from lakehouse.explain.incidents import UNSEEN, Interval, Silence
 from lakehouse.explain.queries import Evidence
 from lakehouse.slo.attainment import Statement, Times
 
 FORMAT: Final = 1
+_OF_OBJECTIVE: Final = ("title", "metric", "level", "above", "target")
 NOTICED_LATE_US: Final = 60_000_000
 """Elections and changes are noticed when the topology is read, once a minute."""
 
@@ -59,9 +53,9 @@ class _Event(NamedTuple):
 
 def story(scope: Scope, evidence: Evidence) -> Row:
     """The JSON of a story."""
-    silences_ = silences(scope.lives, evidence.attempts, evidence.read)
+    silences = incidents.silences(scope.lives, evidence.attempts, evidence.read)
     metrics = (*scope.watched, UNSEEN) if scope.subject.kind == "source" else scope.watched
-    bad = [one for watched in metrics for one in _intervals(watched, evidence, silences_)]
+    bad = [one for watched in metrics for one in _intervals(watched, evidence, silences)]
     bad.sort(key=lambda one: (one.start, one.end, one.watched.metric))
     floors = [
         floor_us(attempt.interval_us, attempt.slowest_us)
@@ -86,21 +80,20 @@ def story(scope: Scope, evidence: Evidence) -> Row:
             _sum(watched, [interval for interval in bad if interval.watched == watched])
             for watched in metrics
         ],
-        "intervals": _with_context(bad, silences_, evidence.events),
-        "silences": [_silence(silence) for silence in silences_],
+        "intervals": _with_context(bad, silences, evidence.events),
+        "silences": [_silence(silence) for silence in silences],
         "events": [_event(row) for row in evidence.events],
         "until": None if evidence.until is None else iso(evidence.until),
         "detection_floor_us": max(floors, default=None),
     }
 
 
-def _intervals(
-    watched: Watched, evidence: Evidence, silences_: Sequence[Silence]
-) -> list[Interval]:
+def _intervals(watched: Watched, evidence: Evidence, silences: Sequence[Silence]) -> list[Interval]:
     """The bad intervals of a metric; of ``UNSEEN`` those in which a source was not read."""
     if watched != UNSEEN:
-        return intervals(watched, evidence.stretches, evidence.totals.get(watched.metric, ()))
-    spans = union((one.start, one.end) for one in silences_)
+        totals = evidence.totals.get(watched.metric, ())
+        return incidents.intervals(watched, evidence.stretches, totals)
+    spans = union((one.start, one.end) for one in silences)
     return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 
 
@@ -110,17 +103,13 @@ def _objective(statement: Statement, scope: Scope, evidence: Evidence) -> Row:
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
     if scope.subject.kind == "partition":  # while another one was bad, it may have been unseen
         known = evidence.seen.get(objective.name, {})
-    spans = unknown(scope.life, scope.window_us, known) if scope.life else []
+    spans = incidents.unknown(scope.life, scope.window_us, known) if scope.life else []
     # The windows are the topic's; the intervals show when a single partition was bad.
     of_topic = statement.subject.partition is None
     bad = sorted(window for window, sums in times.items() if sums.bad_high_us and of_topic)
     return {
         "objective": objective.name,
-        "title": objective.title,
-        "metric": objective.metric,
-        "level": objective.level,
-        "above": objective.above,
-        "target": objective.target,
+        **{key: getattr(objective, key) for key in _OF_OBJECTIVE},
         **statement.figures(),
         "unknown_counts": objective.unknown,
         "interval_verdict": statement.interval_verdict,
@@ -173,7 +162,7 @@ def _worst(watched: Watched, bad: Sequence[Interval]) -> Row:
 
 
 def _with_context(
-    bad: Sequence[Interval], silences_: Sequence[Silence], events: Sequence[Row]
+    bad: Sequence[Interval], silences: Sequence[Silence], events: Sequence[Row]
 ) -> list[Row]:
     """The intervals, each with the silences and the events in it."""
     instants = [_Event(row["at"], row["at"] + 1, row) for row in events]
@@ -182,7 +171,7 @@ def _with_context(
         of_metric = [one for one in bad if one.watched == watched]
         spans = [(one.start - one.lead_us, one.end) for one in of_metric]
         wide = [(start - NOTICED_LATE_US, end + NOTICED_LATE_US) for start, end in spans]
-        silent = shared(spans, [one for one in silences_ if _concerns(one, watched)])
+        silent = shared(spans, [one for one in silences if _concerns(one, watched)])
         noticed = shared(wide, instants)
         for interval, span, of_span, events_ in zip(of_metric, spans, silent, noticed, strict=True):
             rows[interval] = {
@@ -196,7 +185,7 @@ def _with_context(
 def _concerns(silence: Silence, watched: Watched) -> bool:
     """Whether the source could have reported the metric."""
     families = watched.families
-    return not families or silence.family in families or silence.family == ANY_FAMILY
+    return not families or silence.family in families or silence.family == incidents.ANY_FAMILY
 
 
 def _interval(interval: Interval) -> Row:
