@@ -193,19 +193,18 @@ class _Reader:
                 self.findings.note(self.method, "GoodSeconds is an extension of jmxlake")
             return None
         required = ("timeSliceWindow", "timeSliceTarget")[: 2 if method == "Timeslices" else 1]
-        for key in required:
-            if not goal.get(key):
-                self.findings.invalid(goal, f"{key} is missing: {method} needs it")
-        if window is None or not goal.get(required[-1]):
+        missing = [key for key in required if not goal.get(key)]
+        for key in missing:
+            self.findings.invalid(goal, f"{key} is missing: {method} needs it")
+        if window is None or missing:
             return None
         seconds = self._slice_seconds(window, has_events=has_events)
         if seconds is None:
             return None
-        if method == "Timeslices":
-            return Slices(seconds * 1_000_000, number(target) if target else None)
-        if target:
+        if target and method != "Timeslices":
             self.findings.note(goal.keys["timeSliceTarget"], f"{method} has no such target")
-        return Slices(seconds * 1_000_000)
+            target = None
+        return Slices(seconds * 1_000_000, number(target) if target else None)
 
     def _slice_seconds(self, window: Node, *, has_events: bool) -> int | None:
         is_number = window.tag == "int"
