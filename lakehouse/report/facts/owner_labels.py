@@ -12,7 +12,7 @@ from lakehouse.errors import OwnersError
 from lakehouse.report.facts.saved import Bounds, to_json
 from lakehouse.report.owners import LABELS, NO_OWNER, Owner, Owners, Prices
 from lakehouse.report.page.lookup import nothing_seen, tally, value_at
-from lakehouse.slo.trends.changes import LEVEL
+from lakehouse.slo.trends.changes import by_chance
 
 Facts = dict[str, Any]
 Row = dict[str, Any]
@@ -195,7 +195,7 @@ def _judged(facts: Mapping[str, Any]) -> Facts:
 def _trends(trends: Mapping[str, Any]) -> Facts:
     """The team's trends; the number that would stand out by chance is computed again."""
     compared = [
-        changed["compared"] + 1
+        changed["compared"]
         for one in trends["objectives"]
         for subject in one["subjects"]
         if (changed := subject.get("change")) and changed.get("p") is not None
@@ -205,7 +205,7 @@ def _trends(trends: Mapping[str, Any]) -> Facts:
         # How many were never bad is known of all teams together only.
         "objectives": [{**one, "never_bad": None} for one in trends["objectives"]],
         "tested": len(compared),
-        "significant_by_chance": round(sum(int(LEVEL * n) / n for n in compared), 2),
+        "significant_by_chance": round(by_chance(compared), 2),
     }
 
 

@@ -102,7 +102,7 @@ def section(
     for place, (trend, changed) in enumerate(zip(bad, changes, strict=True)):
         ahead = forecaster(trend.known) if forecaster and place < _MOST_FORECASTS else []
         rows[trend.objective.name].append(_of_subject(trend, changed, ahead))
-    tested = [changed for changed in changes if changed is not None and changed.p is not None]
+    tested = [one.compared for one in changes if one is not None and one.p is not None]
     return Trends(
         [period.start.strftime("%G-W%V") for period in weeks_.weeks_until(end)],
         len(tested),

@@ -8,7 +8,7 @@ truth of each week lies within its bounds.
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -88,11 +88,13 @@ def change(weeks: Sequence[Week | None]) -> Change | None:
     return Change(low, high, p, len(earlier))
 
 
-def by_chance(changes: Sequence[Change]) -> float:
-    """The expected number of significant changes if all were by chance."""
-    return sum(
-        int(LEVEL * (one.compared + 1)) / (one.compared + 1) for one in changes if one.p is not None
-    )
+def by_chance(compared: Iterable[int]) -> float:
+    """The expected number of significant changes if all were by chance.
+
+    Args:
+        compared: Of each change that was tested, the number of earlier changes.
+    """
+    return sum(int(LEVEL * (earlier + 1)) / (earlier + 1) for earlier in compared)
 
 
 class Regime(NamedTuple):
