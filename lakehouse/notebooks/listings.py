@@ -58,7 +58,7 @@ def _at(heading: str, key: str) -> Column:
     def get(row: Row) -> figures.Figure:
         us = row[key]
         text = formats.NOT_KNOWN if us is None else f"{instant(us):%Y-%m-%d %H:%M}"
-        return figures.plain(us, text)
+        return figures.Figure(text, order=us)
 
     return Column(heading, get)
 
@@ -67,7 +67,7 @@ def _rows(row: Row) -> figures.Figure:
     number = row["rows"]
     if isinstance(number, str):  # the reason why they cannot be counted
         return figures.Figure(number)
-    return figures.plain(number, f"{number:,}")
+    return figures.Figure(f"{number:,}", order=number)
 
 
 def rows(frame: DataFrame) -> Listing:

@@ -49,7 +49,7 @@ def at_once(row: Row) -> str:
 def number_of_incidents(row: Row) -> Figure:
     """How many incidents a partition had."""
     number = len(row.get("incidents") or ())
-    return figures.plain(number, formats.count(number))
+    return Figure(formats.count(number), order=number)
 
 
 def incident_badness(row: Row) -> float:
@@ -78,7 +78,7 @@ def client(row: Row) -> Answer:
 def rate(row: Row, key: str) -> Figure:
     """A rate in the row's own unit."""
     value = row.get(key)
-    return figures.plain(value, formats.quantity(value, str(row.get("rate_unit") or "")))
+    return Figure(formats.quantity(value, str(row.get("rate_unit") or "")), order=value)
 
 
 def lag(row: Row, way: str) -> Figure:
@@ -144,7 +144,7 @@ def burn_rate(row: Row, length: str) -> Figure:
 def burnt(row: Row) -> Figure:
     """How long it burnt too fast, at least."""
     us = row.get("burnt_us")
-    return figures.plain(us, formats.duration(us, "down"))
+    return Figure(formats.duration(us, "down"), order=us)
 
 
 def burn_badness(row: Row) -> Any:
@@ -173,7 +173,7 @@ def excluded(row: Row) -> Figure:
     """How much expected time of a subject lies in planned maintenance."""
     left, whole = value_at(row, "without_maintenance.expected_us"), row.get("expected_us")
     us = None if left is None or whole is None else whole - left
-    return figures.plain(us, formats.duration(us))
+    return Figure(formats.duration(us), order=us)
 
 
 def differs_without(row: Row) -> bool:
@@ -274,13 +274,13 @@ def stored_of_owner(row: Row) -> Figure:
     """Remote storage of an owner's topics, as bytes times months."""
     stored = row.get("stored_byte_seconds")
     months = "" if stored is None else f"{formats.size(stored / MONTH_SECONDS)}\u00a0months"
-    return _with_omitted(figures.plain(stored, months or formats.NOT_KNOWN), row, "topics")
+    return _with_omitted(Figure(months or formats.NOT_KNOWN, order=stored), row, "topics")
 
 
 def cost(row: Row) -> Figure:
     """The cost of an owner's storage and traffic."""
     value = row.get("cost")
-    return figures.plain(value, formats.NOT_KNOWN if value is None else f"{value:,.2f}")
+    return Figure(formats.NOT_KNOWN if value is None else f"{value:,.2f}", order=value)
 
 
 def _with_omitted(figure: Figure, row: Row, noun: str) -> Figure:
@@ -304,4 +304,4 @@ def quota_of(row: Row) -> tuple[Name, ...]:
 def retention_left(row: Row) -> Figure:
     """The time until retention overtakes a group."""
     left = row.get("least_seconds")
-    return figures.plain(left, formats.seconds(left) if left else "overtaken now")
+    return Figure(formats.seconds(left) if left else "overtaken now", order=left)

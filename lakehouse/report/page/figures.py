@@ -167,11 +167,6 @@ def offsets(row: Row) -> Figure:
     return Figure(f"{formats.count(low)} to {formats.count(high)}", "", unknown, high)
 
 
-def plain(value: float | None, text: str) -> Figure:
-    """A figure for which the facts give no bounds."""
-    return Figure(text, order=value)
-
-
 def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:
     """A count with its bounds; without a best value the bounds are the figure."""
     value, low, high = (row.get(f"{stem}{bound}") for bound in BOUNDS)

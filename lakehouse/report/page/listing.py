@@ -172,7 +172,7 @@ def badge(value: object) -> Cell:
 
 def _plain(write: Callable[[float | None], str]) -> Callable[[Row, str], Figure]:
     """A number without bounds."""
-    return lambda row, key: figures.plain(value_at(row, key), write(value_at(row, key)))
+    return lambda row, key: Figure(write(value_at(row, key)), order=value_at(row, key))
 
 
 def _instant(row: Row, key: str) -> Cell:
