@@ -26,6 +26,7 @@ from lakehouse.slo.attainment import Statement
 
 _AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
+_OF_BROKERS: Final = (COUNTED_BY_BROKER, UNDER_MIN_ISR, LEADERLESS)
 _STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
 
 
@@ -91,12 +92,7 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
         [
-            Broker(
-                source,
-                metrics[COUNTED_BY_BROKER].get("value_seconds"),
-                metrics[UNDER_MIN_ISR].get("value_seconds"),
-                metrics[LEADERLESS].get("value_seconds"),
-            )
+            Broker(source, *(metrics[name].get("value_seconds") for name in _OF_BROKERS))
             for source, metrics in sorted(gold.by_subject(tables.BROKERS).items())
             if COUNTED_BY_BROKER in metrics or UNDER_MIN_ISR in metrics
         ],

@@ -50,14 +50,12 @@ def questions(facts: Facts) -> tuple[Section, ...]:
 
 def changed(facts: Facts) -> list[Section]:
     """The sections on changes and on doubts about the verdicts, as far as the facts have them."""
-    sections = (restated(facts), burn(facts), maintenance(facts), trends(facts))
-    return [section for section in sections if section is not None]
+    return list(filter(None, (restated(facts), burn(facts), maintenance(facts), trends(facts))))
 
 
 def additional(facts: Facts) -> list[Section]:
     """The sections after the five questions, as far as the facts have them."""
-    sections = (business(facts), owners(facts), racks(facts), hygiene(facts))
-    return [section for section in sections if section is not None]
+    return list(filter(None, (business(facts), owners(facts), racks(facts), hygiene(facts))))
 
 
 def coverage(facts: Facts) -> Section:

@@ -143,9 +143,7 @@ def join(
 
 
 def _week(statement: Statement, period: Period, now_us: int) -> Week:
-    attained, low, high = (
-        statement.attainment, statement.attainment_low, statement.attainment_high
-    )  # fmt: skip
+    attained, low, high = statement.attainment, statement.attainment_low, statement.attainment_high
     return Week(
         statement.whole_us,
         *statement.times[1:],
