@@ -65,7 +65,7 @@ def by_topic(gold: GoldRows, statements: Sequence[Statement]) -> list[Weighted]:
     ]
     weighted: list[Weighted] = []
     for period, group in _by_period(chosen).items():
-        weighted += _PartitionTime(gold, group, period).weighted()
+        weighted += _TopicRows(gold, group, period).weighted()
     return weighted
 
 
@@ -84,7 +84,7 @@ def split(
     result = [statement for statement in statements if statement.objective.level != LEVEL]
     topics = [statement for statement in statements if statement.objective.level == LEVEL]
     for period, group in _by_period(topics).items():
-        all_time = _EachPartition(gold, group, period)
+        all_time = _TopicRows(gold, group, period)
         outside = replace(all_time, excluded=excluded)
         result += (
             replace(
@@ -160,11 +160,8 @@ class _TopicRows:
             return clusters
         return f"{clusters} AND {is_one_of('r.topic', topics)}"
 
-
-class _PartitionTime(_TopicRows):
-    """The summed time of each topic's partitions."""
-
     def weighted(self) -> list[Weighted]:
+        """The summed time of each topic's partitions."""
         rows = self.gold.ask(
             summed(tables.TOPICS, _TOPIC, self.has_metric),
             rows=self.gold.whole(tables.TOPICS, self.period),
@@ -185,10 +182,6 @@ class _PartitionTime(_TopicRows):
             total = Statement(statement.objective, subject, expected, times, self.period, ahead_us)
             weighted.append(Weighted(total, "partition-time", count))
         return weighted
-
-
-class _EachPartition(_TopicRows):
-    """Each partition of a topic."""
 
     def numbers(self, topic: Statement) -> list[int]:
         """The numbers of the partitions that a topic has, or had."""
