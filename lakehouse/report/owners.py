@@ -99,10 +99,8 @@ class Owners:
         for keys in (("group",), ("client_id", "user"), ("topic",)):
             names = {key: str(row[key]) for key in keys if row.get(key) is not None}
             if names:
-                return self._owner(names)
-        return NO_OWNER
-
-    def _owner(self, names: Mapping[str, str]) -> Owner:
+                break
+        # A row without any of these names has the owner of none.
         key = tuple(names.items())
         if key not in self._cache:
             matching = (rule.owner for rule in self.rules if rule.matches(names))

@@ -48,11 +48,7 @@ class Secret:
             SendError: It does not exist, or is empty.
         """
         try:
-            content = (
-                environment[str(self.variable)]
-                if self.file is None
-                else self.file.read_text(encoding="utf-8")
-            )
+            content = self.file.read_text("utf-8") if self.file else environment[str(self.variable)]
         except KeyError:
             raise SendError(f"{what}: {self.place} is not set") from None
         except UnicodeDecodeError:
@@ -132,17 +128,14 @@ def is_loopback(host: str) -> bool:
 
 
 def _settings(document: object) -> Settings:
-    sections = _mapping("the file", document, ("mail", "webhook"))
-    mail, webhook = sections.get("mail"), sections.get("webhook")
-    if mail is None and webhook is None:
+    sections = _values("the file", document, {"mail": _mail, "webhook": _webhook})
+    if not sections:
         raise ValueError("it has neither mail nor webhook")
-    return Settings(
-        None if mail is None else _mail(_values("mail", mail, _MAIL)),
-        None if webhook is None else _webhook(_values("webhook", webhook, _WEBHOOK)),
-    )
+    return Settings(**sections)
 
 
-def _mail(given: dict[str, Any]) -> Mail:
+def _mail(_: str, section: object) -> Mail:
+    given = _values("mail", section, _MAIL)
     for key in ("host", "from", "to"):
         if key not in given:
             raise ValueError(f"mail.{key} is missing")
@@ -155,7 +148,8 @@ def _mail(given: dict[str, Any]) -> Mail:
     return Mail(sender=sender, password=password, **{"port": PORTS[security], **given})
 
 
-def _webhook(given: dict[str, Any]) -> Webhook:
+def _webhook(_: str, section: object) -> Webhook:
+    given = _values("webhook", section, _WEBHOOK)
     url = _secret("webhook", given, "url")
     if url is None:
         raise ValueError("webhook has url_file or url_variable")
