@@ -76,13 +76,11 @@ def _has_name(subject: Subject, text: str) -> bool:
 def _names(subject: Subject) -> Iterator[str]:
     """All names of a subject, the plain one first."""
     if subject.kind == "client":
-        user, client_id = subject.user, subject.client_id
-        if user is None:
-            yield from (f"{client_id}", f"client:{client_id}")
-        elif client_id is None:
-            yield from (user, f"user:{user}")
-        else:
-            yield from (f"{user}/{client_id}", f"client:{user}/{client_id}", f"client:{client_id}")
+        both = [name for name in (subject.user, subject.client_id) if name is not None]
+        plain = "/".join(both)
+        yield from (plain, f"{'user' if subject.client_id is None else 'client'}:{plain}")
+        if len(both) > 1:
+            yield f"client:{subject.client_id}"
         return
     plain = str(subject.names[subject.kind])
     yield from (plain, f"{subject.kind}:{plain}")
