@@ -12,10 +12,8 @@ from typing import Any, Final
 
 from lakehouse.core import formats
 from lakehouse.report.page import incidents, lookup
+from lakehouse.report.page.figures import Facts, Row
 from lakehouse.report.page.lookup import declared, subjects, value_at
-
-Facts = Mapping[str, Any]
-Row = Mapping[str, Any]
 
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""

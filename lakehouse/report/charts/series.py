@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, Final
 
 from lakehouse.core import formats
+from lakehouse.core.time import periods
 from lakehouse.core.time.intervals import Span, length, overlap, without
 from lakehouse.core.time.periods import DAY_US, instant, iso, micros
 from lakehouse.report.page import cells, figures
@@ -205,4 +205,4 @@ def _minutes(week: Row, key: str, times: int, by: int) -> Bounded:
 
 
 def _monday(week: str) -> int:
-    return micros(datetime.strptime(f"{week}-1", "%G-W%V-%u").replace(tzinfo=UTC))
+    return micros(periods.week(week).start)

@@ -158,9 +158,8 @@ class Gold:
 
         Stretches are cut off at the period's ends.
         """
-        if table in (tables.INCIDENTS, tables.READINGS):
-            return self._of_cluster(self._stretches, table)
-        return self._of_cluster(self.rows.whole, table)
+        are_stretches = table in (tables.INCIDENTS, tables.READINGS)
+        return self._of_cluster(self._stretches if are_stretches else self.rows.whole, table)
 
     def hours(self, table: Table) -> Relation:
         """Rows of the table itself, mostly of hours."""

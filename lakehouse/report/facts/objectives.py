@@ -4,7 +4,6 @@ Also statements on business hours alone, and figures that were published and dif
 late data arrived. Figures that were published before the period was over are not compared.
 """
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +14,7 @@ from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.gold import Gold
+from lakehouse.report.page.figures import span_of
 from lakehouse.report.page.lookup import tally
 from lakehouse.slo import Objective
 from lakehouse.slo.aggregate import by_cluster
@@ -25,6 +25,8 @@ from lakehouse.tables import SLA_FIGURES
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 """The names of a subject in the facts."""
+
+_OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 
 
 class Verdict(NamedTuple):
@@ -80,11 +82,7 @@ def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, A
     judged = [one for one in statements if one.objective == wanted]
     judged.sort(key=lambda one: (-formats.rank(one.verdict), -one.times.bad_us, *_names(one)))
     return {
-        "name": wanted.name,
-        "title": wanted.title,
-        "description": wanted.description,
-        "target": wanted.target,
-        "level": wanted.level,
+        **{key: getattr(wanted, key) for key in _OF_OBJECTIVE},
         "window": wanted.window.name,
         "method": wanted.method,
         "labels": {key: list(values) for key, values in wanted.labels.items()},
@@ -191,12 +189,7 @@ def restated_figures(
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Figures of the cluster over the objectives' own times, published when these were over."""
-    parsed = dt.datetime.fromisoformat
-    times = {
-        (micros(parsed(one["from"])), micros(parsed(one["to"])))
-        for one in objectives
-        if one.get("from")
-    }
+    times = {span_of(one, "from", "to") for one in objectives if one.get("from")}
     try:
         rows = gold.engine.rows(tables.SLA)
     except TableNotFoundError:
