@@ -15,7 +15,7 @@ number that is seen is the number of partitions.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -116,19 +116,16 @@ class _TopicRows:
 
     def seen(self, rows_of: Callable[[Table, Period], Relation]) -> dict[_TopicKey, dict[int, int]]:
         """How long topics were wholly seen, by objective and by their number of partitions."""
-        names = sorted({statement.objective.name for statement in self.statements})
+        names = {statement.objective.name for statement in self.statements}
         sli, topics = (
             self.gold.engine.query(
-                f"SELECT r.* FROM {{rows}} r WHERE {self.has_topic} AND {condition} "
+                f"SELECT r.* FROM {{rows}} r WHERE {self.has_topic} "
                 f"AND NOT ({self.exclusions.condition()})",
                 rows=rows_of(table, self.period),
             )
-            for table, condition in (
-                (tables.SLI, is_one_of("r.objective", names)),
-                (tables.TOPICS, "true"),
-            )
+            for table in (tables.SLI, tables.TOPICS)
         )
-        return seen_by_count(self.gold, sli, topics, self.metrics)
+        return seen_by_count(self.gold, sli, topics, names, self.metrics)
 
     def spills(self, table: Table, keys: Sequence[str]) -> list[Row]:
         """The part of the bad time in the window after the period that may lie before it."""
@@ -257,15 +254,17 @@ def _objective_key(statement: Statement) -> _TopicKey:
 
 
 def seen_by_count(
-    gold: GoldRows, sli: Relation, topics: Relation, metrics: Collection[str]
-) -> dict[_TopicKey, dict[int, int]]:
+    gold: GoldRows, sli: Relation, topics: Relation, objectives: Iterable[str],
+    metrics: Collection[str] = (),
+) -> dict[_TopicKey, dict[int, int]]:  # fmt: skip
     """How long topics were wholly seen, by the number of their partitions at that time.
 
     Args:
         gold: The source of the rows.
         sli: Rows of gold/sli.
         topics: Rows of gold/topics of the same windows; an hour has its greatest number.
-        metrics: The metrics of partitions to count.
+        objectives: The objectives, by name.
+        metrics: Further metrics of partitions to count.
 
     Returns:
         Microseconds by cluster, objective and topic, then by count (0: no source reports it).
@@ -279,7 +278,7 @@ def seen_by_count(
             WHERE {is_one_of("r.metric", sorted({*_COUNTED_METRICS, *metrics}))}
             GROUP BY r.cluster, r.topic, r.window) t
         ON t.cluster = s.cluster AND t.topic = s.topic AND t.window = s.window
-        WHERE s.seen_us > 0
+        WHERE s.seen_us > 0 AND {is_one_of("s.objective", sorted(objectives))}
         GROUP BY s.cluster, s.objective, s.topic, coalesce(t.count, 0)
         """,
         sli=sli,

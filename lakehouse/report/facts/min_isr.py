@@ -258,11 +258,8 @@ def _wholly_seen(gold: Gold, objectives: Collection[str]) -> dict[str, dict[int,
 
     If several objectives concern a topic the one that saw most decides.
     """
-    sli = gold.engine.query(
-        f"SELECT r.* FROM {{rows}} r WHERE {is_one_of('r.objective', sorted(objectives))}",
-        rows=gold.whole(tables.SLI),
-    )
-    seen = partition_time.seen_by_count(gold.rows, sli, gold.whole(tables.TOPICS), ())
+    sli, topics = gold.whole(tables.SLI), gold.whole(tables.TOPICS)
+    seen = partition_time.seen_by_count(gold.rows, sli, topics, objectives)
     by_topic: dict[str, dict[int, int]] = {}
     for (_, _, topic), seen_us in sorted((key, us) for key, us in seen.items() if key[2]):
         if sum(seen_us.values()) > sum(by_topic.get(str(topic), {}).values()):
