@@ -43,14 +43,6 @@ class Rate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def exceeds(self, limit: float) -> bool | None:
-        """Whether it is the limit or more; None where the limit lies between the bounds."""
-        if self.low is None or self.high is None:
-            return None
-        if self.low >= limit:
-            return True
-        return False if self.high < limit else None
-
 
 NO_DATA: Final = Rate()
 
@@ -76,10 +68,11 @@ class Alert:
         """``burning``, ``calm``, ``uncertain``, or ``no_data`` where either has none."""
         if self.long.rate is None or self.short.rate is None:
             return "no_data"
-        both = (self.long.exceeds(self.pair.rate), self.short.exceeds(self.pair.rate))
-        if all(both):
+        rates, limit = (self.long, self.short), self.pair.rate
+        if all(rate.low is not None and rate.low >= limit for rate in rates):
             return "burning"
-        return "calm" if False in both else "uncertain"
+        is_calm = any(rate.high is not None and rate.high < limit for rate in rates)
+        return "calm" if is_calm else "uncertain"
 
     @property
     def may_burn(self) -> bool:

@@ -17,7 +17,7 @@ from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.core.time.intervals import Span, overlap
 from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.slo import slices as slicing
-from lakehouse.slo.burn_rate import NO_DATA, PAIRS, Alert, Rate
+from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.tables import SLA_FIGURES
 
@@ -308,17 +308,13 @@ def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) ->
     subject, spans, has_ended = lifetime
     key = (subject.cluster, objective.name, subject.key)
     times = sums.times.get(key, {})
-    by_range = {}
+    by_range, rates = {}, dict.fromkeys(LENGTHS_US, NO_DATA)
     for name, span in query.ranges.items():
         expected, own = query.expected_us(span, spans), times.get(name, Times())
         by_range[name] = Statement(objective, subject, expected, own, query.period)
-    rates = {name: statement.burn_rate for name, statement in by_range.items()}
-    alerts = (
-        Alert(
-            pair, rates.get(pair.long, NO_DATA), rates.get(pair.short, NO_DATA), iso(query.until_us)
-        )
-        for pair in PAIRS
-    )
+        rates[name] = by_range[name].burn_rate
+    at = iso(query.until_us)
+    alerts = (Alert(pair, rates[pair.long], rates[pair.short], at) for pair in PAIRS)
     return replace(
         by_range[PERIOD],
         ahead_us=0 if has_ended else query.ahead_us.get(objective.name, 0),
