@@ -46,15 +46,12 @@ class Marks:
     def counted(self) -> tuple[tuple[Kind, str], ...]:
         """The kinds in the order of charts.yaml, and how many of each, in words."""
         counts = Counter(kind for _, kind in self.instants)
-        return tuple(
-            (
-                kind,
-                "at least " * (kind in self.omitted)
-                + f"{counts[kind]:,}\u00a0{spec['words'][counts[kind] > 1]}",
-            )
-            for kind, spec in _MARKS.items()
-            if counts[kind]
-        )
+        words: dict[Kind, str] = {}
+        for kind, spec in _MARKS.items():
+            if number := counts[kind]:
+                least = "at least " * (kind in self.omitted)
+                words[kind] = f"{least}{number:,}\u00a0{spec['words'][number > 1]}"
+        return tuple(words.items())
 
     @property
     def caption(self) -> str:

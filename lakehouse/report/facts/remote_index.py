@@ -17,6 +17,7 @@ Basis = Literal["measured", "modelled"]
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
 
+_READ_TIME: Final = "kafka.broker.remote_log_reader.fetch_time.mean"
 _FIGURES: Final = {
     "reads": ("kafka.broker.remote_log_reader.fetches", "increase"),
     "requests": ("kafka.topic.remote_fetch.requests", "increase"),
@@ -97,9 +98,7 @@ def _counts(source: str, sums: Mapping[str, Mapping[str, Any]]) -> RemoteReadCou
     figures = {
         name: sums.get(metric, {}).get(column) for name, (metric, column) in _FIGURES.items()
     }
-    read_ms = per_second(
-        sums.get("kafka.broker.remote_log_reader.fetch_time.mean", {}), "positive_us"
-    )
+    read_ms = per_second(sums.get(_READ_TIME, {}), "positive_us")
     return RemoteReadCounts(source, **figures, read_ms=read_ms)
 
 

@@ -190,10 +190,7 @@ def business(facts: Facts) -> Section | None:
     judged = verdicts.verdicts(hours)
     rows = [
         {
-            "title": verdict.title,
-            "verdict": verdict.verdict,
-            "target": verdict.target,
-            "worst": verdict.worst,
+            **{key: getattr(verdict, key) for key in ("title", "verdict", "target", "worst")},
             "attainment": verdict.attainment or Figure(formats.NOT_KNOWN),
             "always": always.get(verdict.name),
         }
