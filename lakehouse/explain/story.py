@@ -12,7 +12,7 @@ from lakehouse.engines.gold_reader import Row
 from lakehouse.explain import incidents
 from lakehouse.explain.incidents import UNSEEN, Interval, Silence
 from lakehouse.explain.queries import Evidence
-from lakehouse.slo.attainment import Statement, Times
+from lakehouse.slo.statement import Statement, Times
 
 FORMAT: Final = 1
 _OF_OBJECTIVE: Final = ("title", "metric", "level", "above", "target")

@@ -33,12 +33,9 @@ from lakehouse.slo.statement import (
     SliKey,
     Statement,
     Sums,
-    Times,
     build,
     build_all,
 )
-
-__all__ = ["Options", "Statement", "Times", "now_us", "read"]
 
 _MOST_HISTORIES: Final = 20
 """Subjects of each objective with a burn history: each brings as many rows as it was bad in."""

@@ -22,7 +22,7 @@ from lakehouse.explain.incidents import Attempt, Stretch
 from lakehouse.explain.queries import Evidence
 from lakehouse.explain.story import Scope, story
 from lakehouse.explain.terminal import GOOD, LEGEND, view
-from lakehouse.slo.attainment import Statement, Times
+from lakehouse.slo.statement import Statement, Times
 from tests.sample_facts import EVIL
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -8,8 +8,7 @@ from hypothesis import given, strategies as st
 from lakehouse import slo
 from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.time import periods
-from lakehouse.slo import attainment
-from lakehouse.slo.statement import Lifetime, Query, Sums, build_all
+from lakehouse.slo.statement import Lifetime, Query, Statement, Sums, Times, build_all
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -26,10 +25,8 @@ def end_of(subjects: list[Subject], topic: str) -> int | None:
     return {one.topic: end for one, end in with_ends(subjects)}[topic]
 
 
-def statement(expected: int, good: int, bad: int, low: int, high: int) -> attainment.Statement:
-    return attainment.Statement(
-        OBJECTIVE, subject(), expected, attainment.Times(good, bad, low, high)
-    )
+def statement(expected: int, good: int, bad: int, low: int, high: int) -> Statement:
+    return Statement(OBJECTIVE, subject(), expected, Times(good, bad, low, high))
 
 
 def stated(objective: slo.Objective, subjects: list[Subject], period: periods.Period) -> list:

@@ -12,7 +12,8 @@ import pytest
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import micros
 from lakehouse.report.facts import trends as facts
-from lakehouse.slo import Objective, attainment
+from lakehouse.slo import Objective
+from lakehouse.slo.statement import Statement, Times
 from lakehouse.slo.trends import weeks
 from lakehouse.slo.trends.changes import LEVEL, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import Forecast, drain
@@ -191,15 +192,11 @@ def _topic(name: str) -> Subject:
     return Subject("c", "topic", name, None, None, None, None, 0, 1)
 
 
-def _statement(name: str, bad: float, unknown: float = 0) -> attainment.Statement:
+def _statement(name: str, bad: float, unknown: float = 0) -> Statement:
     bad_us = round(bad * 1e6)
     good_us = round((SECONDS - bad - unknown) * 1e6)
-    times = (
-        attainment.Times(good_us, bad_us, bad_us, bad_us)
-        if good_us or bad_us
-        else attainment.Times()
-    )
-    return attainment.Statement(MIN_ISR, _topic(name), SECONDS * 1_000_000, times)
+    times = Times(good_us, bad_us, bad_us, bad_us) if good_us or bad_us else Times()
+    return Statement(MIN_ISR, _topic(name), SECONDS * 1_000_000, times)
 
 
 def _trends(found: dict[str, list[float | None]], unknown: float = 0) -> list[Trend]:

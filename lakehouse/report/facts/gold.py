@@ -29,7 +29,7 @@ from lakehouse.engines.gold_reader import (
 from lakehouse.errors import PeriodError, TableNotFoundError
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.attainment import Statement
+from lakehouse.slo.statement import Statement
 from lakehouse.tables import Table
 
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"

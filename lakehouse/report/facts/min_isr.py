@@ -22,7 +22,7 @@ from lakehouse.report.facts.gold import Gold, attribute, duration, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
 from lakehouse.slo import partitions as partition_time
-from lakehouse.slo.attainment import Statement
+from lakehouse.slo.statement import Statement
 
 _AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"

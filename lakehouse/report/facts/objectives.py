@@ -18,9 +18,9 @@ from lakehouse.report.page.figures import span_of
 from lakehouse.report.page.lookup import tally
 from lakehouse.slo import Objective
 from lakehouse.slo.aggregate import by_cluster
-from lakehouse.slo.attainment import Statement
 from lakehouse.slo.business_hours import Calendar
 from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.statement import Statement
 from lakehouse.tables import SLA_FIGURES
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")

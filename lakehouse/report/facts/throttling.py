@@ -8,7 +8,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, duration, per_second
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.attainment import Statement
+from lakehouse.slo.statement import Statement
 
 DEFAULT_ENTITY: Final = "<default>"
 """How Kafka spells the default user or client id of a quota."""

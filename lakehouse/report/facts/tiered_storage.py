@@ -19,7 +19,7 @@ from lakehouse.report.facts.gold import (
     unknown_of,
 )
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.slo.attainment import Statement
+from lakehouse.slo.statement import Statement
 
 _READER: Final = "kafka.broker.remote_log_reader"
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"

@@ -148,8 +148,7 @@ def drains(gold: Gold) -> list[LagDrain]:
     recent = gold.within(Period(end - dt.timedelta(hours=HOURS), end))
     hours: defaultdict[tuple[str, str], list[Point]] = defaultdict(list)
     for row in recent.by_window(tables.TOPICS, _HOUR_SECONDS, tuple(_KINDS)):
-        point = _hour(row, micros(end))
-        if point is not None:
+        if point := _hour(row, micros(end)):
             hours[row["metric"], row["topic"]].append(point)
     longest = sorted(last, key=lambda key: (-last[key].reported, key[1], _KINDS[key[0]]))
     return [_drain(key, last[key], hours[key]) for key in longest]
