@@ -187,16 +187,15 @@ class Exclusions(NamedTuple):
     def _condition(self, planned: Maintenance, window: str) -> str:
         start, end = planned.windows(self.window_us)
         parts = [f"{window} >= {start} AND {window} < {end}"]
-        if patterns := planned.names.get("cluster"):
-            clusters = {subject.cluster for subject in self.subjects}
-            of_cluster = sorted(name for name in clusters if _matches(name, patterns))
-            parts.append(is_one_of("r.cluster", of_cluster))
-        if planned.subject_columns:
-            matching = []
-            for column in planned.subject_columns:
-                names = {subject.names[column] for subject in self.subjects}
-                patterns = planned.names[column]
-                if found := sorted(str(one) for one in names if _matches(one, patterns)):
-                    matching.append(f"coalesce({is_one_of(f'r.{column}', found)}, false)")
-            parts.append(f"({' OR '.join(matching) or 'false'})")
+        if "cluster" in planned.names:
+            parts.append(self._has_name("cluster", planned))
+        if columns := planned.subject_columns:
+            named = (f"coalesce({self._has_name(column, planned)}, false)" for column in columns)
+            parts.append(f"({' OR '.join(named)})")
         return f"({' AND '.join(parts)})"
+
+    def _has_name(self, column: str, planned: Maintenance) -> str:
+        """SQL: whether a row has a name that a pattern of this column matches."""
+        names = {{"cluster": one.cluster, **one.names}[column] for one in self.subjects}
+        found = (str(name) for name in names if _matches(name, planned.names[column]))
+        return is_one_of(f"r.{column}", sorted(found))
