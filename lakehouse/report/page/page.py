@@ -23,32 +23,28 @@ def render(facts: Facts) -> str:
         facts: The report's facts, as docs/report-json.md describes them.
     """
     with formats.shown_in(formats.zone_of(facts)):
-        return _rendered(facts)
-
-
-def _rendered(facts: Facts) -> str:
-    marks = marks_of(facts)
-    questions, changed = sections.questions(facts), sections.changed(facts)
-    others = (*sections.additional(facts), sections.coverage(facts))
-    return html(
-        "page.html.j2",
-        facts=facts,
-        headline=headline(facts),
-        cluster=figures.name(facts.get("cluster")),
-        team=figures.single(facts.get("team")),
-        period=formats.period(facts["from"], facts["to"]),
-        week=week_of(facts),
-        seen=formats.per_cent(value_at(facts, "coverage.percent")),
-        verdicts=verdicts(facts),
-        questions=questions,
-        changed=changed,
-        sections=(*changed, *questions, *others),
-        charts=lambda section: charts.of(section, facts, marks),
-        happened=_happened(facts, marks),
-        marks=marks,
-        events=listing("events", facts.get("events")),
-        events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
-    )
+        marks = marks_of(facts)
+        questions, changed = sections.questions(facts), sections.changed(facts)
+        others = (*sections.additional(facts), sections.coverage(facts))
+        return html(
+            "page.html.j2",
+            facts=facts,
+            headline=headline(facts),
+            cluster=figures.name(facts.get("cluster")),
+            team=figures.single(facts.get("team")),
+            period=formats.period(facts["from"], facts["to"]),
+            week=week_of(facts),
+            seen=formats.per_cent(value_at(facts, "coverage.percent")),
+            verdicts=verdicts(facts),
+            questions=questions,
+            changed=changed,
+            sections=(*changed, *questions, *others),
+            charts=lambda section: charts.of(section, facts, marks),
+            happened=_happened(facts, marks),
+            marks=marks,
+            events=listing("events", facts.get("events")),
+            events_omitted=sentence("omitted", events=facts.get("events_omitted") or {}),
+        )
 
 
 def _happened(facts: Facts, marks: Marks) -> dict[str, Any]:
