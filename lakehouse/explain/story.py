@@ -54,7 +54,8 @@ class _Event(NamedTuple):
 def story(scope: Scope, evidence: Evidence) -> Row:
     """The JSON of a story."""
     silences = incidents.silences(scope.lives, evidence.attempts, evidence.read)
-    metrics = (*scope.watched, UNSEEN) if scope.subject.kind == "source" else scope.watched
+    subject, exists = scope.subject, scope.life
+    metrics = (*scope.watched, UNSEEN) if subject.kind == "source" else scope.watched
     bad = [one for watched in metrics for one in _intervals(watched, evidence, silences)]
     bad.sort(key=lambda one: (one.start, one.end, one.watched.metric))
     floors = [
@@ -64,17 +65,13 @@ def story(scope: Scope, evidence: Evidence) -> Row:
     ]
     return {
         "format": FORMAT,
-        "cluster": scope.subject.cluster,
-        "subject": {
-            "kind": scope.subject.kind,
-            **scope.subject.names,
-            "partition": scope.subject.partition,
-        },
+        "cluster": subject.cluster,
+        "subject": {"kind": subject.kind, **subject.names, "partition": subject.partition},
         "from": iso(micros(scope.period.start)),
         "to": iso(micros(scope.period.end)),
         "generated_at": iso(scope.now_us),
         "window_seconds": scope.window_us // 1_000_000,
-        "exists": scope.life and {"from": iso(scope.life[0]), "to": iso(scope.life[1])},
+        "exists": exists and {"from": iso(exists[0]), "to": iso(exists[1])},
         "objectives": [_objective(statement, scope, evidence) for statement in scope.statements],
         "sums": [
             _sum(watched, [interval for interval in bad if interval.watched == watched])
