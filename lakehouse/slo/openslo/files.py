@@ -45,11 +45,6 @@ class FileObject:
         return name.text if name else ""
 
     @property
-    def is_valid(self) -> bool:
-        """Whether it is OpenSLO v1."""
-        return self.kind != "" and worst(self.findings) != "invalid"
-
-    @property
     def outcome(self) -> str:
         """``supported``, ``read`` (others refer to it), ``no effect``, or its worst finding."""
         kind = worst(self.findings)
@@ -77,7 +72,8 @@ def read(places: Sequence[Path]) -> list[FileObject]:
             fault = error.finding
             node = Node(fault.file, "", fault.line, fault.column, "null")
             objects.append(FileObject(node, "", Findings([fault])))
-    _read_objectives([item for item in objects if item.is_valid])
+    valid = [item for item in objects if item.kind and worst(item.findings) != "invalid"]
+    _read_objectives(valid)
     for item in objects:
         item.findings.sort(key=lambda finding: (finding.line, finding.column))
     return sorted(objects, key=lambda item: (item.node.file, item.node.line))
