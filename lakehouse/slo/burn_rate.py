@@ -14,11 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core.time.intervals import Span
 
-_MINUTE_US: Final = 60_000_000
 LENGTHS_US: Final = {
-    "5m": 5 * _MINUTE_US, "30m": 30 * _MINUTE_US, "1h": 60 * _MINUTE_US, "6h": 360 * _MINUTE_US,
-    "3d": 4320 * _MINUTE_US,
-}  # fmt: skip
+    name: minutes * 60_000_000
+    for name, minutes in {"5m": 5, "30m": 30, "1h": 60, "6h": 360, "3d": 4320}.items()
+}
 
 
 class Pair(NamedTuple):
