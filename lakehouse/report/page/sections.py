@@ -64,10 +64,8 @@ def coverage(facts: Facts) -> Section:
     nothing, rejected = nothing_seen(facts), facts.get("rejected")
     values = {"totals": totals, "nothing": nothing, "rejected": rejected}
     rows = {"sources": totals.get("sources"), "gaps": incidents.gaps(facts)}
-    return replace(
-        _section("coverage", values),
-        listings=tuple(listing(name, of_table) for name, of_table in rows.items()),
-    )
+    listings = tuple(listing(name, of_table) for name, of_table in rows.items())
+    return replace(_section("coverage", values), listings=listings)
 
 
 def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:

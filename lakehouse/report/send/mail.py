@@ -102,8 +102,7 @@ def text(digest: Digest, attached: Sequence[str]) -> str:
         lines += [f"{'':13}{part}" for part in details if part]
     for heading, answers in (("changed", digest.changed), ("happened", digest.findings)):
         if answers:
-            lines += ["", f"What {heading}", ""]
-            lines += [f"{short}: {answer}" for short, answer in answers]
+            lines += ["", f"What {heading}", "", *(": ".join(answer) for answer in answers)]
     lines += ["", digest.coverage, "Not known is never counted as good or as zero."]
     if attached:
         lines += ["", f"Attached, with every figure and its bounds: {', '.join(attached)}"]
