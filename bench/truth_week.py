@@ -66,7 +66,7 @@ def week(seed: int) -> Schedule:
         at_us = upgraded_us + broker * 60 * S
         away = [((at_us, at_us + round(rng.uniform(5, 20) * S)), True)]
         away += [(span, True) for host, span in booted if host == broker]
-        watches[broker] = Watch(tuple(away), slow=0.0005, seed=rng.randrange(1 << 30))
+        watches[broker] = Watch(tuple(away), slow=0.0005, slowest=4.5, seed=rng.randrange(1 << 30))
     return Schedule(seed, world, watches, "week")
 
 
