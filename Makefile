@@ -43,7 +43,7 @@ test-fast: $(VENV)/.installed java ## Unit tests but the slow ones, about 40 s
 	@$(UNIT) -m "not slow"
 
 .PHONY: test-nightly
-test-nightly: test-connect test-cluster test-s3-spark test-truth ## What is too long for every change: the four below
+test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafka ## What is too long for every change: the five below
 
 .PHONY: test-connect
 test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect
@@ -61,6 +61,12 @@ test-s3-spark: setup ## A lake on a real S3 server, rolled up by Spark; fetches 
 .PHONY: test-truth
 test-truth: setup ## Five of the schedules of make bench-truth
 	@$(BIN)/pytest tests/oracle/nightly_truth.py
+
+.PHONY: test-truth-kafka
+test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers; two minutes
+	@$(BIN)/pytest tests/everywhere/truth_on_kafka.py tests/integration/test_lost_before_read.py \
+	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py
+	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"
 
 .PHONY: test-deploy
 test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index

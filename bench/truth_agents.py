@@ -91,7 +91,7 @@ class _Agent:
         self._delays = {
             metric.name: metric.delays
             for metric in self._catalogue.metrics.values()
-            if metric.delays.memory_us
+            if any(metric.delays)
         }
         self._scrapes = 0
         self._apart = _Apart()

@@ -55,7 +55,8 @@ class Check(NamedTuple):
     def is_whole(self) -> bool:
         """Whether all was seen, and everything was long enough to be."""
         truth = self.truth
-        return not self.unknown_us and truth.incidents > 0 and truth.least == truth.most
+        shown = truth.incidents > 0 and truth.least == truth.most and not truth.announced
+        return shown and not self.unknown_us
 
     @property
     def width(self) -> float:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bench.truth_world import Key
 
 MEMORY_US: Final = 60 * S
+REFRESH_US: Final = 30 * S
+"""How often a broker's task writes its lags."""
 LAGS: Final = (
     "kafka.topic.remote_copy_lag.bytes",
     "kafka.topic.remote_delete_lag.segments",
@@ -25,6 +27,8 @@ THRESHOLD: Final = 50_000_000.0
 
 _KINDS: Final = {"calm": 0.35, "late": 0.2, "troubled": 0.45}
 _FLOOR: Final = 10.0
+_ANNOUNCED: Final = 0.3
+_ROLLED_OUT: Final = 0.2
 _TIERED: Final = "events.tiered"
 
 
@@ -88,6 +92,7 @@ def schedule(seed: int) -> Schedule:
     world = controller.run()
     _throttling(rng, world)
     _lags(rng, world)
+    _unlisted(rng, world)
     return Schedule(seed, world, watches, kind)
 
 
@@ -219,20 +224,32 @@ def _throttling(rng: random.Random, world: World) -> None:
             for _ in range(rng.choice((0, 1, 2, 4))):
                 at_us = _at(rng)
                 spans.append((at_us, at_us + _lasts(rng, _FLOOR, 900)))
-        throttled(rng, world, kind, client, wanted)
+        throttled(rng, world, kind, client, wanted, announced=_ANNOUNCED)
 
 
 def throttled(
-    rng: random.Random, world: World, kind: str, client: str, wanted: Mapping[int, list[Span]]
-) -> None:
-    """A client is slowed down by these brokers in these spans, as far as they are up."""
+    rng: random.Random, world: World, kind: str, client: str, wanted: Mapping[int, list[Span]],
+    announced: float = 0.0,
+) -> None:  # fmt: skip
+    """A client is slowed down by these brokers in these spans, as far as they are up.
+
+    Args:
+        announced: How probable it is that a broker announces the whole of a span where it begins.
+    """
     world.throttles[kind, client] = {}
     for broker, process in world.process.items():
         lives = process.spans(lambda state: state != "down", world.shape.whole)
         spans = united(wanted.get(broker, ()))
         told = [(life, _within(spans, life)) for life in lives]
         world.throttles[kind, client][broker] = [span for _, own in told for span in own]
-        world.throttled[kind, client, broker] = _bean(rng, told)
+        lengths = [b - a for _, own in told for a, b in own]
+        if len(lengths) == 1 and lengths[0] > MEMORY_US and rng.random() < announced:
+            world.announced.add((kind, client))
+            world.throttled[kind, client, broker] = _announced(
+                world.throttles[kind, client][broker]
+            )
+        else:
+            world.throttled[kind, client, broker] = _bean(rng, told)
 
 
 def _within(spans: list[Span], life: Span) -> list[Span]:
@@ -251,6 +268,23 @@ def _bean(rng: random.Random, lives: list[tuple[Span, list[Span]]]) -> Steps[flo
                 at_us += _lasts(rng, 5, 120)
             shown.set(end, None)
     return shown
+
+
+def _announced(spans: list[Span]) -> Steps[float | None]:
+    """What the bean shows of a wait that is longer than its memory: the wait, for so long."""
+    shown: Steps[float | None] = Steps(None)
+    for start, end in spans:
+        shown.set(start, (end - start) / 1000)
+        shown.set(start + MEMORY_US, None)
+    return shown
+
+
+def _unlisted(rng: random.Random, world: World) -> None:
+    """A listener is rolled out: one broker has not got it for a while."""
+    if rng.random() < _ROLLED_OUT:
+        at_us = _at(rng)
+        world.unlisted.set(at_us, frozenset({rng.choice(HOUR.brokers)}))
+        world.unlisted.set(at_us + _lasts(rng, 60, 1_200), frozenset())
 
 
 def _lags(rng: random.Random, world: World) -> None:

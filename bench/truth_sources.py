@@ -9,10 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bench.truth_schedule import LAGS
+from bench.truth_schedule import LAGS, REFRESH_US
 from bench.truth_world import S, under
 from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
+from collector.sources.admin import readings
+from collector.sources.admin.client import Cluster, PartitionState
 
 if TYPE_CHECKING:
     import random
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from bench.truth_schedule import Schedule, Watch
     from bench.truth_world import State, World
     from collector.catalogue import Family
+    from collector.sources.admin.client import Topics
 
     Values = dict[Series, float | None]
 
@@ -30,6 +33,7 @@ COUNT: Final = "kafka.broker.under_min_isr_partitions"
 LEADERLESS: Final = "kafka.partition.leaderless"
 FENCED: Final = "kafka.cluster.node.fenced"
 VERSION: Final = "4.3.1"
+_DELETE_BYTES: Final = "kafka.topic.remote_delete_lag.bytes"
 FAMILIES: Final = {
     "jmx": ("min_isr", "quotas", "tiered"),
     "admin": ("leaders", "topology"),
@@ -160,15 +164,27 @@ def _at_min(spec: object, state: State) -> bool:
 
 
 def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
-    """As collector.sources.admin.readings has it: 1 is told by the two lowest that live."""
-    at_us = look()
-    for_all = broker in world.live.at(look())[:2]
-    found: Values = {}
-    for key, steps in world.partitions.items():
-        leader = steps.at(at_us).leader
-        if leader == broker or (leader is None and for_all):
-            found[Series(LEADERLESS, *key)] = float(leader is None)
-    return {LEADERLESS: found}
+    topics, cluster = _described(world, look()), _cluster(world, look())
+    return {LEADERLESS: {**readings.leaderless(topics, cluster, broker)}}
+
+
+def _cluster(world: World, at_us: int) -> Cluster:
+    """The brokers that have the listener, as Admin describes them."""
+    live, unlisted = world.live.at(at_us), world.unlisted.at(at_us)
+    fenced = tuple(one for one in world.shape.brokers if one not in live)
+    return Cluster("", tuple(b for b in live if b not in unlisted), fenced, with_fenced=True)
+
+
+def _described(world: World, at_us: int) -> Topics:
+    """Partitions as Admin describes them: a leader without the listener is none."""
+    unlisted = world.unlisted.at(at_us)
+    found: dict[str, list[PartitionState]] = {}
+    for (topic, number), steps in world.partitions.items():
+        leader, isr = steps.at(at_us)
+        shown = None if leader in unlisted else leader
+        state = PartitionState(number, shown, 0, () if shown is not None else isr)
+        found.setdefault(topic, []).append(state)
+    return {topic: tuple(states) for topic, states in found.items()}
 
 
 def _topology(world: World, broker: int, look: Look) -> dict[str, Values]:
@@ -185,12 +201,9 @@ def _topology(world: World, broker: int, look: Look) -> dict[str, Values]:
         ):
             metric = f"kafka.topic.{name}"
             values.setdefault(metric, {})[Series(metric, topic)] = float(value)
-    live = world.live.at(look())
-    if broker in live[:2]:
-        values[FENCED] = {
-            Series(FENCED, labels=(("node", f"broker-{one}"),)): float(one not in live)
-            for one in world.shape.brokers
-        }
+    cluster = _cluster(world, look())
+    if readings.reports_for_all(cluster, broker):
+        values[FENCED] = {**readings.fenced(cluster)}
     return values
 
 
@@ -204,11 +217,15 @@ def _quotas(world: World, broker: int, look: Look) -> dict[str, Values]:
 
 
 def _tiered(world: World, broker: int, look: Look) -> dict[str, Values]:
-    """The sum over what the broker leads, as its beans do."""
+    """The sum over what the broker leads, as its beans do: as its task has written them last.
+
+    What waits for deletion could not be deleted, so its bytes are forgotten (KAFKA-17428).
+    """
     values: dict[str, Values] = {}
     for metric in LAGS:
         at_us = look()
         led = world.led(broker, at_us)
+        at_us = _written(broker, at_us)
         for topic in sorted({topic for topic, _ in led}):
             waits = sum(
                 world.lag[metric, topic, number].at(at_us)
@@ -218,7 +235,13 @@ def _tiered(world: World, broker: int, look: Look) -> dict[str, Values]:
                 if one == topic
             )
             values.setdefault(metric, {})[Series(metric, topic)] = float(waits)
-    return values
+    forgotten = (Series(_DELETE_BYTES, series.topic) for series in values.get(LAGS[1], ()))
+    return values | {_DELETE_BYTES: dict.fromkeys(forgotten, 0.0)}
+
+
+def _written(broker: int, at_us: int) -> int:
+    """When a broker's task wrote its lags last; each broker's has a rhythm of its own."""
+    return at_us - (at_us - broker * 7 * S) % REFRESH_US
 
 
 _READ: Final[Mapping[str, Callable[[World, int, Look], dict[str, Values]]]] = {
@@ -243,7 +266,10 @@ def _changes(world: World, broker: int, family: str) -> list[int]:
         return sorted(found)
     found |= {*world.live.times} | _of(steps.times for steps in world.partitions.values())
     if family == "tiered":
-        found |= _of(steps.times for steps in world.lag.values())
+        times = _of(steps.times for steps in world.lag.values())
+        found |= {_written(broker, at_us) + REFRESH_US for at_us in times} | times
+    if family in ("leaders", "topology"):
+        found |= {*world.unlisted.times}
     return sorted(found)
 
 

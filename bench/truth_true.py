@@ -12,7 +12,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bench.truth_schedule import LAGS, MEMORY_US, THRESHOLD
+from bench.truth_schedule import LAGS, MEMORY_US, REFRESH_US, THRESHOLD
 from bench.truth_steps import Span, clipped, length, united
 from bench.truth_world import S, under
 
@@ -36,6 +36,7 @@ class Truth(NamedTuple):
         moved: Whether a leader changed during one of them, or just before or after.
         memory_us: For how long a bean shows each incident after its end.
         heard_us: How much later, at most, a broker shows an edge of one.
+        announced: Whether how long one lasts was announced, and is not shown until its end.
     """
 
     least: int
@@ -45,6 +46,7 @@ class Truth(NamedTuple):
     moved: bool = False
     memory_us: int = 0
     heard_us: int = 0
+    announced: bool = False
 
 
 class Bad(NamedTuple):
@@ -96,7 +98,8 @@ def throttling(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
     found = {}
     for kind, client in world.shape.clients:
         brokers = [Bad(united(spans)) for spans in world.throttles[kind, client].values()]
-        found[kind, client] = union(brokers, world.shape.period, floor_us, MEMORY_US)
+        truth = union(brokers, world.shape.period, floor_us, MEMORY_US)
+        found[kind, client] = truth._replace(announced=(kind, client) in world.announced)
     return found
 
 
@@ -109,7 +112,7 @@ def lags(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
         for metric in LAGS:
             waits = [world.lag[metric, topic, number] for number in range(len(spec.replicas))]
             bads = [Bad(united(steps.spans(lambda value: value > 0, ever))) for steps in waits]
-            found[topic, metric] = union(bads, world.shape.period, floor_us)
+            found[topic, metric] = _late(bads, world, floor_us)
             if metric == LAGS[0]:
                 edges = sorted({*ever, *(t for steps in waits for t in steps.times)})
                 above = [
@@ -117,10 +120,14 @@ def lags(world: World, floor_us: int) -> dict[tuple[str, str], Truth]:
                     for a, b in pairwise(edges)
                     if sum(steps.at(a) for steps in waits) > THRESHOLD
                 ]
-                found[topic, "threshold"] = union(
-                    [Bad(united(above))], world.shape.period, floor_us
-                )
+                found[topic, "threshold"] = _late([Bad(united(above))], world, floor_us)
     return found
+
+
+def _late(bads: Iterable[Bad], world: World, floor_us: int) -> Truth:
+    """Of what a task writes now and then: what comes and goes in between is not seen."""
+    truth = union(bads, world.shape.period, floor_us + REFRESH_US)
+    return truth._replace(memory_us=2 * REFRESH_US)
 
 
 def union(bads: Iterable[Bad], period: Span, floor_us: int, memory_us: int = 0) -> Truth:

@@ -33,7 +33,12 @@ class State(NamedTuple):
     """A partition at one instant."""
 
     leader: int | None
-    in_sync: int
+    isr: tuple[int, ...]
+
+    @property
+    def in_sync(self) -> int:
+        """How many replicas are in sync."""
+        return len(self.isr)
 
 
 Key = tuple[str, int]
@@ -119,7 +124,9 @@ class World:
         process: What the JVM of each broker is: up, down or hung.
         belief: Per broker, what it still believes to lead after it hung; None: it knows.
         started_us: Per broker, when its JVM started.
+        unlisted: Brokers that have no listener of the kind that Admin is asked by.
         throttled: Per kind, client and broker: ms as the bean shows them; None: idle.
+        announced: Clients of which a broker announced a wait longer than its bean remembers.
         throttles: Per kind and client: what is true of it, per broker.
         lag: Per metric, topic and partition: bytes that wait.
     """
@@ -130,6 +137,8 @@ class World:
     process: dict[int, Steps[str]] = field(init=False)
     belief: dict[int, Steps[tuple[tuple[Key, State], ...] | None]] = field(init=False)
     started_us: dict[int, Steps[int]] = field(init=False)
+    unlisted: Steps[frozenset[int]] = field(default_factory=lambda: Steps(frozenset()))
+    announced: set[Client] = field(default_factory=set)
     throttled: dict[tuple[str, str, int], Steps[float | None]] = field(default_factory=dict)
     throttles: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
     lag: dict[tuple[str, str, int], Steps[int]] = field(default_factory=dict)
@@ -160,7 +169,7 @@ class Controller:
         for topic, spec in shape.topics.items():
             for number, replicas in enumerate(spec.replicas):
                 self._state[topic, number] = _Partition(replicas, replicas[0], set(replicas))
-                first = State(replicas[0], len(replicas))
+                first = State(replicas[0], tuple(sorted(replicas)))
                 self.world.partitions[topic, number] = Steps(first)
         self._live = set(shape.brokers)
         self._due: list[tuple[int, int, Callable[[int], None]]] = []
@@ -243,7 +252,7 @@ class Controller:
     def believes(self, broker: int) -> tuple[tuple[Key, State], ...]:
         """What a broker leads now."""
         return tuple(
-            (key, State(broker, len(one.isr)))
+            (key, State(broker, tuple(sorted(one.isr))))
             for key, one in self._state.items()
             if one.leader == broker
         )
@@ -264,4 +273,4 @@ class Controller:
     def _note(self, at_us: int) -> None:
         self.world.live.set(at_us, tuple(sorted(self._live)))
         for key, one in self._state.items():
-            self.world.partitions[key].set(at_us, State(one.leader, len(one.isr)))
+            self.world.partitions[key].set(at_us, State(one.leader, tuple(sorted(one.isr))))

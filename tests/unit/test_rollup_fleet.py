@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from bench import rollup_fleet, rollup_rows, rollup_samples, rollup_world
 from bench.rollup_clients import MEMORY_US, RATES, THROTTLES
 from bench.rollup_world import ERROR, HOUR_US, WINDOW_US, Fleet
+from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder
 from collector.encoding.rows import Batch, Origin, batches_of
 from collector.model import Answer, Identity, Reading, Scrape, Series
@@ -55,7 +56,7 @@ def encoded() -> dict[str, Batch]:
     readings = _readings(db)
     found = {}
     for broker in range(1, FLEET.brokers + 1):
-        encoder = Encoder(WINDOW_US, dict.fromkeys(THROTTLES, MEMORY_US))
+        encoder = Encoder(WINDOW_US, dict.fromkeys(THROTTLES, Delays(MEMORY_US)))
         for scrape in _scrapes(db, broker, readings):
             assert encoder.accepts(scrape)
             encoder.record(scrape)
