@@ -42,10 +42,12 @@ class Week:
 
     Attributes:
         statements: By objective, then by subject.
+        calm: That on remote reads of the time before the restart.
         away_us: Per broker, from its stop until its JMX port answered again.
     """
 
     statements: dict[str, dict[str, Statement]]
+    calm: Statement
     away_us: dict[int, int]
 
 
@@ -104,8 +106,13 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
             agents.start()
             time.sleep(10)  # until all have read something
             begin_us = now_us() // WINDOW_US * WINDOW_US + WINDOW_US
+            time.sleep((begin_us - now_us()) / S)
             fill(cluster.bootstrap, "archive", 1, 4)
+            leader = cluster.nodes[1].plan.log_dir / "archive-0"
+            wait_for(lambda: len(list(leader.glob("*.log"))) == 1, 60)
             read_from_start(cluster)
+            calm_us = now_us() // WINDOW_US * WINDOW_US + WINDOW_US
+            time.sleep((calm_us - now_us()) / S + 5)  # what is counted after a last scrape is lost
             away_us = restarted(cluster)
             time.sleep(max(0, begin_us + 4 * WINDOW_US - now_us()) / S)
             end_us = now_us() // WINDOW_US * WINDOW_US
@@ -113,10 +120,12 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
             agents.stop()
         finally:
             agents.kill()
-    return judged(folder / "lake", Period(instant(begin_us), instant(end_us)), away_us)
+    lake, begin = folder / "lake", instant(begin_us)
+    calm = judged(lake, Period(begin, instant(calm_us)))["remote-reads"]["archive"]
+    return Week(judged(lake, Period(begin, instant(end_us))), calm, away_us)
 
 
-def judged(lake: Path, period: Period, away_us: dict[int, int]) -> Week:
+def judged(lake: Path, period: Period) -> dict[str, dict[str, Statement]]:
     """The statements of the shipped objectives, and of the one that docs/objectives.md shows."""
     (shown,) = [
         block
@@ -126,19 +135,18 @@ def judged(lake: Path, period: Period, away_us: dict[int, int]) -> Week:
     (lake / "remote-reads.yaml").write_text(shown, "utf-8")
     objectives = (*slo.load(), *slo.load(lake / "remote-reads.yaml"))
     engine = LocalEngine(lakes.at(str(lake)))
-    rollup.rollup(engine, objectives)
+    rollup.rollup(engine, objectives, window_seconds=WINDOW_US // S)
     found: defaultdict[str, dict[str, Statement]] = defaultdict(dict)
     for one in attainment.read(engine, objectives, period, now_us()):
         subject = one.subject.topic or one.subject.client_id or one.subject.source or ""
         found[one.objective.name][subject] = one
-    return Week(found, away_us)
+    return found
 
 
 def test_a_topic_whose_errors_no_broker_has_counted_yet_is_met(week: Week) -> None:
     """R1: no broker has a bean for errors of remote reads, since there was none."""
-    reads = week.statements["remote-reads"]["archive"]
-    assert reads.times.good_us > 0
-    assert reads.verdict == "met"
+    assert week.calm.times.bad_us == 0
+    assert week.calm.verdict == "met"
 
 
 def test_a_member_of_a_rolling_restart_is_unknown_for_no_longer_than_its_own_gap(
