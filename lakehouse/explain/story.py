@@ -72,7 +72,9 @@ def story(scope: Scope, evidence: Evidence) -> Row:
         "generated_at": iso(scope.now_us),
         "window_seconds": scope.window_us // 1_000_000,
         "exists": exists and {"from": iso(exists[0]), "to": iso(exists[1])},
-        "objectives": [_objective(statement, scope, evidence) for statement in scope.statements],
+        "objectives": [
+            _objective(statement, scope, evidence, silences) for statement in scope.statements
+        ],
         "sums": [
             _sum(watched, [interval for interval in bad if interval.watched == watched])
             for watched in metrics
@@ -94,7 +96,9 @@ def _intervals(watched: Watched, evidence: Evidence, silences: Sequence[Silence]
     return [Interval(UNSEEN, *span, 0, 0, span[1] - span[0], (0, 0), (), ()) for span in spans]
 
 
-def _objective(statement: Statement, scope: Scope, evidence: Evidence) -> Row:
+def _objective(
+    statement: Statement, scope: Scope, evidence: Evidence, silences: Sequence[Silence]
+) -> Row:
     objective = statement.objective
     times = evidence.times.get(objective.name, {})
     known = {window: sums.good_us + sums.bad_us for window, sums in times.items()}
@@ -115,7 +119,21 @@ def _objective(statement: Statement, scope: Scope, evidence: Evidence) -> Row:
             for span in union((window, window + scope.window_us) for window in bad)
         ],
         "unknown": [{**_span((start, end)), "unknown_us": us} for start, end, us in spans],
+        "undecided_us": statement.undecided_us,
+        "gaps": [_silence(gap) for gap in _gaps(statement, [one[:2] for one in spans], silences)],
     }
+
+
+def _gaps(
+    statement: Statement, unknown: Sequence[Span], silences: Sequence[Silence]
+) -> list[Silence]:
+    """What hid an objective's unknown time, where that leaves it undecided."""
+    if statement.undecided_us is None:
+        return []
+    watched = Watched(statement.objective.metric, statement.objective.title, "")
+    concerning = [silence for silence in silences if _concerns(silence, watched)]
+    hidden = zip(unknown, shared(unknown, concerning), strict=True)
+    return [part for span, found in hidden for one in found if (part := one.within(span))]
 
 
 def _span(span: Span) -> Row:

@@ -1,6 +1,7 @@
 """A story as text for a terminal, a pipe or a file."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -81,6 +82,8 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
         yield Text.assemble(badge(row["verdict"]), f"  {title}: {good}; target {target}")
         if policy := policy_text(row["unknown_counts"], [row]):
             yield _indented(policy)
+        if row["undecided_us"] is not None:
+            yield _indented("\n".join(_undecided(row)))
         if row["above"]:
             # With a threshold above zero only windows are known, and no intervals.
             shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
@@ -89,6 +92,15 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
                 yield _indented(f"between {_span_text(bad, 'and')} bad for {lasted}")
             if left:
                 yield _indented(f"{formats.plural(left, 'time')} more: see --json")
+
+
+def _undecided(row: Row) -> Iterator[str]:
+    """What would decide an objective, and the gaps that hide it."""
+    needed = formats.duration(row["undecided_us"], "up")
+    yield f"undecided: met if {needed} more were known to be good"
+    if row["unknown_us"] and not row["gaps"]:
+        yield "nothing was silent then; parts are unknown for a moment as their leaders move"
+    yield from _silent(row["gaps"], formats.day_and_time)
 
 
 def _greatest(rows: Sequence[Row], most: int, key: Callable[[Row], int]) -> tuple[list[Row], int]:
@@ -195,7 +207,8 @@ def _intervals(story: Row) -> Iterator[RenderableType]:
         yield Text.assemble((title, "bold"), f"  {_span_text(row, 'to')}")
         reporters = [figures.name(source).text for source in row["told_by"]]
         by = [f"reported by {_listed(reporters)}"] if reporters else []
-        lines = (_how_long(row), *by, *_silent(row), *_events(row, story["subject"]))
+        silent = _silent(row["silent"], partial(_at, row=row))
+        lines = (_how_long(row), *by, *silent, *_events(row, story["subject"]))
         yield _indented("\n".join(line for line in lines if line))
     if left:
         yield Text(f"{formats.plural(left, 'shorter interval')} more: see --json.", "dim")
@@ -235,14 +248,15 @@ def _worst(row: Row) -> str:
     return f"at worst {most} at once" if unit == "partitions" else f"at worst {most}"
 
 
-def _silent(row: Row) -> list[str]:
-    shown, left = _greatest(row["silent"], _FEW, _length)
+def _silent(silences: Sequence[Row], at: Callable[[str], str]) -> list[str]:
+    """The longest silences, with their instants as ``at`` has them."""
+    shown, left = _greatest(silences, _FEW, _length)
     texts = []
     for one in shown:
         error = f": {formats.line(one['error'])}" if one["error"] else ""
         source = f"{figures.name(one['source']).text} ({formats.line(one['family'])})"
         length, outcome = formats.duration(_length(one)), cells.word("outcome", one["outcome"])
-        since = _at(one["start"], row)
+        since = at(one["start"])
         texts.append(f"silent: {source} from {since} for {length}, {outcome}{error}")
     return [*texts, f"silent: {left} more, see --json"] if left else texts
 

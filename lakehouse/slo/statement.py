@@ -234,6 +234,14 @@ class Statement:
             return "met"
         return "missed" if high < self.objective.target else "uncertain"
 
+    @property
+    def undecided_us(self) -> int | None:
+        """How much more must be known to be good for it to be met; None: it is not uncertain."""
+        if self.interval_verdict != "uncertain":
+            return None
+        allowed_us = round((1 - self.objective.target) * self.whole_us)
+        return self.times.bad_high_us + self.unknown_us - allowed_us
+
     def _share(self, good_us: int) -> float | None:
         if self.attainment is None:
             return None

@@ -200,6 +200,35 @@ def test_a_total_of_brokers_is_bounded_by_what_gold_saw_at_one_instant() -> None
     assert (lag["worst_low"], lag["worst_high"]) == (30e6, 40e6)
 
 
+def test_an_undecided_objective_says_what_would_decide_it_and_what_hid_it() -> None:
+    """Broker 3 was not read for 35 minutes, of which the budget of 99.9 % allows ten."""
+    orders = subject("topic", topic="orders")
+    gap = (at(1, 9, 30), at(1, 10, 5))
+    attempts = [
+        *(read_well(f"broker-{n}", "min_isr") for n in (1, 2)),
+        read_well("broker-3", "min_isr", START, gap[0]),
+        Attempt("broker-3", "min_isr", *gap, "timeout", "no answer within 5 s"),
+        read_well("broker-3", "min_isr", gap[1], END),
+        read_well("broker-3", "quotas", START, at(5, 0)),
+    ]
+    good = {w: Times(0 if gap[0] <= w < gap[1] else WINDOW) for w in range(START, END, WINDOW)}
+    seen = Times(7 * DAY - (gap[1] - gap[0]))
+    statement = Statement(OBJECTIVES["min-isr"], orders, 7 * DAY, seen)
+    evidence = Evidence([], {}, attempts, READ, [], {"min-isr": good})
+    told_of = story(scope(orders, statement), evidence)
+    (row,) = told_of["objectives"]
+    assert row["verdict"] == "uncertain"
+    assert row["undecided_us"] == gap[1] - gap[0] - 7 * DAY // 1000
+    assert [(one["source"], one["family"], one["outcome"]) for one in row["gaps"]] == [
+        ("broker-3", "min_isr", "timeout")
+    ]
+    text = " ".join(view(told_of, terminal=False).split())
+    assert (
+        "undecided: met if 24 m 56 s more were known to be good silent: broker-3 (min_isr) from "
+        "Tue 17 Nov 09:30:00 for 35 m 0 s, no answer in time: no answer within 5 s"
+    ) in text
+
+
 def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     orders = subject("topic", topic="orders")
     lag = replace(OBJECTIVES["copy-lag"], above=1e9)
