@@ -91,7 +91,31 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
         own.sort(key=lambda one: one.source != place)
         name = config.source.ways[0] if place == "jmx" else place
         read += _read_place(name, own, sources.get(place), say)
+    _compare_delays(config, loaded, sources.get("admin"), say)
     return read
+
+
+def _compare_delays(
+    config: Config, loaded: Catalogue, source: Source | None, say: Callable[[Step], None]
+) -> None:
+    """Warn where the broker's settings make its beans later, or less late, than is configured."""
+    from collector.agent import plan
+    from collector.sources.admin.source import AdminSource
+
+    if not isinstance(source, AdminSource):
+        return
+    try:
+        true = source.delays()
+    except JmxlakeError:
+        return  # the families have said so
+    known = plan.delays(config, loaded)
+    for family in loaded.families:
+        for key, place in (("memory", 0), ("refresh", 1)):
+            wanted = {known[one.name][place] for one in family.metrics if one.name in known} - {0}
+            if true[place] and wanted and wanted != {true[place]}:
+                is_, should = (f"{us / 1e6:g}s" for us in (max(wanted), true[place]))
+                found = f"families.{family.name}.{key} is {is_}; by the broker's settings {should}"
+                say(Step("warning", found, ok=True))
 
 
 def _read_place(

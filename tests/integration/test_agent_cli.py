@@ -73,6 +73,17 @@ def test_check_says_what_works(settings: dict[str, Any], tmp_path: Path, cluster
     assert re.search(r"kafka\.broker\.led_partitions +1\n", ran.stdout)
     assert re.search(r"kafka\.partition\.upload_tier_lag +absent +a draft", ran.stdout)
     assert "MISSING" not in ran.stdout
+    assert "WARN" not in ran.stdout
+
+
+def test_check_compares_how_late_beans_are_with_the_brokers_settings(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """The demo's brokers remember four seconds, and write their lags every second."""
+    del settings["families"]["quotas"]["memory"], settings["families"]["tiered"]["refresh"]
+    said = call(settings, tmp_path, "check").stdout
+    assert "WARN    warning: families.quotas.memory is 60s; by the broker's settings 4s" in said
+    assert "WARN    warning: families.tiered.refresh is 30s; by the broker's settings 1s" in said
 
 
 def test_check_of_a_controller_misses_nothing(cluster: Cluster, tmp_path: Path) -> None:

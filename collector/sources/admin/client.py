@@ -171,6 +171,13 @@ class KafkaAdmin:
                 found[topic] = known  # what did not change is not taken apart again
         return found
 
+    def broker_settings(self, node: int, names: Iterable[str]) -> dict[str, str]:
+        """The settings of these names that are in force on a broker."""
+        resource = java("org.apache.kafka.common.config.ConfigResource")
+        kind = java("org.apache.kafka.common.config.ConfigResource$Type").BROKER
+        asked = resource(kind, str(node))
+        return _settings(_get(self._admin.describeConfigs([asked]).values().get(asked)), names)
+
     def configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """The settings ``TOPIC_CONFIGS`` that are in force for these topics."""
         resource = java("org.apache.kafka.common.config.ConfigResource")
@@ -182,7 +189,7 @@ class KafkaAdmin:
             for entry in self._admin.describeConfigs(asked).values().entrySet():
                 config = _get(entry.getValue(), _NO_SUCH_TOPIC)
                 if config is not None:
-                    configs[str(entry.getKey().name())] = _settings(config)
+                    configs[str(entry.getKey().name())] = _settings(config, _TOPIC_CONFIGS)
         return configs
 
     def offsets(self, partitions: Iterable[Partition], kind: str) -> dict[Partition, int]:
@@ -339,9 +346,9 @@ def _topic_id(description: Any) -> Any:
     return None if found is None or found.getMostSignificantBits() == 0 else found
 
 
-def _settings(config: Any) -> dict[str, str]:
-    """The settings ``_TOPIC_CONFIGS`` from a Config."""
-    entries = ((name, config.get(name)) for name in _TOPIC_CONFIGS)
+def _settings(config: Any, names: Iterable[str]) -> dict[str, str]:
+    """The settings of these names from a Config."""
+    entries = ((name, config.get(name)) for name in names)
     return {name: sys.intern(str(entry.value())) for name, entry in entries if entry is not None}
 
 

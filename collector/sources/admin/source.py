@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, IdentityError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import readings
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from collector.sources.admin.connection import AdminConnection
 
 _Result = TypeVar("_Result")
+
+_MEMORY: Final = ("metrics.num.samples", "metrics.sample.window.ms")
+_REFRESH: Final = "remote.log.manager.task.interval.ms"
 
 
 class _Seen(NamedTuple):
@@ -90,6 +94,17 @@ class AdminSource:
         if self._node in (*cluster.live, *cluster.fenced):
             return True
         return False if cluster.with_fenced else None
+
+    def delays(self) -> Delays:
+        """By how much the settings of this broker make its beans late.
+
+        Raises:
+            SourceError: The answer did not come, or not in time, or we may not ask.
+        """
+        names = (*_MEMORY, _REFRESH)
+        told = self._guarded(lambda client: client.broker_settings(self._node, names))
+        samples, length_ms, refresh_ms = (int(told.get(name, 0)) for name in names)
+        return Delays(samples * length_ms * 1000, refresh_ms * 1000)
 
     def read(self, family: Family) -> Answer:
         """Read one family; nothing of the answer is older than the question.
