@@ -15,6 +15,7 @@ from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Reading, Series
 from collector.sources.admin import readings
 from collector.sources.admin.client import Cluster, PartitionState
+from collector.sources.errors import NOTHING_LISTENS
 
 if TYPE_CHECKING:
     import random
@@ -141,7 +142,7 @@ class Simulated:
     def _fail_as(self, outcome: str) -> None:
         if outcome == "refused":
             self._clock.now_us += _REFUSED_US
-            raise SourceRefusedError(f"simulated broker {self._broker}: nobody listens")
+            raise SourceRefusedError(f"simulated broker {self._broker}: {NOTHING_LISTENS}")
         self._clock.now_us += _TIMEOUT_US
         raise SourceTimeoutError(f"simulated broker {self._broker}: no answer within 5 s")
 

@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from collector.catalogue import Family, Kind
 
-Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step"]
+Outcome = Literal["ok", "timeout", "refused", "error", "skipped", "dropped", "clock_step", "down"]
+"""How an attempt ended; ``down``: there was no process, as the start of the next one proves."""
 
 
 class Series(NamedTuple):

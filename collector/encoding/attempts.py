@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.model import Outcome, Scrape
+from collector.sources.errors import NOTHING_LISTENS
 
 
 class AttemptSpan(msgspec.Struct):
@@ -35,6 +36,8 @@ class AttemptTrack(msgspec.Struct):
         """Enter one attempt: as it was answered where it went well, as it was asked where not."""
         at_us = scrape.answered_us if scrape.outcome == "ok" else scrape.asked_us
         version = scrape.identity.kafka_version if scrape.identity else None
+        if scrape.identity is not None and scrape.outcome == "ok":
+            self._prove_down(min(scrape.identity.started_us, scrape.asked_us))
         new = AttemptSpan(
             scrape.family, scrape.outcome, at_us, at_us, scrape.interval_us, max_gap_us, version,
             scrape.error,
@@ -48,6 +51,23 @@ class AttemptTrack(msgspec.Struct):
         self.open.dropped_series += scrape.answer.dropped_series if scrape.answer else 0
         self.open.seconds_total += seconds
         self.open.seconds_max = max(self.open.seconds_max, seconds)
+
+    def _prove_down(self, started_us: int) -> None:
+        """A process started after its port was found closed: until then there was none.
+
+        What is sealed already stays as it is.
+        """
+        run = self.open
+        if run is None or not _is_closed(run) or started_us <= run.start:
+            return
+        self.stop(started_us)
+        self.open = msgspec.structs.replace(run, start=started_us, end=started_us)
+        until_us = started_us
+        for account in reversed(self.closed):
+            if account.outcome != "skipped":
+                if not _is_closed(account) or account.end != until_us:
+                    return
+                account.outcome, until_us = "down", account.start
 
     def skip(self, scrape: Scrape, window_us: int, max_gap_us: int) -> None:
         """Enter a tick at which nothing was asked; it is no attempt and ends no run."""
@@ -81,6 +101,10 @@ class AttemptTrack(msgspec.Struct):
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
+
+
+def _is_closed(run: AttemptSpan) -> bool:
+    return run.outcome == "refused" and NOTHING_LISTENS in (run.error or "")
 
 
 def _alike(run: AttemptSpan, new: AttemptSpan) -> bool:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _KAFKA: Final = "org.apache.kafka.common.errors"
+NOTHING_LISTENS: Final = "nothing listens there"
+"""What the error says where a connection was refused by the host: its port is closed."""
+
 _TLS: Final = "javax.net.ssl.SSLException.*"
 _NO_LOGIN: Final = f"{_KAFKA}.AuthenticationException"
 NO_PERMISSION: Final = "no permission: let the agent's user read the folder"
@@ -53,7 +56,7 @@ _REFUSED: Final = {
     "WRONG_VERSION_NUMBER|HTTP_REQUEST|RECORD_LAYER_FAILURE|PACKET_LENGTH_TOO_LONG": "it does not"
     " speak TLS there; is its URL an http:// one?",
     "SSLError": "the TLS handshake failed ({said}); does ca_file fit, and the name?",
-    r"java.net.ConnectException|\bConnectError": "nothing listens there; is it up, and is its port"
+    r"java.net.ConnectException|\bConnectError": f"{NOTHING_LISTENS}; is it up, and is its port"
     " right?",
     # Since TLS 1.3 maybe before we could read why.
     "java.rmi.ConnectIOException.*java.net.SocketException": "it hung up; with TLS, does it want a"

@@ -10,6 +10,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from collector.catalogue import Family
+from collector.catalogue.entries import Delays
 from collector.errors import SourceDataError, SourceRefusedError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Reading, Series
 
@@ -37,7 +38,7 @@ CADENCE_US: Final = {
     "traffic": 150 * MS,
     "partitions": 250 * MS,
 }
-MEMORY_US: Final = {THROTTLE: 300 * MS}
+DELAYS: Final = {THROTTLE: Delays(300 * MS)}
 SOURCE_OF: Final = {"min_isr": "jmx", "clients": "jmx", "traffic": "admin", "partitions": "admin"}
 
 _PARTITIONS: Final = {"orders": 6, "payments": 9, "audit": 24}

@@ -122,7 +122,7 @@ class _Parts:
         self.witness = Witness(plan.witness)
         self.spool = things.enter_context(Spool(plan.spool, plan.spool_bytes, clock))
         self.recorder = WitnessedRecorder(
-            self.spool, plan.source, plan.window_us, fake_beans.MEMORY_US, "fake", None
+            self.spool, plan.source, plan.window_us, fake_beans.DELAYS, "fake", None
         )
         self.recorder.witness = self.witness
         told = {name: self.recorder.recorded_until_us(name) for name in fake_beans.FAMILIES}

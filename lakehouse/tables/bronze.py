@@ -121,7 +121,10 @@ SCRAPES: Final = _dated(
         required("start", "timestamp", "instant of the first reading, or a cut"),
         required("end", "timestamp", "instant until which the outcome holds"),
         required(
-            "outcome", "string", "ok, timeout, refused, error, skipped, dropped or clock_step"
+            "outcome",
+            "string",
+            "ok, timeout, refused, error, skipped, dropped, clock_step, or down: there was no "
+            "process, as the start of the next one proves",
         ),
         required("scrapes", "int", "attempts in the run"),
         required("beans", "bigint", "beans read"),

@@ -47,9 +47,7 @@ REPORTED: Final = _gold(
     ),
 )
 
-HOURS: Final = (
-    REPORTED,
-"""
+HOURS: Final = (REPORTED, """
 
 FACTS = '''\
 """The section on who reported what."""
@@ -150,7 +148,7 @@ def test_a_metric_family_is_one_file(tree: Path) -> None:
 def test_a_table_of_gold_is_two_files_and_a_question_of_the_report_three(tree: Path) -> None:
     lakehouse = tree / "lakehouse"
     (lakehouse / "kernel/sql/tables/reported.sql").write_text(SQL)
-    replace(lakehouse / "tables/gold.py", "HOURS: Final = (\n", TABLE)
+    replace(lakehouse / "tables/gold.py", "\nHOURS: Final = (", f"\n{TABLE}")
 
     (lakehouse / "report/facts/reported.py").write_text(FACTS)
     build = lakehouse / "report/facts/build.py"

@@ -27,15 +27,19 @@ class Attention:
             name: family.name for family in catalogue.load().families for name in _names(family)
         }
         self._answered: defaultdict[Key, list[Span]] = defaultdict(list)
+        self._down: defaultdict[Key, list[Span]] = defaultdict(list)
         self._accounted: defaultdict[Key, set[str]] = defaultdict(set)
         self._live: defaultdict[Key, set[str]] = defaultdict(set)
         self._read: defaultdict[Key, set[str]] = defaultdict(set)
         for row in bronze.accounts():
             self._accounted[row.cluster, _hour(row.window)].add(row.source)
-            if row.outcome == "ok":
+            if row.outcome in ("ok", "down"):
                 key = (row.cluster, row.window, row.source, row.family)
                 self._answered[key].append((row.start, row.end))
+            if row.outcome == "ok":
                 self._read[row.cluster, _hour(row.window), row.family].add(row.source)
+            if row.outcome == "down":
+                self._down[row.cluster, row.window, row.family].append((row.start, row.end))
         for run in bronze.usable():
             node = dict(run.labels).get("node")
             if run.metric == FENCED and run.value == 0 and node is not None:
@@ -51,6 +55,11 @@ class Attention:
             for span in [(max(span[0], run.start), min(span[1], run.end))]
             if span[0] < span[1]
         ]
+
+    def down(self, cluster: str, window: int, metric: str) -> list[Span]:
+        """When there was no process that could have been asked for a metric, each by itself."""
+        family = self._families.get(metric)
+        return [] if family is None else self._down[cluster, window, family]
 
     def missed_by_brokers(self, cluster: str, window: int, metric: str) -> list[Span]:
         """When a broker was not asked for a metric of clients; controllers tell of some as well."""

@@ -359,7 +359,7 @@ def _accounts(made: Fleet, window: float) -> None:
         for family in made.rng.sample(("min_isr", "topology", "quotas", "tiered"), 3):
             for start, end in made.spans(window, 3):
                 outcome = made.rng.choice(
-                    ("ok", "ok", "ok", "timeout", "refused", "skipped", "dropped", "gap")
+                    ("ok", "ok", "ok", "timeout", "refused", "down", "skipped", "dropped", "gap")
                 )
                 if outcome != "gap":
                     made.batch.scrape(

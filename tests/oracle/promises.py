@@ -175,15 +175,17 @@ def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Row
         if metric == objective.metric:
             seen = [span for atom in subject.atoms.values() for span in atom.seen()]
             unasked = attention.missed_by_brokers(cluster, window, metric)
-            good = _at_best(seen, [*subject.whole().bad(), *unasked])
+            down = attention.down(cluster, window, metric)
+            good = _at_best(seen, [*subject.whole().bad(), *unasked], down)
             key = (cluster, window, objective.name, None, user, client_id, None, None)
             rows[key] = _row(good, subject.whole())
     return rows
 
 
-def _at_best(seen: list[Span], bad: list[Span]) -> int:
+def _at_best(seen: list[Span], bad: list[Span], down: Sequence[Span] = ()) -> int:
     most = max((_count(seen, stretch) for stretch in cuts(seen)), default=0)
-    return _good(seen, bad, lambda stretch: _count(seen, stretch) >= most)
+    both = [*seen, *down]
+    return _good(seen, bad, lambda stretch: _count(both, stretch) >= most, down)
 
 
 def _groups(runs: list[Run], objective: Objective) -> Rows:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pytest
@@ -290,6 +291,37 @@ def test_values_above_zero_that_follow_each_other_say_that_the_edge_is_none() ->
         (7.0, ("previous_positive",), 10, 10),
         (0.0, (), 10, 1),  # nobody confirmed it between the last scrape and the end
     ]
+
+
+def closed(asked: int) -> Scrape:
+    error = "JMX of 127.0.0.1:9999: nothing listens there; is it up, and is its port right?"
+    return dataclasses.replace(failed(asked), error=error)
+
+
+def test_a_process_that_started_later_was_not_there_while_its_port_was_closed() -> None:
+    """A restart over a window's edge: the port is closed from 40 s on, the next JVM is of 87 s."""
+    again = Identity("cluster", "1", "4.3.1", T0 + 87 * S)
+    scrapes = [ok(T0 + at * S, {P[0]: 0.0}) for at in range(0, 40, 10)]
+    scrapes += [closed(T0 + at * S) for at in range(40, 100, 10)]
+    scrapes += [ok(T0 + 100 * S, {P[0]: 0.0}, identity=again)]
+    told = encode(scrapes, T0 + 110 * S, memory_us=60 * S).accounts
+    spans = [(one.outcome, (one.start - T0) // S, (one.end - T0) // S) for one in told]
+    assert sorted(spans, key=lambda one: one[1]) == [
+        ("ok", 0, 40), ("down", 40, 60), ("down", 60, 87), ("refused", 87, 100), ("ok", 100, 110),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "started"),
+    [(closed, 1), (failed, T0 + 87 * S), (closed, T0 + 30 * S)],
+    ids=["the same process", "refused otherwise", "it started before"],
+)
+def test_without_a_proof_a_source_that_refuses_may_have_been_up(fault: Any, started: int) -> None:
+    again = Identity("cluster", "1", "4.3.1", started)
+    scrapes = [ok(T0, {P[0]: 0.0}), fault(T0 + 40 * S), fault(T0 + 50 * S)]
+    scrapes += [ok(T0 + 60 * S, {P[0]: 0.0}, identity=again)]
+    told = encode(scrapes, T0 + 70 * S, memory_us=60 * S).accounts
+    assert {one.outcome for one in told} == {"ok", "refused"}
 
 
 def test_a_memory_counts_against_the_end_of_an_episode() -> None:

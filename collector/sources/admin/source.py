@@ -102,8 +102,8 @@ class AdminSource:
             SourceError: The answer did not come, or not in time, or we may not ask.
         """
         names = (*_MEMORY, _REFRESH)
-        told = self._guarded(lambda client: client.broker_settings(self._node, names))
-        samples, length_ms, refresh_ms = (int(told.get(name, 0)) for name in names)
+        settings = self._guarded(lambda client: client.broker_settings(self._node, names))
+        samples, length_ms, refresh_ms = (int(settings.get(name, 0)) for name in names)
         return Delays(samples * length_ms * 1000, refresh_ms * 1000)
 
     def read(self, family: Family) -> Answer:

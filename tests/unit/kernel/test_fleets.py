@@ -161,7 +161,7 @@ def test_the_fleets_hold_what_is_hard(read: Bronze):
     assert any(run.metric == "my.own.bean" for run in usable), "a metric of no shipped catalogue"
     assert {run.topic for run in usable} >= set(fleets.TOPICS), "names that hurt"
     assert len({run.window % HOUR for run in usable}) == 12, "every window of an hour"
-    assert len({row.outcome for row in read.accounts()}) == 5
+    assert len({row.outcome for row in read.accounts()}) == 6
     every = {run.reason for run in read.runs} | {row.reason for row in read.scrapes}
     assert len(every - {None}) == 16, sorted(every - {None})
 

@@ -17,15 +17,17 @@ GROUP BY objective, h, topic, number HAVING count(*) = number;
 
 -- unread: when a source was not read that may have had something to report, per metric.
 -- Expected are, for topics, all sources that account for themselves in the hour; for clients (live),
--- those that were read for the metric in the hour or are named as not fenced.
+-- those that were read for the metric in the hour or are named as not fenced. What was down had nothing
+-- to report.
 CREATE OR REPLACE TABLE unread AS
 WITH metrics AS (SELECT DISTINCT metric FROM read_with),
 answered AS (
-    SELECT w, source, r.metric, s, e FROM attempts JOIN read_with r USING (family) WHERE outcome = 'ok'),
+    SELECT w, source, r.metric, s, e, outcome FROM attempts JOIN read_with r USING (family)
+    WHERE outcome IN ('ok', 'down')),
 expected AS (
     SELECT DISTINCT hour_of(w) AS h, source, metrics.metric, false AS live FROM attempts, metrics
     UNION
-    SELECT hour_of(w), source, metric, true FROM answered
+    SELECT hour_of(w), source, metric, true FROM answered WHERE outcome = 'ok'
     UNION
     SELECT h, labels['node'], metrics.metric, true FROM described d, metrics
     WHERE d.metric = 'kafka.cluster.node.fenced' AND value = 0 AND labels['node'] IS NOT NULL),
