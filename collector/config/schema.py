@@ -188,12 +188,15 @@ class Admin(Section, frozen=True):
         libs: Folder of the broker's jars, such as ``/opt/kafka/libs``.
         properties_file: Security settings, as a Kafka client's properties file has them.
         timeout: For one request.
+        groups: By pattern of a topic's name, patterns of the groups whose lag and lost records are
+            counted in it (KIP-490); ``!`` before one excludes. The first that fits a topic counts.
     """
 
     bootstrap: str
     libs: Annotated[Path, _RESTART]
     properties_file: Path | None = None
     timeout: Duration = _span("5s")
+    groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 class MetadataLog(Section, frozen=True):

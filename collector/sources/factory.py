@@ -89,7 +89,7 @@ def _admin(config: Config, section: Admin) -> dict[str, Source]:
     _start_jvm(config)
     shared = connect(section.bootstrap, section.properties_file, section.timeout.seconds)
     return {
-        name: AdminSource(int(config.source.node), shared, config.source.cluster)
+        name: AdminSource(int(config.source.node), shared, config.source.cluster, section.groups)
         for name in ("admin", *SLOW_ADMIN)
     }
 

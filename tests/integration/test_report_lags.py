@@ -15,7 +15,7 @@ from lakehouse.core.time.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import trends
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
-from lakehouse.report.facts.tiered_storage import tier_lag
+from lakehouse.report.facts.tiered_storage import lost_before_read, tier_lag
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -100,6 +100,33 @@ def test_a_deletion_that_failed_is_a_lag_though_its_bytes_are_forgotten(tmp_path
     assert (row.delete.lagging_us.high, row.delete.max_segments, row.delete.max_bytes) == (1, 12, 0)
     (objective,) = [one for one in slo.load() if one.name == "delete-lag"]
     assert objective.metric == segments["metric"]
+
+
+@pytest.mark.parametrize(
+    ("match", "shown"),
+    [((), ["audit", "billing"]), (("!audit",), ["billing"]), (("aud*",), ["audit"])],
+)
+def test_lost_offsets_are_shown_of_the_groups_that_objectives_are_on(
+    tmp_path: Path, match: tuple[str, ...], shown: list[str]
+):
+    rest = {"cluster": CLUSTER, "window": BASE, "topic": "t", "partition": 0}
+    losses = [
+        {
+            **rest,
+            "group": group,
+            "offsets_low": 5.0,
+            "offsets_high": 7.0,
+            "observed_us": SECOND,
+            "unknown_us": 0,
+        }
+        for group in ("audit", "billing")
+    ]
+    gold_builder.put(tmp_path, tables.NON_CONSUMED, *losses)
+    gold_builder.put(tmp_path, tables.WINDOWS["non_consumed"], *losses)
+    (shipped,) = [one for one in slo.load() if one.metric == "kafka.group.non_consumed"]
+    own = replace(shipped, match={"group": match} if match else {})
+    found = lost_before_read(gold_of(tmp_path), (), [own])
+    assert [row.group for row in found.groups] == shown
 
 
 def told_by(two_until: float, *, read_on: bool) -> tuple[list[Any], list[Any]]:

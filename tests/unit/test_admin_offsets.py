@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from collector.model import Commit, Partition
 from collector.sources.admin.client import GroupAnswers, PartitionState
 from collector.sources.admin.offsets import OffsetReader
+from collector.sources.admin.readings import GroupRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +79,7 @@ G = Commit("g", "t", 0)
 def made(committed: int = 10) -> tuple[FakeClient, OffsetReader]:
     client = FakeClient()
     client.leaders, client.committed = {P: 1}, {G: committed}
-    return client, OffsetReader(1, lambda: NOW_MS)
+    return client, OffsetReader(1, lambda: NOW_MS, GroupRules())
 
 
 def of(client: FakeClient, reader: OffsetReader) -> dict[tuple[str, str], float | None]:

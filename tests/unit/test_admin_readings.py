@@ -62,12 +62,32 @@ def test_a_group_counts_where_it_committed_or_is_assigned() -> None:
     partitions = [Partition("read", 0), Partition("read", 1), Partition("assigned", 0)]
     partitions += [Partition("never", 0)]
     commits = {"g": {Partition("read", 0): 7, Partition("elsewhere", 9): 1}, "idle": {}}
-    found = readings.commits_in(partitions, commits, {"g": {"assigned"}, "idle": set()})
+    interests = {"g": {"assigned"}, "idle": set()}
+    found = readings.commits_in(partitions, commits, interests, readings.GroupRules())
     assert found == {
         Commit("g", "read", 0): 7,
         Commit("g", "read", 1): None,
         Commit("g", "assigned", 0): None,
     }
+
+
+@pytest.mark.parametrize(
+    ("rules", "counted"),
+    [
+        ({}, {"orders/billing", "orders/audit-1", "tmp-1/billing", "tmp-1/audit-1"}),
+        ({"tmp-*": []}, {"orders/billing", "orders/audit-1"}),
+        ({"tmp-*": [], "*": ["*", "!audit-*"]}, {"orders/billing"}),
+        ({"orders": ["!audit-*"], "*": ["nothing"]}, {"orders/billing"}),
+        ({"tmp-1": ["audit-?"], "tmp-*": [], "*": []}, {"tmp-1/audit-1"}),
+    ],
+)
+def test_groups_are_chosen_by_topic_as_kip_490_has_it(
+    rules: dict[str, list[str]], counted: set[str]
+) -> None:
+    partitions = [Partition("orders", 0), Partition("tmp-1", 0)]
+    commits = {group: dict.fromkeys(partitions, 7) for group in ("billing", "audit-1")}
+    found = readings.commits_in(partitions, commits, {}, readings.GroupRules(rules))
+    assert {f"{one.topic}/{one.group}" for one in found} == counted
 
 
 def test_a_topic_is_another_if_its_id_is() -> None:

@@ -138,7 +138,8 @@ def test_hostile_names_take_time_in_proportion_to_their_length(begin: str, text:
 @pytest.mark.parametrize("name", REFUSED)
 def test_groups_and_quotas_of_the_admin_api_are_refused_too(name: str) -> None:
     partition = Partition("t", 0)
-    (commit,) = admin_readings.commits_in([partition], {name: {partition: 7}}, {}).items()
+    rules, committed = admin_readings.GroupRules(), {name: {partition: 7}}
+    (commit,) = admin_readings.commits_in([partition], committed, {}, rules).items()
     assert commit == (Commit(lake_name(name), "t", 0), 7)
     limits = {QuotaEntity(name, name, ""): {"producer_byte_rate": 1.0}}
     (series,) = admin_readings.quota_limits(limits)["kafka.quota.produce.byte_rate"]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from collector.model import Commit
     from collector.sources.admin.client import KafkaAdmin
+    from collector.sources.admin.readings import GroupRules
 
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
 # scrape at the same ticks, and metadata reaches both within an interval.
@@ -39,10 +40,11 @@ class OffsetReader:
     Args:
         node: Node id of the broker.
         now_ms: The clock, in milliseconds since the epoch.
+        rules: Which groups count.
     """
 
-    def __init__(self, node: int, now_ms: Callable[[], int]) -> None:
-        self._node = node
+    def __init__(self, node: int, now_ms: Callable[[], int], rules: GroupRules) -> None:
+        self._node, self._rules = node, rules
         self._now_ms = now_ms
         self._ours: dict[Partition, int] = {}
         self._ends: Mapping[Partition, int] = {}
@@ -63,13 +65,13 @@ class OffsetReader:
         names = {partition.topic for partition in expiring}
         interests = {group: assigned.found[group] for group in after.found}
         offsets = Offsets(
-            readings.commits_in(expiring, before.found, interests),
+            readings.commits_in(expiring, before.found, interests, self._rules),
             {partition: starts[partition] for partition in expiring if partition in starts},
-            readings.commits_in(expiring, after.found, interests),
+            readings.commits_in(expiring, after.found, interests, self._rules),
             frozenset(partition for partition in expiring if partition not in led),
             {name: ids[name] for name in sorted(names) if name in ids},
         )
-        positions = _positions(readings.commits_in(led, after.found, {}), starts)
+        positions = _positions(readings.commits_in(led, after.found, {}, self._rules), starts)
         values = {
             **lags(positions, ends, self._ends),
             **self._headrooms(client, positions, ends, configs),

@@ -8,6 +8,8 @@ so that one of them may fail.
 from __future__ import annotations
 
 import math
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from collector.model import Commit, Notice, Partition, Reading, Series
@@ -15,7 +17,7 @@ from collector.sources.jmx.object_names import lake_name
 from collector.sources.readings import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
     from collector.sources.readings import Unchanged, Values
@@ -99,10 +101,36 @@ def per_group(metric: str, found: Mapping[Commit, float | None]) -> dict[Series,
     }
 
 
+class GroupRules:
+    """Which groups count in which topics: what KIP-490 wants as a setting of each topic.
+
+    Args:
+        rules: By pattern of a topic, patterns of groups; ``!`` before one excludes. The first that
+            fits a topic counts; where none fits, all groups count.
+    """
+
+    def __init__(self, rules: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._rules = rules or {}
+        self.counts = lru_cache(maxsize=100_000)(self._counts)
+
+    def _counts(self, group: str, topic: str) -> bool:
+        for pattern, groups in self._rules.items():
+            if fnmatchcase(topic, pattern):
+                wanted = [one for one in groups if not one.startswith("!")] or (groups and ["*"])
+                unwanted = [one[1:] for one in groups if one.startswith("!")]
+                return _fits(group, wanted) and not _fits(group, unwanted)
+        return True
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def commits_in(
     partitions: Iterable[Partition],
     commits: Mapping[str, Mapping[Partition, int]],
     assigned: Mapping[str, set[str]],
+    rules: GroupRules,
 ) -> dict[Commit, int | None]:
     """The commits of every group in these partitions, None where it has not committed.
 
@@ -118,6 +146,7 @@ def commits_in(
         for group, committed in commits.items()
         for name in [lake_name(group)]
         for topic in assigned.get(group, set()) | {one.topic for one in committed}
+        if rules.counts(group, topic)
         for partition in by_topic.get(topic, ())
     }
 

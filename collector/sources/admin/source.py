@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from collector.catalogue.entries import Delays
@@ -59,9 +59,16 @@ class AdminSource:
         node: Node id of the broker whose agent this is.
         connection: The client, which other sources of the same cluster may share.
         cluster: Cluster id that must answer; None: any.
+        groups: Which groups count in which topics, see ``readings.GroupRules``.
     """
 
-    def __init__(self, node: int, connection: AdminConnection, cluster: str | None = None) -> None:
+    def __init__(
+        self,
+        node: int,
+        connection: AdminConnection,
+        cluster: str | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self._node = node
         self._connection = connection
         self._expected_cluster = cluster
@@ -69,7 +76,8 @@ class AdminSource:
         self._identity: Identity | None = None
         self._unchanged = Unchanged()
         self._seen = _Seen({}, None, {}, {}, {}, frozenset())
-        self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000)
+        rules = readings.GroupRules(groups)
+        self._offset_reader = OffsetReader(node, lambda: time.time_ns() // 1_000_000, rules)
 
     def identify(self) -> Identity:
         """Connect if needed and say who answers; costs nothing while connected.

@@ -232,7 +232,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "min_isr": lambda it: min_isr(it.gold, it.statements),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
-    "lost_before_read": lambda it: lost_before_read(it.gold, it.statements),
+    "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "hygiene": lambda it: hygiene(

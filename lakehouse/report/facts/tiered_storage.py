@@ -19,11 +19,13 @@ from lakehouse.report.facts.gold import (
     unknown_of,
 )
 from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement
 
 _READER: Final = "kafka.broker.remote_log_reader"
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _FETCHED: Final = "kafka.topic.remote_fetch"
+_LOST: Final = "kafka.group.non_consumed"
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
@@ -209,19 +211,24 @@ def last_lags(gold: Gold) -> dict[tuple[str, str], LastLag]:
     }
 
 
-def lost_before_read(gold: Gold, statements: Sequence[Statement]) -> LostBeforeRead:
-    """Offsets that expired before a group had read them.
+def lost_before_read(
+    gold: Gold, statements: Sequence[Statement], objectives: Sequence[Objective]
+) -> LostBeforeRead:
+    """Offsets that expired before a group had read them, of the groups that objectives are on.
 
-    Offsets that expired while the group was not read are in neither bound. So the unknown time of
-    all that the group reads is given beside them.
+    Without an objective on them it is all groups. Offsets that expired while a group was not read
+    are in neither bound. So the unknown time of all that the group reads is given beside them.
     """
-    unknown = {key[3]: us for key, us in unknown_of(statements, "kafka.group.non_consumed").items()}
+    unknown = {key[3]: us for key, us in unknown_of(statements, _LOST).items()}
+    chosen = [one for one in objectives if one.metric == _LOST]
     groups = [
         LostOffsets(
             **{name: row[name] for name in LostOffsets._fields[:-1]},
             unknown_us=max(row["unknown_us"], unknown.get(row["group"], 0)),
         )
         for row in gold.sums(tables.NON_CONSUMED)
+        if not chosen
+        or any(one.matches({"cluster": gold.cluster, "group": row["group"]}) for one in chosen)
     ]
     groups.sort(key=lambda row: (-row.offsets_high, str(row.group), str(row.topic)))
     return LostBeforeRead(groups)
