@@ -150,7 +150,7 @@ def _outages(rng: random.Random, controller: Controller) -> None:
     at_us = _at(rng)
     for _ in range(rng.randint(0, 2)):
         broker, until_us = rng.choice(HOUR.brokers), at_us + _lasts(rng, 15, 900)
-        how = rng.choice(("killed", "stopped", "hung"))
+        how = rng.choice(tuple(_OUTAGES))
         outage(how, rng, controller, broker, at_us, until_us)
         at_us = until_us + round(rng.uniform(60, 900) * S)
 
@@ -158,7 +158,7 @@ def _outages(rng: random.Random, controller: Controller) -> None:
 def outage(
     how: str, rng: random.Random, controller: Controller, broker: int, at_us: int, until_us: int
 ) -> None:
-    """A broker is ``killed``, ``stopped`` in order, or ``hung``, and comes back."""
+    """A broker is ``killed``, ``stopped`` in order, ``hung`` or ``isolated``, and comes back."""
     _OUTAGES[how](rng, controller, broker, at_us, until_us)
 
 
@@ -212,7 +212,27 @@ def _hung(
     controller.plan(until_us + round(rng.uniform(0.2, 2) * S), learn)
 
 
-_OUTAGES: Final = {"killed": _killed, "stopped": _stopped, "hung": _hung}
+def _isolated(
+    rng: random.Random, controller: Controller, broker: int, at_us: int, until_us: int
+) -> None:
+    """It reaches no other broker, and goes on to believe what it led; its agent reads its beans."""
+    world, fenced_us = controller.world, at_us + round(rng.uniform(7, 9) * S)
+
+    def fence(_: int) -> None:
+        world.belief[broker].set(fenced_us, controller.believes(broker))
+        controller.fence(broker)
+
+    def learn(at: int) -> None:
+        world.isolated.set(at, None)
+        world.belief[broker].set(at, None)
+        controller.unfence(broker, at)
+
+    controller.plan(at_us, lambda at: world.isolated.set(at, broker))
+    controller.plan(fenced_us, fence)
+    controller.plan(until_us + round(rng.uniform(10, 12) * S), learn)
+
+
+_OUTAGES: Final = {"killed": _killed, "stopped": _stopped, "hung": _hung, "isolated": _isolated}
 
 
 def _throttling(rng: random.Random, world: World) -> None:

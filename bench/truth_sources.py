@@ -93,6 +93,8 @@ class Simulated:
         if self._via == "admin":
             if not self._world.live.at(self._clock.now_us):
                 self._fail_as("refused")
+            if self._world.isolated.at(self._clock.now_us) == self._broker:
+                self._fail_as("timeout")
             return Identity(self._cluster, str(self._broker), None, 0)
         self._must_answer()
         started_us = self._world.started_us[self._broker].at(self._clock.now_us)

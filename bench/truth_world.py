@@ -124,6 +124,7 @@ class World:
         process: What the JVM of each broker is: up, down or hung.
         belief: Per broker, what it still believes to lead after it hung; None: it knows.
         started_us: Per broker, when its JVM started.
+        isolated: The broker that reaches no other, if there is one.
         unlisted: Brokers that have no listener of the kind that Admin is asked by.
         throttled: Per kind, client and broker: ms as the bean shows them; None: idle.
         announced: Clients of which a broker announced a wait longer than its bean remembers.
@@ -137,6 +138,7 @@ class World:
     process: dict[int, Steps[str]] = field(init=False)
     belief: dict[int, Steps[tuple[tuple[Key, State], ...] | None]] = field(init=False)
     started_us: dict[int, Steps[int]] = field(init=False)
+    isolated: Steps[int | None] = field(default_factory=lambda: Steps(None))
     unlisted: Steps[frozenset[int]] = field(default_factory=lambda: Steps(frozenset()))
     announced: set[Client] = field(default_factory=set)
     throttled: dict[tuple[str, str, int], Steps[float | None]] = field(default_factory=dict)

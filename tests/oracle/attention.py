@@ -30,6 +30,7 @@ class Attention:
         self._down: defaultdict[Key, list[Span]] = defaultdict(list)
         self._accounted: defaultdict[Key, set[str]] = defaultdict(set)
         self._live: defaultdict[Key, set[str]] = defaultdict(set)
+        self._fenced: defaultdict[Key, list[tuple[int, int, int]]] = defaultdict(list)
         self._read: defaultdict[Key, set[str]] = defaultdict(set)
         for row in bronze.accounts():
             self._accounted[row.cluster, _hour(row.window)].add(row.source)
@@ -44,10 +45,20 @@ class Attention:
             node = dict(run.labels).get("node")
             if run.metric == FENCED and run.value == 0 and node is not None:
                 self._live[run.cluster, _hour(run.window)].add(node)
+            if run.metric == FENCED and run.positive and node is not None:
+                may_us = max(run.window, run.start - run.lead_edge)
+                self._fenced[run.cluster, run.window, node].append((may_us, run.start, run.end))
 
     def missed_on(self, claims: Iterable[Run], metric: str) -> list[Span]:
-        """When one who claims a partition of a topic was not asked for a metric of it."""
-        return [
+        """When one who claims a partition was not asked for a metric of its topic, or fenced."""
+        claims = list(claims)
+        fenced = [
+            (max(run.start, may_us), min(run.end, end))
+            for run in claims
+            for may_us, start, end in self._fenced[run.cluster, run.window, run.source]
+            if max(run.start, start) < min(run.end, end)
+        ]
+        return fenced + [
             span
             for run in claims
             if run.source in self._accounted[run.cluster, _hour(run.window)]

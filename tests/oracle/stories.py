@@ -223,6 +223,18 @@ def tier_not_read(it: Story) -> None:
     it.scrape(100, 300, family="tiered", source="broker-2")
 
 
+def isolated_leader(it: Story) -> None:
+    """A broker that is cut off goes on to claim what it led; who leads now is not read.
+
+    Another one reports from 160 s on that it is fenced, and a minute before that it was not.
+    """
+    it.topology(0, 300, 1)
+    it.zeros(0, 300, 0)
+    it.scrape(0, 300)
+    it.run(FENCED, 0, 160, 0.0, labels=[("node", "broker-1")], source="broker-2")
+    it.run(FENCED, 160, 300, 1.0, lead=60, labels=[("node", "broker-1")], source="broker-2")
+
+
 def broker_not_read(it: Story) -> None:
     """One broker tells of a client; another is read for a while, a third only named as live.
 
@@ -407,8 +419,8 @@ def attributes_apart(it: Story) -> None:
 STORIES: tuple[Callable[[Story], None], ...] = (
     unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
-    unavailable, bad_and_unseen, tier_not_read, broker_not_read, counter_reset, agent_restart,
-    clients_come_and_go, topic_made_again, topic_deleted, topic_deleted_after_a_broker_left,
-    new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
+    unavailable, bad_and_unseen, tier_not_read, isolated_leader, broker_not_read, counter_reset,
+    agent_restart, clients_come_and_go, topic_made_again, topic_deleted,
+    topic_deleted_after_a_broker_left, new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
     bad_input, powers_of_two, spilled_hours, good_hour, never_described, attributes_apart,
 )  # fmt: skip

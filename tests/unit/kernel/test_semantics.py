@@ -211,6 +211,11 @@ def test_a_lag_is_good_only_while_it_is_read_of_every_broker_that_leads_a_part(
     assert [row["good_us"] for row in isr] == [300 * SECOND] * 2, "that was read all the while"
 
 
+def test_what_a_fenced_broker_claims_to_lead_is_not_seen(one: Reader):
+    row = one("sli_windows", "isolated_leader", objective="min-isr")
+    assert (row["good_us"], row["seen_us"]) == (100 * SECOND, 100 * SECOND), "it may be so since"
+
+
 def test_a_client_is_well_only_while_every_broker_is_read(every: Everything):
     windows = every("sli_windows", "broker_not_read", objective="produce-throttling")
     good = [250 * SECOND, 0, 0, 300 * SECOND, 290 * SECOND]

@@ -1,5 +1,6 @@
 -- Topics: bad while a partition is above zero, or the brokers' total is above the objective's value;
--- good while none is, every partition is claimed by a leader, and all were read who may report it.
+-- good while none is, every partition is claimed by a leader that is not fenced, and all were read who may
+-- report it.
 
 -- expected_partitions: how many partitions a topic has: as reported in the window, else in the hour, else,
 -- where no agent of the cluster reports the topology, as many as the highest one that is claimed implies.
@@ -48,7 +49,14 @@ WITH edges AS (
         JOIN gauges g ON g.subject = j.leaders
         JOIN streams n USING (stream)
         JOIN unread x ON x.w = j.w AND x.source = n.source AND x.metric = j.metric
-    WHERE x.accounted AND greatest(g.s, x.s) < least(g.e, x.e)),
+    WHERE x.accounted AND greatest(g.s, x.s) < least(g.e, x.e)
+    UNION ALL BY NAME
+    SELECT sli, unnest([greatest(g.s, f.may), least(g.e, f.e)]) AS t, step(1) AS unread
+    FROM judged_topics j
+        JOIN gauges g ON g.subject = j.leaders
+        JOIN streams n USING (stream)
+        JOIN fenced f ON f.w = j.w AND f.source = n.source
+    WHERE greatest(g.s, f.s) < least(g.e, f.e)),
 running AS (
     SELECT sli, t, lead(t) OVER along - t AS us,
         sum(sum(obs)) OVER along AS obs, sum(sum(pos)) OVER along AS pos,

@@ -46,3 +46,9 @@ segments AS (
     WINDOW along AS (PARTITION BY w, source, metric ORDER BY t))
 SELECT w, source, metric, s, e, live, accounted
 FROM segments JOIN frames USING (w, source, metric) WHERE due > 0 AND read = 0 AND e > s;
+
+-- fenced: when the controllers had fenced a source. What it still claims to lead, another may lead by then:
+-- a broker that is cut off from the others does not know.
+CREATE OR REPLACE TABLE fenced AS
+SELECT DISTINCT w, labels['node'] AS source, s, e, may FROM usable
+WHERE metric = 'kafka.cluster.node.fenced' AND positive AND labels['node'] IS NOT NULL;
