@@ -421,6 +421,7 @@ STORIES: tuple[Callable[[Story], None], ...] = (
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
     unavailable, bad_and_unseen, tier_not_read, isolated_leader, broker_not_read, counter_reset,
     agent_restart, clients_come_and_go, topic_made_again, topic_deleted,
-    topic_deleted_after_a_broker_left, new_year, one_row, offsets_lost, users_own_bean, beyond_the_cap, in_the_future,
-    bad_input, powers_of_two, spilled_hours, good_hour, never_described, attributes_apart,
+    topic_deleted_after_a_broker_left, new_year, one_row, offsets_lost, users_own_bean,
+    beyond_the_cap, in_the_future, bad_input, powers_of_two, spilled_hours, good_hour,
+    never_described, attributes_apart,
 )  # fmt: skip
