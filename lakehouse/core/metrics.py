@@ -158,9 +158,19 @@ def families(*metrics: str) -> frozenset[str]:
 @lru_cache
 def shipped() -> tuple[Definition, ...]:
     """The definitions of the shipped catalogue, which agents use that wrote none."""
+    return tuple(Definition(*(row[name] for name in Definition._fields)) for row in _rows_shipped())
+
+
+def refresh_us(metric: str) -> int | None:
+    """How old a gauge's value may be when it is read; None: a counter, which misses nothing."""
+    rows = [row for row in _rows_shipped() if row["metric"] == metric and row["kind"] == "gauge"]
+    return max((int(row["refresh_us"]) for row in rows), default=None)
+
+
+@lru_cache
+def _rows_shipped() -> list[dict[str, str]]:
     file = resources.files("lakehouse.tables").joinpath("metric_definitions.csv")
-    rows = csv.DictReader(file.read_text("utf-8").splitlines())
-    return tuple(Definition(*(row[name] for name in Definition._fields)) for row in rows)
+    return list(csv.DictReader(file.read_text("utf-8").splitlines()))
 
 
 def families_by_metric(definitions: Iterable[Definition]) -> Families:

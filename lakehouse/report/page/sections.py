@@ -11,7 +11,14 @@ from lakehouse.report.owners import LABELS
 from lakehouse.report.page import cells, figures, incidents, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, in_words, listing, table
-from lakehouse.report.page.lookup import declared, nothing_seen, sentence, titled, value_at
+from lakehouse.report.page.lookup import (
+    declared,
+    nothing_seen,
+    sentence,
+    shortest_us,
+    titled,
+    value_at,
+)  # fmt: skip
 
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
@@ -86,7 +93,11 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
-    return Section(anchor, **texts, answer=answer, notes=(spec["meaning"],), listings=listings)
+    notes = [spec["meaning"]]
+    if shortest := shortest_us(facts, spec["read"]):
+        length = formats.duration(shortest, "up")
+        notes.append(f"What lasted less than {length} may have come and gone between two readings.")
+    return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
 
 
 def _filled(template: str, row: Row) -> Answer:
