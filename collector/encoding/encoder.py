@@ -236,9 +236,9 @@ class Encoder(msgspec.Struct):
 
     def _enter(self, family: FamilyTrack, scrape: Scrape, ledger: Ledger) -> None:
         """Record an attempt, with its answer if there was one."""
-        if scrape.identity is not None:
-            self._meet(scrape.identity, scrape.answered_us)
         if scrape.answer is not None and scrape.identity is not None:
+            # Of an attempt that failed it may be that of a connection to the process before.
+            self._meet(scrape.identity, scrape.answered_us)
             family.cut(scrape.answered_us, self.window_us, ledger)
             self._observe(family, scrape, scrape.answer, scrape.identity.started_us, ledger)
             family.answered_us = scrape.answered_us

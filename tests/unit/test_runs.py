@@ -402,6 +402,18 @@ def test_a_counter_new_on_a_watched_broker_starts_at_zero_and_a_restart_begins_a
     assert [event.kind for event in sealed.events] == ["source_restart"]
 
 
+def test_a_failed_attempt_over_an_old_connection_is_no_restart() -> None:
+    """Each connection knows whom it reached; a slow family's fails only when it is used again."""
+    again = Identity("cluster", "1", "4.3.1", 5)
+    scrapes = [ok(0, {P[0]: 0.0}), ok(10 * S, {P[0]: 0.0}, identity=again)]
+    scrapes += [dataclasses.replace(failed(11 * S), family="slow", identity=BROKER)]
+    scrapes += [ok(20 * S, {P[0]: 0.0}, identity=again)]
+    events = encode(scrapes, 30 * S).events
+    assert [(event.kind, event.old, event.new) for event in events] == [
+        ("source_restart", "1", "5")
+    ]
+
+
 def test_a_counter_that_vanished_and_came_back_starts_at_zero() -> None:
     scrapes = [
         ok(0, {P[0]: 100.0}, kind="counter"),
