@@ -209,6 +209,8 @@ def _play(cluster: Cluster, agents: Agents) -> None:
     for future in admin.delete_topics(["gone"]).values():
         future.result(30)
     agents.start(1)
+    agents.await_started()
+    time.sleep(TOLD_SECONDS)  # Admin, too, is asked while nobody leads solo
     cluster.nodes[3].start()
     wait_for(lambda: _leader(cluster, "solo") == 3, 60)
     agents.start(2)
