@@ -36,14 +36,14 @@ class AttemptTrack(msgspec.Struct):
         """Enter one attempt: as it was answered where it went well, as it was asked where not."""
         at_us = scrape.answered_us if scrape.outcome == "ok" else scrape.asked_us
         version = scrape.identity.kafka_version if scrape.identity else None
-        if scrape.identity is not None and scrape.outcome == "ok":
-            self._prove_down(min(scrape.identity.started_us, scrape.asked_us))
         new = AttemptSpan(
             scrape.family, scrape.outcome, at_us, at_us, scrape.interval_us, max_gap_us, version,
             scrape.error,
         )  # fmt: skip
         if self.open is None or not _alike(self.open, new):
             self.stop(at_us)
+            if scrape.identity is not None and scrape.outcome == "ok":
+                self._prove_down(min(scrape.identity.started_us, scrape.asked_us))
             self.open = new
         seconds = (scrape.answered_us - scrape.asked_us) / 1e6
         self.open.scrapes += 1
@@ -53,21 +53,27 @@ class AttemptTrack(msgspec.Struct):
         self.open.seconds_max = max(self.open.seconds_max, seconds)
 
     def _prove_down(self, started_us: int) -> None:
-        """A process started after its port was found closed: until then there was none.
+        """A process started after another's port was found closed: in between there was none.
 
-        What is sealed already stays as it is.
+        The port must have answered before: one that never did may be the wrong one. What is sealed
+        already stays as it is.
         """
-        run = self.open
-        if run is None or not _is_closed(run) or started_us <= run.start:
-            return
-        self.stop(started_us)
-        self.open = msgspec.structs.replace(run, start=started_us, end=started_us)
-        until_us = started_us
+        down = []
         for account in reversed(self.closed):
-            if account.outcome != "skipped":
-                if not _is_closed(account) or account.end != until_us:
+            if account.outcome == "ok":
+                break
+            if account.outcome != "skipped" and account.start < started_us:
+                if not _is_closed(account):
                     return
-                account.outcome, until_us = "down", account.start
+                down.append(account)
+        else:
+            return
+        for account in down:
+            if account.end > started_us:
+                none = {"scrapes": 0, "seconds_total": 0.0, "seconds_max": 0.0}
+                self.closed.append(msgspec.structs.replace(account, start=started_us, **none))
+                account.end = started_us
+            account.outcome = "down"
 
     def skip(self, scrape: Scrape, window_us: int, max_gap_us: int) -> None:
         """Enter a tick at which nothing was asked; it is no attempt and ends no run."""

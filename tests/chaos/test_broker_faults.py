@@ -269,10 +269,10 @@ def test_no_run_reaches_into_a_fault_beyond_the_last_scrape_s_vouching(
 @pytest.mark.parametrize(
     ("name", "outcomes"),
     [
-        ("killed", {"refused", "error", "timeout"}),
+        ("killed", {"refused", "error", "timeout", "down"}),
         ("hung", {"timeout"}),
-        ("other node", {"refused", "error", "timeout"}),
-        ("other cluster", {"refused", "error", "timeout"}),
+        ("other node", {"refused", "error", "timeout", "down"}),
+        ("other cluster", {"refused", "error", "timeout", "down"}),
     ],
 )
 def test_every_attempt_in_a_fault_says_why_it_failed(

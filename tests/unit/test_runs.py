@@ -311,14 +311,34 @@ def test_a_process_that_started_later_was_not_there_while_its_port_was_closed() 
     ]  # fmt: skip
 
 
+def test_a_jvm_that_is_up_and_no_broker_yet_is_no_longer_down() -> None:
+    again = Identity("cluster", "1", "4.3.1", T0 + 27 * S)
+    not_yet = dataclasses.replace(failed(T0 + 30 * S), outcome="error", error="it is no broker")
+    scrapes = [ok(T0, {P[0]: 0.0}), closed(T0 + 10 * S), closed(T0 + 20 * S), not_yet]
+    scrapes += [ok(T0 + 40 * S, {P[0]: 0.0}, identity=again)]
+    told = encode(scrapes, T0 + 50 * S, memory_us=60 * S).accounts
+    spans = [(one.outcome, (one.start - T0) // S, (one.end - T0) // S) for one in told]
+    assert sorted(spans, key=lambda one: one[1]) == [
+        ("ok", 0, 10), ("down", 10, 27), ("refused", 27, 30), ("error", 30, 40), ("ok", 40, 50),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("fault", "started"),
-    [(closed, 1), (failed, T0 + 87 * S), (closed, T0 + 30 * S)],
-    ids=["the same process", "refused otherwise", "it started before"],
+    ("before", "fault", "started"),
+    [
+        (ok, closed, 1),
+        (ok, failed, T0 + 57 * S),
+        (ok, closed, T0 + 30 * S),
+        (failed, closed, T0 + 57 * S),
+    ],
+    ids=["the same process", "refused otherwise", "it started before", "it never answered"],
 )
-def test_without_a_proof_a_source_that_refuses_may_have_been_up(fault: Any, started: int) -> None:
+def test_without_a_proof_a_source_that_refuses_may_have_been_up(
+    before: Any, fault: Any, started: int
+) -> None:
     again = Identity("cluster", "1", "4.3.1", started)
-    scrapes = [ok(T0, {P[0]: 0.0}), fault(T0 + 40 * S), fault(T0 + 50 * S)]
+    first = ok(T0 + 30 * S, {P[0]: 0.0}) if before is ok else before(T0 + 30 * S)
+    scrapes = [first, fault(T0 + 40 * S), fault(T0 + 50 * S)]
     scrapes += [ok(T0 + 60 * S, {P[0]: 0.0}, identity=again)]
     told = encode(scrapes, T0 + 70 * S, memory_us=60 * S).accounts
     assert {one.outcome for one in told} == {"ok", "refused"}
