@@ -196,40 +196,39 @@ def _hung(
     rng: random.Random, controller: Controller, broker: int, at_us: int, until_us: int
 ) -> None:
     """It is back with what it believed, and learns a moment later who leads."""
-    world, fenced_us = controller.world, at_us + round(rng.uniform(7, 9) * S)
-
-    def fence(_: int) -> None:
-        world.belief[broker].set(fenced_us, controller.believes(broker))
-        controller.fence(broker)
-
-    def learn(at: int) -> None:
-        world.belief[broker].set(at, None)
-        controller.unfence(broker, at)
-
-    controller.plan(at_us, lambda at: world.process[broker].set(at, "hung"))
-    controller.plan(until_us, lambda at: world.process[broker].set(at, "up"))
-    controller.plan(fenced_us, fence)
-    controller.plan(until_us + round(rng.uniform(0.2, 2) * S), learn)
+    process = controller.world.process[broker]
+    controller.plan(at_us, lambda at: process.set(at, "hung"))
+    controller.plan(until_us, lambda at: process.set(at, "up"))
+    _fenced_unaware(rng, controller, broker, at_us)
+    learns_us = until_us + round(rng.uniform(0.2, 2) * S)
+    controller.plan(learns_us, lambda at: _learns(controller, broker, at))
 
 
 def _isolated(
     rng: random.Random, controller: Controller, broker: int, at_us: int, until_us: int
 ) -> None:
     """It reaches no other broker, and goes on to believe what it led; its agent reads its beans."""
-    world, fenced_us = controller.world, at_us + round(rng.uniform(7, 9) * S)
+    isolated = controller.world.isolated
+    controller.plan(at_us, lambda at: isolated.set(at, broker))
+    _fenced_unaware(rng, controller, broker, at_us)
+    learns_us = until_us + round(rng.uniform(10, 12) * S)
+    controller.plan(learns_us, lambda at: isolated.set(at, None))
+    controller.plan(learns_us, lambda at: _learns(controller, broker, at))
 
-    def fence(_: int) -> None:
-        world.belief[broker].set(fenced_us, controller.believes(broker))
+
+def _fenced_unaware(rng: random.Random, controller: Controller, broker: int, at_us: int) -> None:
+    fenced_us = at_us + round(rng.uniform(7, 9) * S)
+
+    def fence(at: int) -> None:
+        controller.world.belief[broker].set(at, controller.believes(broker))
         controller.fence(broker)
 
-    def learn(at: int) -> None:
-        world.isolated.set(at, None)
-        world.belief[broker].set(at, None)
-        controller.unfence(broker, at)
-
-    controller.plan(at_us, lambda at: world.isolated.set(at, broker))
     controller.plan(fenced_us, fence)
-    controller.plan(until_us + round(rng.uniform(10, 12) * S), learn)
+
+
+def _learns(controller: Controller, broker: int, at_us: int) -> None:
+    controller.world.belief[broker].set(at_us, None)
+    controller.unfence(broker, at_us)
 
 
 _OUTAGES: Final = {"killed": _killed, "stopped": _stopped, "hung": _hung, "isolated": _isolated}

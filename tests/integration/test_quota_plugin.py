@@ -9,17 +9,13 @@ import pytest
 from confluent_kafka import Producer
 
 from collector import catalogue
-from collector.config.schema import Jmx
-from collector.config.units import Duration
 from collector.model import Series
-from collector.sources.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.remote import JmxSource
 from demo.clients import send
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
 from demo.topics import create_assigned
-from tests.broker_plugins import libs_with
+from tests.broker_plugins import first_broker, libs_with
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -48,16 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_the_producers_that_a_plugin_throttles_together_are_a_client(cluster: Cluster) -> None:
-    node = cluster.brokers[0]
-    source = JmxSource(
-        Expected("broker", "1", cluster.id),
-        Jmx(
-            node.jmx_port or 0,
-            user="monitor",
-            password_file=node.password_file,
-            timeout=Duration("10s"),
-        ),
-    )
+    source = first_broker(cluster)
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "client.id": "billing"})
 
     def throttled() -> float | None:

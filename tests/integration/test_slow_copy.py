@@ -11,17 +11,13 @@ import pytest
 from collector import catalogue
 from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
-from collector.config.schema import Jmx
-from collector.config.units import Duration
 from collector.model import Series
-from collector.sources.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.remote import JmxSource
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
 from demo.topics import create_assigned
-from tests.broker_plugins import libs_with
+from tests.broker_plugins import first_broker, libs_with
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -53,12 +49,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def scraper(cluster: Cluster) -> Iterator[Scraper]:
-    node = cluster.brokers[0]
-    password = node.password_file
-    address = Jmx(
-        node.jmx_port or 0, user="monitor", password_file=password, timeout=Duration("10s")
-    )
-    scraper = Scraper(JmxSource(Expected("broker", "1", cluster.id), address), SystemClock())
+    scraper = Scraper(first_broker(cluster), SystemClock())
     yield scraper
     scraper.close()
 
