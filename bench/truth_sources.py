@@ -168,7 +168,11 @@ def _at_min(spec: object, state: State) -> bool:
 
 def _leaders(world: World, broker: int, look: Look) -> dict[str, Values]:
     topics, cluster = _described(world, look()), _cluster(world, look())
-    return {LEADERLESS: {**readings.leaderless(topics, cluster, broker)}}
+    hidden, for_all = (
+        readings.hidden_leaders(topics, cluster),
+        readings.reports_for_all(cluster, broker),
+    )
+    return {LEADERLESS: {**readings.leaderless(topics, broker, hidden, for_all=for_all)}}
 
 
 def _cluster(world: World, at_us: int) -> Cluster:

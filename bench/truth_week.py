@@ -55,7 +55,8 @@ def week(seed: int) -> Schedule:
     rng = random.Random(seed)  # noqa: S311 - no secret
     controller = Controller(rng, WEEK)
     _rolling_restart(rng, controller, _MONDAY + _DAY + 2 * _HOUR)
-    booted = _reboot(rng, controller, rng.choice(_BROKERS), _MONDAY + 3 * _DAY + 9 * _HOUR)
+    host = rng.choice(_BROKERS)
+    booted = _reboot(rng, controller, host, _MONDAY + 3 * _DAY + 9 * _HOUR)
     _slow_followers(rng, controller)
     world = controller.run()
     _throttling(rng, world)
@@ -65,7 +66,7 @@ def week(seed: int) -> Schedule:
     for broker in _BROKERS:
         at_us = upgraded_us + broker * 60 * S
         away = [((at_us, at_us + round(rng.uniform(5, 20) * S)), True)]
-        away += [(span, True) for host, span in booted if host == broker]
+        away += [(booted, True)] if broker == host else []
         watches[broker] = Watch(tuple(away), slow=0.0005, slowest=4.5, seed=rng.randrange(1 << 30))
     return Schedule(seed, world, watches, "week")
 
@@ -79,14 +80,12 @@ def _rolling_restart(rng: random.Random, controller: Controller, at_us: int) -> 
         controller.plan(at_us - 30 * S, lambda _: controller.prefer_first())
 
 
-def _reboot(
-    rng: random.Random, controller: Controller, broker: int, at_us: int
-) -> list[tuple[int, Span]]:
+def _reboot(rng: random.Random, controller: Controller, broker: int, at_us: int) -> Span:
     """The host is gone for five minutes, and its agent with it."""
     until_us = at_us + 300 * S
     outage("stopped", rng, controller, broker, at_us, until_us)
     controller.plan(until_us + 300 * S, lambda _: controller.prefer_first())
-    return [(broker, (at_us + S, until_us + round(rng.uniform(2, 10) * S)))]
+    return at_us + S, until_us + round(rng.uniform(2, 10) * S)
 
 
 def _some_times(rng: random.Random, times: int, least: float, most: float) -> Iterable[Span]:

@@ -5,17 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from collector.config.schema import Jmx
-from collector.config.units import Duration
-from collector.sources.identity import Expected
-from collector.sources.jmx.remote import JmxSource
 from demo.jars import TEST_JARS, kafka_libs
 from demo.java import java_command
-
-if TYPE_CHECKING:
-    from demo.cluster import Cluster
 
 
 def libs_with(folder: Path, plugin: Path) -> Path:
@@ -35,17 +27,3 @@ def libs_with(folder: Path, plugin: Path) -> Path:
     shutil.make_archive(str(folder / "plugin"), "zip", classes)
     shutil.move(folder / "plugin.zip", libs / "plugin.jar")
     return libs
-
-
-def first_broker(cluster: Cluster) -> JmxSource:
-    """Broker 1 as its agent reads it."""
-    node = cluster.nodes[1]
-    return JmxSource(
-        Expected("broker", "1", cluster.id),
-        Jmx(
-            node.jmx_port or 0,
-            user="monitor",
-            password_file=node.password_file,
-            timeout=Duration("10s"),
-        ),
-    )

@@ -9,14 +9,13 @@ from collector.model import Series
 
 if TYPE_CHECKING:
     from collector.catalogue import Family
-    from collector.catalogue.entries import Metric
     from collector.model import Answer, Reading
 
 Counts = dict[Series, float]
 
 
 class _Work(NamedTuple):
-    """The counters of a metric's work as they were read last, by subject without a metric."""
+    """The counters of a work as they were read last, by subject without a metric."""
 
     started: Counts
     ended: Counts
@@ -32,32 +31,35 @@ class WorkUnderWay:
     """
 
     def __init__(self) -> None:
-        self._before: dict[str, _Work] = {}
+        self._before: dict[tuple[str, ...], _Work] = {}
 
     def without_old(self, answer: Answer, family: Family) -> Answer:
         """The answer without values that work under way has made old; such series are unknown."""
-        waiting = {metric.name: metric for metric in family.metrics if metric.written_after}
-        if not waiting:
+        waits = {one.name: one.written_after for one in family.metrics if one.written_after}
+        if not waits:
             return answer
         by_name = {reading.metric: reading for reading in answer.readings}
-        old = {name: self._under_way(metric, by_name) for name, metric in waiting.items()}
-        readings = tuple(_without(one, old.get(one.metric)) for one in answer.readings)
+        old = {work: self._under_way(work, by_name) for work in set(waits.values())}
+        readings = tuple(
+            _without(one, old[waits[one.metric]]) if one.metric in waits else one
+            for one in answer.readings
+        )
         return replace(answer, readings=readings)
 
-    def _under_way(self, metric: Metric, readings: dict[str, Reading]) -> frozenset[Series]:
-        first, *others = metric.written_after
+    def _under_way(self, work: tuple[str, ...], readings: dict[str, Reading]) -> frozenset[Series]:
+        first, *others = work
         started, ended = _counts(first, readings), dict[Series, float]()
         for name in others:
             for subject, count in _counts(name, readings).items():
                 ended[subject] = ended.get(subject, 0.0) + count
-        before = self._before.get(metric.name, _Work(started, ended, frozenset()))
+        before = self._before.get(work, _Work(started, ended, frozenset()))
         under_way = frozenset(
             subject
             for subject, count in started.items()
             if ended.get(subject, 0.0) == before.ended.get(subject, 0.0)
             and (count > before.started.get(subject, 0.0) or subject in before.under_way)
         )
-        self._before[metric.name] = _Work(started, ended, under_way)
+        self._before[work] = _Work(started, ended, under_way)
         return under_way
 
 
@@ -67,7 +69,7 @@ def _counts(metric: str, readings: dict[str, Reading]) -> Counts:
     return {series._replace(metric=""): count or 0.0 for series, count in values}
 
 
-def _without(reading: Reading, old: frozenset[Series] | None) -> Reading:
+def _without(reading: Reading, old: frozenset[Series]) -> Reading:
     if not old:
         return reading
     series = {one._replace(metric=reading.metric) for one in old}

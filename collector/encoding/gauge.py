@@ -60,14 +60,16 @@ class GaugeTrack(msgspec.Struct):
 
     def observe(self, reading: Reading, asked_us: int, answered_us: int, ledger: Ledger) -> None:
         """Take in one successful reading."""
-        waiting = self._waiting(reading, answered_us)
+        same = reading.values == self.values
+        waiting = {} if same and not self.announced else self._waiting(reading, answered_us)
         if waiting:
             zeros, values = reading.zeros - waiting.keys(), {**reading.values, **waiting}
             reading = dataclasses.replace(reading, zeros=zeros, values=values)
+            same = values == self.values
         quiet = (
             self.confirmed_us is not None
             and (reading.zeros is self.zeros or reading.zeros == self.zeros)
-            and reading.values == self.values
+            and same
             and reading.flags == self.flags
             and all(self.open[series].may for series in waiting)
         )
@@ -113,6 +115,11 @@ class GaugeTrack(msgspec.Struct):
     ) -> None:
         edge = self._edge(answered_us)
         reflagged = reading.flags != self.flags
+
+        def opened(series: Series, lead: int) -> OpenRun:
+            value, may = _value(reading, series), series in waiting
+            return OpenRun(value, answered_us, lead, self.scrapes, reading.flags, may=may)
+
         for series, run in list(self.open.items()):
             value, may = _value(reading, series), series in waiting
             if value == run.value and may == run.may and not reflagged:
@@ -122,17 +129,12 @@ class GaugeTrack(msgspec.Struct):
                 self._close(series, run, answered_us, ledger)
             elif may and not run.may:
                 self._close(series, run, answered_us, ledger)
-                self.open[series] = OpenRun(
-                    value, answered_us, 0, self.scrapes, reading.flags, may=True
-                )
+                self.open[series] = opened(series, 0)
             else:
-                new = OpenRun(value, answered_us, edge, self.scrapes, reading.flags, may=may)
-                self._follow(series, run, new, ledger)
+                self._follow(series, run, opened(series, edge), ledger)
         for series in chain(reading.values, reading.zeros):
             if series not in self.open:
-                value, may = _value(reading, series), series in waiting
-                run = OpenRun(value, answered_us, edge, self.scrapes, reading.flags, may=may)
-                self.open[series] = run
+                self.open[series] = opened(series, edge)
         self.zeros, self.values, self.flags = reading.zeros, dict(reading.values), reading.flags
 
     def _edge(self, at_us: int) -> int:

@@ -106,3 +106,8 @@ def floor_us(interval_us: int, slowest_us: int) -> int:
         slowest_us: Duration of the slowest answer.
     """
     return round(MAX_GAP_INTERVALS * interval_us) + 2 * slowest_us
+
+
+def longest_floor_us(read: Iterable[tuple[int | None, int | None]]) -> int | None:
+    """The longest of some pairs of an interval and a slowest answer; None: nothing was read."""
+    return max((floor_us(us, slowest or 0) for us, slowest in read if us), default=None)

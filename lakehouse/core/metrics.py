@@ -100,8 +100,8 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
     "topic": (
         *_PARTITIONS,
         Watched("kafka.topic.remote_copy_lag.bytes", "Waits for upload", "By", "total"),
-        Watched("kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}",
-            "total",
+        Watched(
+            "kafka.topic.remote_delete_lag.segments", "Waits for deletion", "{segment}", "total"
         ),
     ),
     "partition": (

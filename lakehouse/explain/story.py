@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from lakehouse.core.lifetimes import Subject, floor_us
+from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import Watched
 from lakehouse.core.time.intervals import Span, shared, union
 from lakehouse.core.time.periods import Period, iso, micros
@@ -58,11 +58,7 @@ def story(scope: Scope, evidence: Evidence) -> Row:
     metrics = (*scope.watched, UNSEEN) if subject.kind == "source" else scope.watched
     bad = [one for watched in metrics for one in _intervals(watched, evidence, silences)]
     bad.sort(key=lambda one: (one.start, one.end, one.watched.metric))
-    floors = [
-        floor_us(attempt.interval_us, attempt.slowest_us)
-        for attempt in evidence.attempts
-        if attempt.outcome == "ok" and attempt.interval_us
-    ]
+    read = [one for one in evidence.attempts if one.outcome == "ok"]
     return {
         "format": FORMAT,
         "cluster": subject.cluster,
@@ -83,7 +79,7 @@ def story(scope: Scope, evidence: Evidence) -> Row:
         "silences": [_silence(silence) for silence in silences],
         "events": [_event(row) for row in evidence.events],
         "until": None if evidence.until is None else iso(evidence.until),
-        "detection_floor_us": max(floors, default=None),
+        "detection_floor_us": longest_floor_us((a.interval_us, a.slowest_us) for a in read),
     }
 
 

@@ -8,23 +8,21 @@ import pytest
 
 from collector import catalogue
 from collector.catalogue.entries import version_key
-from collector.config.schema import Jmx
-from collector.config.units import Duration
-from collector.sources.identity import Expected
 from collector.sources.java import jvm
-from collector.sources.jmx.remote import JmxSource
 from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import older_kafka_libs
 from demo.java_admin import Quota, set_quotas
 from demo.topics import create_assigned
 from lakehouse.tables import FLAG_KNOWN_WRONG
+from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.model import Reading
+    from collector.sources.jmx.remote import JmxSource
     from demo.node import Node
 
 pytestmark = pytest.mark.kafka
@@ -53,15 +51,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def open_source(cluster: Cluster, node: Node) -> JmxSource:
     jvm.start(cluster.libs)
-    return JmxSource(
-        Expected("controller" if node is cluster.controller else "broker", str(node.plan.id)),
-        Jmx(
-            node.jmx_port or 0,
-            user="monitor",
-            password_file=node.password_file,
-            timeout=Duration("10s"),
-        ),
-    )
+    return jmx_source(node)
 
 
 def read_all(source: JmxSource, role: str) -> dict[str, Reading]:

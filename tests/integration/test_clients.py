@@ -18,7 +18,6 @@ from collector import catalogue
 from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
 from collector.config.schema import Attach, Jmx
-from collector.config.units import Duration
 from collector.delivery.delivery import Delivery
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
 from collector.model import Series
@@ -38,6 +37,7 @@ from demo.launcher import Launcher, kill
 from demo.ports import free_ports, is_listening
 from demo.topics import create_assigned
 from lakehouse.tables import OTHER
+from tests.jmx_sources import jmx_source
 from tests.odd_names import HELD, REFUSED
 from tests.waiting import wait_for
 
@@ -82,16 +82,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def broker(cluster: Cluster) -> Iterator[JmxSource]:
-    node = cluster.nodes[1]
-    source = JmxSource(
-        Expected("broker", "1", cluster.id),
-        Jmx(
-            node.jmx_port or 0,
-            user="monitor",
-            password_file=node.password_file,
-            timeout=Duration("10s"),
-        ),
-    )
+    source = jmx_source(cluster.nodes[1], cluster.id)
     yield source
     source.close()
 

@@ -15,7 +15,8 @@ from demo.clients import send
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
 from demo.topics import create_assigned
-from tests.broker_plugins import first_broker, libs_with
+from tests.broker_plugins import libs_with
+from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_the_producers_that_a_plugin_throttles_together_are_a_client(cluster: Cluster) -> None:
-    source = first_broker(cluster)
+    source = jmx_source(cluster.nodes[1], cluster.id)
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "client.id": "billing"})
 
     def throttled() -> float | None:

@@ -17,7 +17,8 @@ from demo.clients import fill
 from demo.cluster import Cluster
 from demo.jars import kafka_libs
 from demo.topics import create_assigned
-from tests.broker_plugins import first_broker, libs_with
+from tests.broker_plugins import libs_with
+from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def scraper(cluster: Cluster) -> Iterator[Scraper]:
-    scraper = Scraper(first_broker(cluster), SystemClock())
+    scraper = Scraper(jmx_source(cluster.nodes[1], cluster.id), SystemClock())
     yield scraper
     scraper.close()
 

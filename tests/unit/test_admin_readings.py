@@ -27,7 +27,8 @@ TOPICS = {
 def test_a_leaderless_partition_is_told_by_two(
     node: int, expected: dict[tuple[str, int], float]
 ) -> None:
-    told = readings.leaderless(TOPICS, CLUSTER, node)
+    for_all = readings.reports_for_all(CLUSTER, node)
+    told = readings.leaderless(TOPICS, node, (), for_all=for_all)
     assert {(series.topic, series.partition): value for series, value in told.items()} == expected
 
 
@@ -40,7 +41,8 @@ def test_a_leader_that_the_listener_does_not_show_is_unknown(
 ) -> None:
     cluster = CLUSTER._replace(with_fenced=with_fenced)
     topics = {"t": (PartitionState(0, None, 2, insync),)}
-    assert readings.leaderless(topics, cluster, 1) == (
+    hidden = readings.hidden_leaders(topics, cluster)
+    assert readings.leaderless(topics, 1, hidden, for_all=True) == (
         {Series(readings.LEADERLESS, "t", 0): 1.0} if known else {}
     )
 

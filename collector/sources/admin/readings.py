@@ -17,7 +17,7 @@ from collector.sources.jmx.object_names import lake_name
 from collector.sources.readings import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
     from collector.sources.readings import Unchanged, Values
@@ -79,11 +79,14 @@ def hidden_leaders(topics: Topics, cluster: Cluster) -> dict[Partition, frozense
 
 
 def leaderless(
-    topics: Topics, cluster: Cluster, node: int, metric: str = LEADERLESS
+    topics: Topics,
+    node: int,
+    hidden: Collection[Partition],
+    metric: str = LEADERLESS,
+    *,
+    for_all: bool,
 ) -> dict[Series, float]:
     """0 for partitions that this broker leads; 1 for those without a leader, if we report them."""
-    hidden = hidden_leaders(topics, cluster)
-    for_all = reports_for_all(cluster, node)
     return {
         Series(metric, *partition): float(leader is None)
         for partition, leader in leaders(topics).items()

@@ -189,11 +189,12 @@ class AdminSource:
     def _leaders(self, client: KafkaAdmin, metric: str) -> _FamilyValues:
         cluster, for_all, held_by = self._whose(client)
         topics, _ = client.topics(held_by)
-        values = readings.leaderless(topics, cluster, self._node, metric)
+        hidden = readings.hidden_leaders(topics, cluster)
+        values = readings.leaderless(topics, self._node, hidden, metric, for_all=for_all)
         changes = readings.leader_changes(self._seen.topics, topics, self._node, for_all=for_all)
-        hidden = frozenset().union(*readings.hidden_leaders(topics, cluster).values())
-        changes += readings.hidden_brokers(self._seen.hidden, hidden)
-        seen = self._seen._replace(topics=topics, hidden=hidden)
+        brokers = frozenset().union(*hidden.values())
+        changes += readings.hidden_brokers(self._seen.hidden, brokers)
+        seen = self._seen._replace(topics=topics, hidden=brokers)
         return _FamilyValues({metric: values}, seen, changes)
 
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import Subject, floor_us
+from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import families
 from lakehouse.core.time import periods
 from lakehouse.core.time.periods import Period, instant, iso, micros
@@ -192,12 +192,8 @@ def by_time(
 def _detection_floor_us(seen: Coverage) -> int | None:
     """An incident that is shorter may never have been seen; None: no broker was read."""
     of_brokers = families(COUNTED_BY_BROKER)
-    floors = (
-        floor_us(one.interval_us, one.slowest_us or 0)
-        for one in seen.sources
-        if one.family in of_brokers and one.interval_us
-    )
-    return max(floors, default=None)
+    own = [one for one in seen.sources if one.family in of_brokers]
+    return longest_floor_us((one.interval_us, one.slowest_us) for one in own)
 
 
 def racks(scope: Scope) -> list[Rack]:

@@ -11,7 +11,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from lakehouse.core import formats
-from lakehouse.core.lifetimes import floor_us
+from lakehouse.core.lifetimes import longest_floor_us
 from lakehouse.core.metrics import families, refresh_us
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Facts, Row
@@ -114,12 +114,10 @@ def shortest_us(facts: Facts, metric: str) -> int | None:
     Each family is read at an interval of its own, and a bean may be written now and then.
     """
     read_with, late_us = families(metric), refresh_us(metric)
-    floors = [
-        floor_us(row["interval_us"], row.get("slowest_us") or 0)
-        for row in value_at(facts, "coverage.sources") or ()
-        if row.get("family") in read_with and row.get("interval_us")
-    ]
-    return None if late_us is None or not floors else max(floors) + late_us
+    sources = value_at(facts, "coverage.sources") or ()
+    own = [row for row in sources if row.get("family") in read_with]
+    floor = longest_floor_us((row.get("interval_us"), row.get("slowest_us")) for row in own)
+    return None if late_us is None or floor is None else floor + late_us
 
 
 def touching(rows: Iterable[T], span: Callable[[T], tuple[Any, Any]]) -> Iterator[list[T]]:

@@ -18,7 +18,7 @@ from lakehouse.report.page.lookup import (
     shortest_us,
     titled,
     value_at,
-)  # fmt: skip
+)
 
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""

@@ -1,0 +1,26 @@
+"""A node of a cluster as its agent reads it over JMX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.config.schema import Jmx
+from collector.config.units import Duration
+from collector.sources.identity import Expected
+from collector.sources.jmx.remote import JmxSource
+
+if TYPE_CHECKING:
+    from demo.node import Node
+
+
+def jmx_source(node: Node, cluster: str | None = None) -> JmxSource:
+    """The source; ``cluster`` is the id that must answer."""
+    return JmxSource(
+        Expected(node.plan.role, str(node.plan.id), cluster),
+        Jmx(
+            node.jmx_port or 0,
+            user="monitor",
+            password_file=node.password_file,
+            timeout=Duration("10s"),
+        ),
+    )
