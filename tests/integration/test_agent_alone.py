@@ -126,6 +126,8 @@ def test_a_dry_run_counts_rows_and_writes_nothing(settings: dict[str, Any], tmp_
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert {row["table"] for row in rows} == {"scrapes"}, "nobody answers"
+    # A slow host starts the agent after the first whole window has begun.
+    counted = {row["table"] for row in rows if row["name"] != "agent_start"}
+    assert counted == {"scrapes"}, "nobody answers"
     assert all(row["rows"] >= 1 for row in rows)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["agent.yaml"]
