@@ -41,10 +41,10 @@ LANES: Final = {
         "tests",
         _APART,
         "-m",
-        "spark and not kafka",
+        "spark and not kafka and not nightly",
         *(f"--ignore={one}" for one in _GOLD),
     ),
-    "gold": (10, *_GOLD, "-m", "spark and not kafka"),
+    "gold": (10, *_GOLD, "-m", "spark and not kafka and not nightly"),
 }  # fmt: skip
 """Names, how far each gives way, and what is in it; the demo, which is both, runs by the clock.
 

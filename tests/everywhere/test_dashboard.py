@@ -186,9 +186,7 @@ def test_who_was_seen_and_well_is_zero_and_what_nobody_saw_is_not_known(gold: Sp
         assert one["unknown_hours"] > 0
 
 
-@pytest.mark.parametrize(
-    "parameters", [{"week": "2026-W30"}, {"week": HOSTILE}, {"cluster": HOSTILE}]
-)
+@pytest.mark.parametrize("parameters", [{"week": HOSTILE}, {"cluster": HOSTILE}])
 def test_what_there_is_not_has_no_rows_and_no_figure(
     parameters: dict[str, str], gold: SparkSession
 ) -> None:

@@ -156,7 +156,7 @@ def test_spark_makes_the_same_tables_step_by_step_and_publishes_once(
     ("engine", "killed_after"),
     [
         ("local", ("topics", "brokers", "sli", "incidents")),
-        pytest.param("spark", ("topics",), marks=pytest.mark.spark),
+        pytest.param("spark", ("topics",), marks=(pytest.mark.spark, pytest.mark.nightly)),
     ],
     ids=["local", "spark"],
 )

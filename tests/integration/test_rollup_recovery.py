@@ -82,23 +82,37 @@ def maintained(root: Path, keep_days: int, gold: str = "gold") -> list[str]:
     return told
 
 
-@pytest.mark.spark
-def test_commits_older_than_removed_files_are_kept_are_recovered(
-    spark: SparkSession, local: Engines, tmp_path: Path
-) -> None:
-    """Their log is whole: it is Spark that refuses, by the age of the version before them."""
-    root, told = tmp_path / "lake", []
+def with_old_commits(local: Engines, root: Path) -> None:
+    """A lake whose last rollup is older than removed files are kept, and newer commits."""
     hours(1, 0).commit(root)
     prepare(root)
-    engine = SparkEngine(spark, lakes.at(str(root)))
-    rolled(engine)
-    done = last(engine)
+    rolled(local(root))
     hours(2, HOUR, -30 * DAY).commit(root)
     age(root, 40)
     hours(3, 2 * HOUR).commit(root)
+
+
+@pytest.mark.spark
+def test_spark_refuses_commits_older_than_removed_files_are_kept(
+    spark: SparkSession, local: Engines, tmp_path: Path
+) -> None:
+    """Their log is whole: it is Spark that refuses, by the age of the version before them."""
+    with_old_commits(local, tmp_path)
+    engine = SparkEngine(spark, lakes.at(str(tmp_path)))
     with pytest.raises(LogExpiredError, match="since the last rollup"):
-        changes.touched(engine, done.versions, changes.state(engine).versions)
-    outcome = rolled(engine, **steps(told))
+        changes.touched(engine, last(engine).versions, changes.state(engine).versions)
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+def test_commits_that_spark_refuses_are_recovered(
+    spark: SparkSession, local: Engines, tmp_path: Path
+) -> None:
+    root, told = tmp_path / "lake", []
+    with_old_commits(local, root)
+    engine = SparkEngine(spark, lakes.at(str(root)))
+    from_delta_rs = Wanted(take_over=True, tidy="never")
+    outcome = rolled(engine, from_delta_rs, **steps(told))
     assert (outcome.how, last(engine).how) == ("recovered", "recovered")
     assert "recovered: " in plan_in(told)
     assert rows_of(root) == at_once(local, root, tmp_path / "other")
