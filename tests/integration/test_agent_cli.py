@@ -44,6 +44,12 @@ def settings(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
     return agent_config(cluster, cluster.brokers[0], tmp_path / "lake", tmp_path)
 
 
+def with_time(settings: dict[str, Any]) -> None:
+    """Let an answer take longer than the demo's intervals: all families start at once."""
+    settings |= {"window": "5m", "families": {}}
+    settings["admin"]["timeout"] = settings["source"]["jmx"]["timeout"] = "30s"
+
+
 def call(
     settings: dict[str, Any], folder: Path, command: str, *options: str
 ) -> subprocess.CompletedProcess[str]:
@@ -119,6 +125,8 @@ def test_a_spool_folder_that_cannot_be_written(settings: dict[str, Any], tmp_pat
 def test_an_unreachable_broker(settings: dict[str, Any], tmp_path: Path) -> None:
     port = free_ports(1)[0]
     settings["source"]["jmx"]["port"] = port
+    with_time(settings)
+    settings["families"] = {"log_offsets": {"enabled": True}}
     ran = call(settings, tmp_path, "check")
     assert_one_line(ran, f"127.0.0.1:{port}", "nothing listens there")
     assert ran.stdout.count("FAILED") == 1, ran.stdout
@@ -198,7 +206,7 @@ def test_once_as_json_says_which_family_could_not_be_read_and_why(
 def test_top_prints_once_to_a_pipe(
     settings: dict[str, Any], tmp_path: Path, cluster: Cluster
 ) -> None:
-    settings["admin"]["timeout"] = settings["source"]["jmx"]["timeout"] = "30s"  # all start at once
+    with_time(settings)
     ran = call(settings, tmp_path, "top")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
