@@ -119,7 +119,11 @@ class _Agent:
 
     def _scrapes(self) -> Iterator[Scrape]:
         """All attempts, in the order in which they are made."""
-        families = [one for one in self._catalogue.families if self._role in one.roles]
+        families = [
+            one
+            for one in self._catalogue.families
+            if self._role in one.roles and (one.enabled or one.name in INTERVALS)
+        ]
         queue = [(self._dice.uniform(0, 1), one.name) for one in families]
         heapq.heapify(queue)
         while queue:

@@ -60,7 +60,7 @@ def objectives() -> tuple[Objective, ...]:
     """What jmxlake ships, and one with a threshold."""
     shipped = slo.load()
     copy_lag = next(one for one in shipped if one.name == "copy-lag")
-    return (*shipped, replace(copy_lag, name="copy-lag-threshold", above=THRESHOLD))
+    return (*shipped, replace(copy_lag, name="copy-lag-threshold", threshold=THRESHOLD))
 
 
 def replay(seeds: Sequence[int], lake: Path, spools: Path) -> list[Seen]:

@@ -6,16 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from lakehouse import slo
-from lakehouse.cli.options import AS_JSON
+from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions
 from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
+from lakehouse.core.metrics import known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
+from lakehouse.slo.openslo import known_metrics
 from lakehouse.slo.openslo.files import FileObject, read
+
+_SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
 
 @click.group()
@@ -25,15 +29,25 @@ def objectives() -> None:
 
 @objectives.command(short_help="Check OpenSLO v1 files: what jmxlake supports, and what not.")
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]...")
+@click.option("--lake", "root", metavar="LAKE", help="Compare with what this lake's agents read.")
+@OPTIONS_FILE
 @AS_JSON
-def check(places: Sequence[Path], *, as_json: bool) -> None:
+def check(
+    places: Sequence[Path], root: str | None, options_file: Path | None, *, as_json: bool
+) -> None:
     """Check OpenSLO v1 files: what jmxlake supports, and where in them what it does not.
 
     By default the objectives that jmxlake ships. Exits with 0 if all is supported, with 1 if
     something is not OpenSLO v1 or cannot be read, with 3 if all is valid but some is not supported.
-    A note says what has no effect.
+    A note says what has no effect. Metrics are compared with the catalogue that jmxlake ships;
+    those of your own need --lake.
     """
     found = read(list(places) or [slo.SHIPPED])
+    if root is None:
+        known_metrics.check(found, known(), where="the shipped catalogue")
+    else:
+        engine = LakeOptions(root, None, None, options_file).engine()
+        known_metrics.check(found, known_metrics.of_lake(engine), where=root)
     if as_json:
         output = {"objects": [_object_json(one) for one in found]}
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))
@@ -61,7 +75,7 @@ def list_(folder: Path | None, labels: Sequence[tuple[str, str]], *, as_json: bo
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))
         return
     for one in wanted:
-        limit = f" <= {one.above:g}" if one.events is None else ""
+        limit = f" {_SIGNS[one.op]} {one.threshold:g}" if one.events is None else ""
         target = f"{one.target:.10g} of {one.method} over {one.window.name}"
         click.echo(visible(f"{one.name}: {one.level} {one.metric}{limit}, {target}"))
 

@@ -19,6 +19,8 @@ UNAVAILABLE: Final = "kafka.partition.unavailable"
 PARTITION_COUNT: Final = "kafka.topic.partitions"
 NODE_FENCED: Final = "kafka.cluster.node.fenced"
 QUOTAS: Final = "kafka.quota."
+COVERAGE: Final = "jmxlake.coverage"
+"""The agents' own account of a source; it is in no bean."""
 
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
 """Prefix of client metrics that controllers report as well as brokers."""
@@ -52,6 +54,20 @@ class Definition(NamedTuple):
     metric: str
     family: str
     absent: str
+
+
+class Known(NamedTuple):
+    """What can be said of a metric before anything is read.
+
+    Attributes:
+        kind: ``gauge`` or ``counter``.
+        families: The families that read it; empty: it is derived.
+        level: Of which subjects it is; empty where only a lake's catalogue has it.
+    """
+
+    kind: str
+    families: frozenset[str]
+    level: str = ""
 
 
 Worst = Literal["parts", "total", "most", "sum", "between"]
@@ -159,6 +175,22 @@ def families(*metrics: str) -> frozenset[str]:
 def shipped() -> tuple[Definition, ...]:
     """The definitions of the shipped catalogue, which agents use that wrote none."""
     return tuple(Definition(*(row[name] for name in Definition._fields)) for row in _rows_shipped())
+
+
+@lru_cache
+def known() -> Mapping[str, Known]:
+    """The metrics of the shipped catalogue, and those that are derived."""
+    derived = {UNAVAILABLE: "partition", COVERAGE: "source"}
+    return {metric: Known("gauge", frozenset(), level) for metric, level in derived.items()} | {
+        row["metric"]: Known(row["kind"], _families_shipped()[row["metric"]], row["level"])
+        for row in _rows_shipped()
+    }
+
+
+def has_figures(metric: str) -> bool:
+    """Whether gold has figures of it per topic or client: values/runs.sql in the kernel."""
+    is_replica = metric.startswith("kafka.log.")
+    return not (metric.endswith("_offset") or metric in DESCRIBING or is_replica)
 
 
 def refresh_us(metric: str) -> int | None:

@@ -12,6 +12,8 @@ from lakehouse.core.time.periods import Period
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]
+Op = Literal["lte", "lt", "gte", "gt"]
+"""How a good value compares with the threshold (OpenSLO)."""
 Unknown = Literal["interval", "exclude", "good", "bad"]
 """How a verdict takes unknown time: both ways, left out, as good or as bad."""
 
@@ -138,7 +140,7 @@ class Objective:
 
     Attributes:
         metric: A catalogue metric, of groups without ``.low`` or ``.high``; of events their total.
-        above: The metric is bad above this value, in the metric's unit.
+        threshold: What a good value is compared with, in the metric's unit.
         target: Share of good time, slices or events, 0 to 1.
         where: Attributes of gold/subjects that a subject must have.
         slices: Of Timeslices and RatioTimeslices.
@@ -147,6 +149,7 @@ class Objective:
         labels: ``metadata.labels``.
         match: Patterns of names, by column, that a subject must match; ``!`` excludes.
         unknown: How the verdict takes unknown time.
+        op: How a good value compares with the threshold; ``lte`` but for sources and groups.
     """
 
     name: str
@@ -154,7 +157,7 @@ class Objective:
     description: str
     level: Level
     metric: str
-    above: float
+    threshold: float
     target: float
     where: Mapping[str, float] = field(default_factory=dict)
     slices: Slices | None = None
@@ -164,6 +167,12 @@ class Objective:
     match: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     service: str = ""
     unknown: Unknown = "interval"
+    op: Op = "lte"
+
+    @property
+    def is_at_zero(self) -> bool:
+        """Whether just what is above zero is bad: gold/incidents has these stretches."""
+        return self.op == "lte" and self.threshold <= 0
 
     @property
     def kind(self) -> Level:

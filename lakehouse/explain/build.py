@@ -80,7 +80,7 @@ def watched(kind: str, objectives: Iterable[Objective]) -> tuple[Watched, ...]:
     """The metrics of a story: the usual ones of a kind, and those that objectives want at zero."""
     metrics = {one.metric: one for one in WATCHED_OF[kind]}
     for objective in objectives:
-        derived = objective.metric in (UNAVAILABLE, COVERAGE) or objective.above > 0
+        derived = objective.metric in (UNAVAILABLE, COVERAGE) or not objective.is_at_zero
         kinds: set[str] = {objective.level}
         if kinds < _OF_PARTITIONS and objective.metric.startswith(PARTITION_METRICS):
             kinds = _OF_PARTITIONS  # a topic is bad while one of its partitions is

@@ -15,7 +15,7 @@ from lakehouse.explain.queries import Evidence
 from lakehouse.slo.statement import Statement, Times
 
 FORMAT: Final = 1
-_OF_OBJECTIVE: Final = ("title", "metric", "level", "above", "target")
+_OF_OBJECTIVE: Final = ("title", "metric", "level", "op", "threshold", "target")
 NOTICED_LATE_US: Final = 60_000_000
 """Elections and changes are noticed when the topology is read, once a minute."""
 

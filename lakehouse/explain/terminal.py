@@ -84,8 +84,8 @@ def _objectives(story: Row) -> Iterator[RenderableType]:
             yield _indented(policy)
         if row["undecided_us"] is not None:
             yield _indented("\n".join(_undecided(row)))
-        if row["above"]:
-            # With a threshold above zero only windows are known, and no intervals.
+        if row["op"] != "lte" or row["threshold"]:
+            # But for what is bad above zero only windows are known, and no intervals.
             shown, left = _greatest(row["bad"], _FEW, lambda bad: bad["bad_high_us"])
             for bad in shown:
                 lasted = figures.seen_time(bad, "bad").text

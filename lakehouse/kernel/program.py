@@ -33,7 +33,7 @@ _DESCRIBED: Final = ("topics/described",)
 _PARTS: Final = (
     "values/additive", "values/gauges", "values/doubts", "values/claims", "values/client_claims",
     "values/atoms", "topics/topics", "topics/incidents", "subjects/subjects", "sli/topics",
-    "sli/clients", "sli/groups",
+    "sli/clients", "sli/groups", "sli/limits",
 )  # fmt: skip
 _VIEWS: Final = ("sli/finest", "topics/incidents_joined")
 _TYPES: Final = {
@@ -130,19 +130,22 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
     """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
     # A leader's own readings of these claim the time that it was read.
-    by_others = {one.metric for one in timed if one.kind in {"topic", "client"}} - _BY_LEADERS
-    watched = {*WATCHED, *(one.metric for one in timed if one.above <= 0)}
+    by_others = {
+        one.metric for one in timed if one.kind in {"topic", "client", "group"}
+    } - _BY_LEADERS
+    watched = {*WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
         "describing": _rows({"metric": "string"}, ([one] for one in sorted(DESCRIBING))),
         "watched": _rows({"metric": "string"}, ([one] for one in sorted(watched))),
         "objectives": _rows(
             {
-                "objective": "string", "level": "string", "metric": "string", "above": "double",
+                "objective": "string", "level": "string", "metric": "string",
+                "threshold": "double", "op": "string",
                 "by_controllers": "bool", "conditions": "int32",
             },
             (
                 [
-                    one.name, one.kind, one.metric, one.above,
+                    one.name, one.kind, one.metric, one.threshold, one.op,
                     one.metric.startswith(CONTROLLER_METRICS), len(one.where),
                 ]
                 for one in timed
@@ -153,7 +156,7 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
             (
                 [metric, family]
                 for metric in sorted(by_others)
-                for family in sorted(families.get(metric, ()))
+                for family in sorted(families.get(metric) or families.get(f"{metric}.high", ()))
             ),
         ),
         "conditions": _rows(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Objective
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo.files import read
@@ -17,9 +18,6 @@ __all__ = ["COVERAGE", "SHIPPED", "Objective", "ObjectiveError", "load"]
 
 SHIPPED: Final = Path(__file__).parent / "objectives"
 """The folder of the objectives that jmxlake ships."""
-
-COVERAGE: Final = "jmxlake.coverage"
-"""The metric of the agents' own scrapes, which no bean has."""
 
 
 def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:

@@ -8,11 +8,12 @@ interval says stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Objective, Slices
 from lakehouse.core.time.intervals import Span, overlap
 from lakehouse.core.time.periods import Period, iso, micros
@@ -300,12 +301,15 @@ def build_all(
 ) -> list[Statement]:
     """Statements on every subject that existed or was seen, under every objective of its kind."""
     statements = []
+    roles = {(cluster, name, _role(key[-1])) for cluster, name, key in sums.times if key[-1]}
     for query in queries:
         for lifetime in lifetimes:
             subject = lifetime.subject
             expected = query.expected_us(query.span, lifetime.spans)
             for objective in query.objectives:
                 times = sums.times.get((subject.cluster, objective.name, subject.key), {})
+                if not _is_of_role(objective, subject, roles):
+                    continue
                 if _applies(objective, subject, expected, was_seen=PERIOD in times):
                     statements.append(build(query, objective, lifetime, sums))
     return statements
@@ -329,6 +333,25 @@ def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) ->
         counts=sums.counts.get(key),
         alerts=tuple(alerts) if query.lengths else (),
     )
+
+
+def _is_of_role(
+    objective: Objective, subject: Subject, roles: Collection[tuple[str, str, str]]
+) -> bool:
+    """Whether a source may have the metric: brokers and controllers have different beans.
+
+    Where any broker of the cluster has rows, every broker is expected to; likewise the others.
+    """
+    if objective.level != "source" or objective.metric == COVERAGE:
+        return True
+    key = (subject.cluster, objective.name)
+    of_cluster = {role for *wanted, role in roles if tuple(wanted) == key}
+    return not of_cluster or _role(subject.source) in of_cluster
+
+
+def _role(source: str | None) -> str:
+    """``broker`` of ``broker-1``."""
+    return (source or "").partition("-")[0]
 
 
 def _applies(objective: Objective, subject: Subject, expected: int, *, was_seen: bool) -> bool:

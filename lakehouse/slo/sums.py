@@ -25,7 +25,9 @@ _KEY: Final = ", ".join(f"r.{name} AS {name}" for name in _KEYS)
 _GROUP: Final = ", ".join(f"r.{name}" for name in _KEYS)
 _KEY_SCHEMA: Final = arrow_types.schema((name, "string") for name in _KEYS)
 _BEFORE: Final = before_window(SPILL, "bad_high_us", "bad_us")
-_SPILL: Final = f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {_BEFORE} ELSE 0 END"
+_SPILL: Final = (
+    f"CASE WHEN r.group IS NULL AND r.source IS NULL THEN {_BEFORE} ELSE coalesce(r.{SPILL}, 0) END"
+)
 """The part of the upper bound that may lie before the window of a row ``r`` of gold/sli.
 
 Records that groups lost and failed attempts of sources have no such part: they have no edges.

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from collector import catalogue
-from demo.agents import Agents
+from demo.agents import INTERVALS, Agents
 from demo.clients import consumer, fill
 from demo.cluster import Cluster
 from demo.java import java_command
@@ -153,7 +153,7 @@ def _metrics(role: str) -> list[Metric]:
     return [
         metric
         for family in catalogue.load().families
-        if family.via == "jmx" and role in family.roles
+        if family.via == "jmx" and role in family.roles and family.name in INTERVALS
         for metric in family.metrics
     ]
 

@@ -61,7 +61,7 @@ def copy(root: Path, *, windows: Any = (), stated: Any = (), told: Any = ((), ()
 def test_the_mean_is_over_the_time_seen_whatever_is_promised(tmp_path: Path):
     """An objective's good time is withheld while another broker is unread."""
     (shipped,) = [one for one in slo.load() if one.metric == COPY_LAG]
-    own = replace(shipped, name="own", above=100e6)
+    own = replace(shipped, name="own", threshold=100e6)
     stated = [
         Statement(shipped, TOPIC, 900 * SECOND, Times(0, 850 * SECOND)),
         Statement(own, TOPIC, 900 * SECOND, Times(0, 10 * SECOND)),

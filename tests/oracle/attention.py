@@ -100,11 +100,11 @@ class Attention:
 
 
 def _names(family: catalogue.Family) -> Iterable[str]:
-    """What is read of topics, partitions beside, and clients: who else is asked, nobody counts."""
+    """What is read of topics, partitions beside, clients, groups: no other is counted on."""
     return [
         metric.name
         for metric in family.metrics
-        if metric.name.startswith(("kafka.topic.remote_", "kafka.client."))
+        if metric.name.startswith(("kafka.topic.remote_", "kafka.client.", "kafka.group."))
     ]
 
 

@@ -267,6 +267,12 @@ def _groups(made: Fleet, window: float) -> None:
             "kafka.group.lag", start, end, rng.choice((0.0, *VALUES)), source=source, topic="t",
             partition=0, **where, **made.edges(),
         )  # fmt: skip
+        behind = rng.choice((0.0, 6.0, 12.0, None))
+        for bound, more in (("low", 0.0), ("high", rng.choice((0.0, 6.0)))):
+            made.batch.run(
+                f"my.group.behind.{bound}", start, end, None if behind is None else behind + more,
+                source=source, topic="t", partition=rng.randint(0, 1), **where, **made.edges(),
+            )  # fmt: skip
         if rng.random() < 0.3:
             made.batch.run("my.group.members", start, end, 6.0, source=source, **where)
 
@@ -338,6 +344,12 @@ def _sources(made: Fleet, window: float) -> None:
                 "kafka.controller.active", start, end, made.rng.choice((0.0, 6.0)), source=source,
                 cluster=made.cluster, **made.edges(),
             )  # fmt: skip
+            for processor in range(made.rng.choice((1, 2))):
+                made.batch.run(
+                    "my.own.idle", start, end, made.rng.choice((None, 0.0, *VALUES)),
+                    source=source, cluster=made.cluster, labels=[("processor", str(processor))],
+                    **made.edges(),
+                )  # fmt: skip
             made.batch.run(
                 "kafka.log.size", start, end, 60.0, source=source, cluster=made.cluster, topic="t",
                 partition=made.rng.randint(0, 1),
@@ -356,7 +368,7 @@ def _sources(made: Fleet, window: float) -> None:
 def _accounts(made: Fleet, window: float) -> None:
     """Every outcome of attempts, families that begin late, ticks that were skipped."""
     for source in made.rng.sample(SOURCES, made.rng.choice((1, 2))):
-        for family in made.rng.sample(("min_isr", "topology", "quotas", "tiered"), 3):
+        for family in made.rng.sample(("min_isr", "topology", "quotas", "tiered", "offsets"), 4):
             for start, end in made.spans(window, 3):
                 outcome = made.rng.choice(
                     ("ok", "ok", "ok", "timeout", "refused", "down", "skipped", "dropped", "gap")

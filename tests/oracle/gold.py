@@ -52,7 +52,11 @@ def wanted(bronze: Bronze, objectives: Sequence[Objective]) -> dict[str, Rows]:
     for name, table in WINDOWS.items():
         rows = finest[name]
         found[table.name] = {key: hours.complete(table, row) for key, row in rows.items()}
-    at_zero = {one.metric for one in objectives if one.events is None and one.above <= 0}
+    at_zero = {
+        one.metric
+        for one in objectives
+        if one.events is None and one.op == "lte" and one.threshold <= 0
+    }
     found["incidents"] = stretches.incidents(bronze, at_zero.union(metrics.WATCHED))
     found["readings"] = stretches.readings(bronze)
     found["lags"] = existence.lags(bronze)

@@ -8,6 +8,8 @@ from lakehouse.core.objective import Events
 _ISR = "kafka.partition.under_min_isr"
 _LAG = "kafka.topic.remote_"
 
+_GROUP = "kafka.group."
+
 OBJECTIVES = (
     *slo.load(),
     slo.Objective("copied-late", "", "", "topic", f"{_LAG}copy_lag.bytes", 6.0, 0.99),
@@ -17,6 +19,13 @@ OBJECTIVES = (
         "deleted-late", "", "", "topic", f"{_LAG}delete_lag.bytes", 6.5, 0.99,
         {"kafka.topic.remote_storage_enabled": 1.0},
     ),
+    slo.Objective("active", "", "", "source", "kafka.controller.active", 6.0, 0.99, op="gte"),
+    slo.Objective("idle", "", "", "source", "my.own.idle", 6.0, 0.99, op="gt"),
+    slo.Objective("busy", "", "", "source", "my.own.idle", 12.0, 0.99, op="lt"),
+    slo.Objective("lag", "", "", "group", f"{_GROUP}lag", 12.0, 0.99),
+    slo.Objective("no-lag", "", "", "group", f"{_GROUP}lag", 0.0, 0.99),
+    slo.Objective("behind", "", "", "group", "my.group.behind", 6.0, 0.99),
+    slo.Objective("ahead", "", "", "group", "my.group.behind", 6.0, 0.99, op="gt"),
     slo.Objective("each-partition", "", "", "partition", _ISR, 0.0, 0.99),
     slo.Objective("all-topics", "", "", "cluster", "kafka.partition.lag", 0.0, 0.99),
     slo.Objective(
@@ -24,4 +33,5 @@ OBJECTIVES = (
         events=Events("my.own.errors", are_good=False, total=f"{_LAG}copy_lag.bytes"),
     ),
 )  # fmt: skip
-"""The shipped ones, and of each kind that is not: with a threshold, of partitions, of events."""
+"""The shipped ones, and of each kind that is not: with a threshold, of sources, of
+groups, of partitions, of events."""

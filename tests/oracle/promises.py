@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle import claims, thresholds
+from tests.oracle import claims, limits, thresholds
 from tests.oracle.attention import Attention
 from tests.oracle.intervals import Span, cuts, length, union
 from tests.oracle.rows import HOUR
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.oracle.plain import Key, Rows
     from tests.oracle.rows import Bronze, Run
 
+_COVERAGE = "jmxlake.coverage"
 TOLD = "kafka.topic.partitions"
 
 
@@ -35,6 +36,8 @@ def sli(bronze: Bronze, objectives: Sequence[Objective]) -> Rows:
     for objective in objectives:
         if objective.events is None:  # events are counted where they are asked for
             found.update(times[objective.kind](objective))
+            if objective.kind in {"group", "source"} and objective.metric != _COVERAGE:
+                found.update(limits.sli(runs, objective, attention))
     return {key: row for key, row in found.items() if any(row.values()) or _of_client(key)}
 
 
@@ -92,7 +95,7 @@ def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows
         whole = subject.whole()
         enough = partial(_cover, claimed, wanted)
         unasked = attention.missed_on(leaders.runs(), metric)
-        above = objective.above
+        above = objective.threshold
         bad = thresholds.above(subject, above) if above else whole.bad()
         never = [*bad, *unasked]
         good = _good(whole.seen(), never, enough, claimed) if wanted is not None else 0
@@ -193,7 +196,12 @@ def _groups(runs: list[Run], objective: Objective) -> Rows:
     by_group: defaultdict[Key, list[Run]] = defaultdict(list)
     for run in runs:
         name, _, bound = run.metric.rpartition(".")
-        if run.level == "group" and name == objective.metric and bound in ("low", "high"):
+        if (
+            run.counter
+            and run.level == "group"
+            and name == objective.metric
+            and bound in ("low", "high")
+        ):
             by_group[(run.cluster, run.window, run.group)].append(run)
     rows = {}
     for (cluster, window, group), own in by_group.items():
@@ -222,6 +230,8 @@ def _sources(bronze: Bronze, objective: Objective) -> Rows:
             by_source[(row.cluster, row.window, row.source)].append(row)
     rows = {}
     for (cluster, window, source), own in by_source.items():
+        if objective.metric != _COVERAGE:
+            continue
         bad = union((row.start, row.end) for row in own if row.outcome != "ok")
         seen = [(row.start, row.end) for row in own if row.outcome == "ok"]
         rows[(cluster, window, objective.name, None, None, None, None, source)] = {

@@ -416,6 +416,33 @@ def attributes_apart(it: Story) -> None:
     it.run(TOLD, 0, 300, 3.0, topic="t")
 
 
+def handlers_busy(it: Story) -> None:
+    """A broker's gauge is too small for 40 s, and was unread before; a controller is not active."""
+    it.run("my.own.idle", 100, 140, 3.0, lead=10.0, tail=10.0)
+    it.run("my.own.idle", 140, 200, 12.0, lead=8.0, tail=10.0)
+    it.run("my.own.idle", 200, 220, 0.0, lead=10.0, tail=5.0)
+    it.run("kafka.controller.active", 0, 300, 0.0, source="controller-9")
+
+
+def lag_of_two_brokers(it: Story) -> None:
+    """Neither broker's part of the group's lag is too much, both together are, for 50 s."""
+    for source, start in (("broker-1", 100), ("broker-2", 150)):
+        it.run("kafka.group.lag", 0, start, 0.0, group="g", topic="t", source=source)
+        over = {"group": "g", "topic": "t", "source": source, "lead": 10.0}
+        it.run("kafka.group.lag", start, start + 100, 10.0, tail=10.0, **over)
+        it.run("kafka.group.lag", start + 100, 300, 0.0, **over)
+
+
+def behind_by_bounds(it: Story) -> None:
+    """How far a group is behind is known by bounds: surely, perhaps, and not at all."""
+    for start, low, high in ((0, 0.0, 6.0), (60, 3.0, 12.0), (120, 8.0, 12.0), (180, None, None)):
+        for bound, value in (("low", low), ("high", high)):
+            it.run(
+                f"my.group.behind.{bound}", start, start + 60, value, group="g", topic="t",
+                partition=0,
+            )  # fmt: skip
+
+
 STORIES: tuple[Callable[[Story], None], ...] = (
     unknown_time, agent_never_installed, decommissioned, silent_week, edges, edges_over_a_cut,
     value_changes_while_bad, bad_wins, two_brokers, two_agents, leader_moves, folded_and_not,
@@ -423,5 +450,5 @@ STORIES: tuple[Callable[[Story], None], ...] = (
     agent_restart, clients_come_and_go, topic_made_again, topic_deleted,
     topic_deleted_after_a_broker_left, new_year, one_row, offsets_lost, users_own_bean,
     beyond_the_cap, in_the_future, bad_input, powers_of_two, spilled_hours, good_hour,
-    never_described, attributes_apart,
+    never_described, attributes_apart, handlers_busy, lag_of_two_brokers, behind_by_bounds,
 )  # fmt: skip

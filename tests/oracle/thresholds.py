@@ -22,6 +22,10 @@ Change = tuple[int, int, Fraction]
 """From when until when a bound differs from what was read, and by how much."""
 
 
+_PLACES = 6
+"""Of decimals: less than the last of them is no rise."""
+
+
 def above(subject: Subject, threshold: float) -> list[Span]:
     steps = [change for atom in subject.atoms.values() for change in _seen(atom)]
     return _above(steps, threshold)
@@ -55,7 +59,8 @@ def _rises(runs: list[Run], window: int) -> Iterator[tuple[int, int]]:
     yield window, 0
     for number, run in enumerate(runs):
         earlier = _earlier(runs, number)
-        if run.positive and (run.value or 0.0) > (earlier.value or 0.0 if earlier else 0.0):
+        before = earlier.value or 0.0 if earlier else 0.0
+        if run.positive and round(run.value or 0.0, _PLACES) > round(before, _PLACES):
             yield run.start, max(run.lead, earlier.tail if earlier else 0)
 
 

@@ -89,6 +89,9 @@ def test_the_families_have_the_cadences_of_the_design() -> None:
     assert cadences == {
         **fast,
         **middle,
+        **dict.fromkeys(("kraft", "replication"), 10),
+        **dict.fromkeys(("network", "requests"), 30),
+        **dict.fromkeys(("jvm", "traffic"), 60),
         "log": 60,
         "log_offsets": 60,
         "quota_limits": 60,

@@ -231,7 +231,7 @@ def test_an_undecided_objective_says_what_would_decide_it_and_what_hid_it() -> N
 
 def test_an_objective_with_a_threshold_is_told_by_windows() -> None:
     orders = subject("topic", topic="orders")
-    lag = replace(OBJECTIVES["copy-lag"], above=1e9)
+    lag = replace(OBJECTIVES["copy-lag"], threshold=1e9)
     bad = Times(0, WINDOW // 2, WINDOW // 4, WINDOW)
     windows = {at(2, 0): bad, at(2, 0, 5): bad, at(2, 1): bad, at(3, 0): Times(WINDOW)}
     sums = Times(WINDOW, 3 * bad.bad_us, 3 * bad.bad_low_us, 3 * bad.bad_high_us)

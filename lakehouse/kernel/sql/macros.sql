@@ -19,6 +19,9 @@ CREATE MACRO part_of(level, labels) AS
         ELSE concat(level, list_sort(map_entries(labels))::VARCHAR) END;
 -- A span adds x at its start and subtracts it at its end: running sums of steps count open spans.
 CREATE MACRO step(x) AS unnest([x, -x]);
+-- Whether a value breaks a threshold (OpenSLO: op compares a good one).
+CREATE MACRO breaks(op, threshold, value) AS CASE op WHEN 'lte' THEN value > threshold
+    WHEN 'lt' THEN value >= threshold WHEN 'gte' THEN value < threshold ELSE value <= threshold END;
 -- Time before the window counts once, and not if a value was above zero from its very start: the window
 -- before has that time.
 CREATE MACRO unless_open(opens, spill) AS CASE WHEN opens THEN 0 ELSE coalesce(spill, 0) END;

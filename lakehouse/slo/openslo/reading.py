@@ -1,9 +1,17 @@
 """The objectives of a valid SLO, and findings on what jmxlake does not support."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
-from lakehouse.core.objective import ISO_WEEK, LONGEST_DAYS, Events, Objective, Slices, TimeWindow
+from lakehouse.core.objective import (
+    ISO_WEEK,
+    LONGEST_DAYS,
+    Events,
+    Objective,
+    Op,
+    Slices,
+    TimeWindow,
+)
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
 from lakehouse.slo.openslo.sources import Library, Source, counters, entries, source, texts
@@ -61,17 +69,17 @@ class _Reader:
         labels = entries(self.slo.entries["metadata"].get("labels"))
         objectives = []
         for position, goal in enumerate(self.goals, 1):
-            above = self._above(goal, measured, has_events=has_events)
+            op, threshold = self._threshold(goal, measured, has_events=has_events)
             target, slices = self._target(goal), self._slices(goal, has_events=has_events)
             if measured is None or window is None:
                 continue
             name, title = self._name_and_title(position, goal)
             objectives.append(
                 Objective(
-                    name, title, self._text("description"), measured.level, measured.metric, above,
-                    target, measured.where, slices, events, window,
+                    name, title, self._text("description"), measured.level, measured.metric,
+                    threshold, target, measured.where, slices, events, window,
                     {key: texts(node) for key, node in labels},
-                    measured.match, self._text("service"), measured.unknown,
+                    measured.match, self._text("service"), measured.unknown, op,
                 )
             )  # fmt: skip
         return objectives
@@ -109,24 +117,29 @@ class _Reader:
             self.findings.unsupported(self.method, f"level partition needs {GOOD_SECONDS}")
         return measured, None
 
-    def _above(self, goal: Node, measured: Source | None, *, has_events: bool) -> float:
+    def _threshold(
+        self, goal: Node, measured: Source | None, *, has_events: bool
+    ) -> tuple[Op, float]:
         if has_events:
             for key in goal.present("op", "value"):
                 self.findings.note(goal.keys[key], "it has no effect with a ratioMetric")
-            return 0.0
+            return "lte", 0.0
         op, value = goal.get("op"), goal.get("value")
         if op is None or value is None:
             missing = " and ".join(key for key in ("op", "value") if not goal.get(key))
             self.findings.invalid(goal, f"{missing} missing: a thresholdMetric needs both")
-            return 0.0
-        if op.text != "lte":
-            self.findings.unsupported(op, "only lte is supported: good up to a value")
-        above = number(value) or 0.0
-        if above < 0:
-            self.findings.unsupported(value, "it must be 0 or more: 0 means idle, which is good")
-        elif above and measured and not measured.has_threshold:
-            self.findings.unsupported(value, "only a topic's own metrics allow more than 0")
-        return above
+            return "lte", 0.0
+        threshold = number(value) or 0.0
+        if measured and not measured.has_any_op:
+            if op.text != "lte":
+                message = "only sources and groups allow another than lte: good up to a value"
+                self.findings.unsupported(op, message)
+            if threshold < 0:
+                message = "it must be 0 or more: 0 means idle, which is good"
+                self.findings.unsupported(value, message)
+            elif threshold and not measured.has_threshold:
+                self.findings.unsupported(value, "only 0 is supported of this metric")
+        return cast("Op", op.text), threshold
 
     def _target(self, goal: Node) -> float:
         key = goal.present("target", "targetPercent")[0]

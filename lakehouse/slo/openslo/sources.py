@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Level, Unknown
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo.schema import check_shape
@@ -27,8 +28,13 @@ class Source:
     unknown: Unknown
 
     @property
+    def has_any_op(self) -> bool:
+        """Whether a good value may also have to be above the threshold: of single series."""
+        return self.level in {"group", "source"} and self.metric != COVERAGE
+
+    @property
     def has_threshold(self) -> bool:
-        """Whether the limit may differ from 0."""
+        """Whether the threshold may differ from 0: of topics the sum of brokers is compared."""
         return self.level in {"cluster", "topic"} and not self.metric.startswith(PARTITION_METRICS)
 
 

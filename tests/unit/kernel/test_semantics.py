@@ -295,3 +295,26 @@ def test_a_users_own_bean_is_unknown_while_its_family_is_not_read(
     rows = rolled_up(own, it.batch)["sli_windows"]
     found = [row["good_us"] for key, row in rows.items() if "own-bean" in key]
     assert found == [good * SECOND]
+
+
+def of_limits(row: dict[str, Any]) -> tuple[int, ...]:
+    """Good time, and the bounds of bad time with the time itself between, in whole seconds."""
+    return row["good_us"] // SECOND, *bounds(row, "bad")
+
+
+def test_a_broker_is_bad_while_a_gauge_of_it_is_below_the_threshold(one: Reader):
+    row = one("sli_windows", "handlers_busy", objective="idle", source="broker-1")
+    # Each start may be 10 s earlier, the first end 10 s and the second 5 s.
+    assert of_limits(row) == (60, 45, 60, 80)
+
+
+def test_what_brokers_report_of_a_groups_topic_is_added_up(one: Reader):
+    row = one("sli_windows", "lag_of_two_brokers", objective="lag", group="g")
+    assert of_limits(row) == (250, 40, 50, 60)
+
+
+def test_what_is_known_by_bounds_is_surely_bad_by_the_better_one(one: Reader):
+    row = one("sli_windows", "behind_by_bounds", objective="behind", group="g")
+    assert of_limits(row) == (120, 60, 60, 120)
+    least = one("sli_windows", "behind_by_bounds", objective="ahead", group="g")
+    assert of_limits(least) == (120, 60, 60, 120)

@@ -4,7 +4,7 @@ INSERT INTO out_sli BY NAME
 WITH bounds AS (
     SELECT w, regexp_replace(metric, '[.](low|high)$', '') AS metric, "group", s, e, series,
         ends_with(metric, '.high') AS high, value IS NOT NULL AS known, coalesce(value > 0, false) AS lost
-    FROM usable WHERE level = 'group'),
+    FROM usable WHERE level = 'group' AND counter),
 edges AS (
     SELECT w, metric, "group", unnest([s, e]) AS t,
         step(CASE WHEN high AND known THEN series ELSE 0 END) AS known,

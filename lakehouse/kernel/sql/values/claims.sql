@@ -18,4 +18,4 @@ UNION ALL
 SELECT 'threshold', g.* REPLACE (coalesce(p.atom, g.atom) AS atom)
 FROM gauges g JOIN gold_subjects t USING (subject) LEFT JOIN set_partitions p USING (set_number)
 WHERE t.topic IS NOT NULL AND t.metric IN (SELECT metric FROM objectives WHERE level = 'topic'
-    AND above > 0);
+    AND threshold > 0);

@@ -1,0 +1,99 @@
+"""Whether the metrics of objectives can ever have data: compared with a catalogue."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from lakehouse.core.metrics import UNAVAILABLE, Known, has_figures, known
+from lakehouse.core.objective import Objective
+from lakehouse.core.yaml_nodes import Findings, Node
+from lakehouse.engines.engine import Engine, ask
+from lakehouse.slo.openslo.files import FileObject
+from lakehouse.tables import METRIC_DEFINITIONS
+
+_LEVELS = {"cluster": ("topic", "partition"), "topic": ("topic", "partition")}
+"""Levels of metrics by that of the objective, where they differ."""
+_SUMMED = ("topic", "client")
+
+
+def of_lake(engine: Engine) -> dict[str, Known]:
+    """The metrics in the catalogues of a lake's agents, and those that are derived.
+
+    Raises:
+        TableNotFoundError: No agent has written its catalogue there.
+    """
+    rows = ask(
+        engine,
+        "SELECT DISTINCT r.metric, r.kind, r.family FROM {rows} r",
+        rows=engine.rows(METRIC_DEFINITIONS),
+    )
+    shipped = known()
+    metrics = {name: one for name, one in shipped.items() if not one.families}
+    for metric, kind, family in rows:
+        level = shipped[metric].level if metric in shipped else ""
+        others = metrics[metric].families if metric in metrics else frozenset()
+        metrics[metric] = Known(kind, others | {family}, level)
+    return metrics
+
+
+def check(objects: list[FileObject], metrics: Mapping[str, Known], *, where: str) -> None:
+    """Add a finding for each objective that can have no data; it has none then.
+
+    Args:
+        objects: The objects of files; their findings are added to.
+        metrics: The metrics that there are.
+        where: Where they are, for the findings.
+    """
+    for item in objects:
+        for objective in item.objectives:
+            for name, fault in _faults(objective, metrics, where):
+                _report(item, name, fault)
+        if item.outcome == "unsupported":
+            item.objectives = []
+
+
+def _report(item: FileObject, name: str, fault: str) -> None:
+    findings = Findings()
+    findings.unsupported(next(_places(item.node, name), item.node), fault)
+    if findings[0] not in item.findings:
+        item.findings += findings
+
+
+def _places(node: Node, name: str) -> Iterator[Node]:
+    """Where a metric of this name is written; elsewhere if by reference."""
+    metric = node.get("metric")
+    if metric is not None and metric.text == name:
+        yield metric
+    for inner in (*node.entries.values(), *node.items):
+        yield from _places(inner, name)
+
+
+def _faults(
+    objective: Objective, metrics: Mapping[str, Known], where: str
+) -> Iterator[tuple[str, str]]:
+    """Metrics of an objective that cannot have its data, and why."""
+    events = objective.events
+    for name in dict.fromkeys((events.counted, events.total) if events else (objective.metric,)):
+        one = metrics.get(name)
+        if one is None and objective.level == "group" and not events:
+            one = metrics.get(f"{name}.high")
+        if one is None:
+            yield name, _unknown(name, metrics, where)
+        elif one.level and one.level not in _LEVELS.get(objective.level, (objective.level,)):
+            yield name, f"it is a metric of level {one.level}, not {objective.level}"
+        elif objective.kind in _SUMMED and not has_figures(name):
+            yield name, "no figure is made of it: it describes, or is a position"
+        elif events and one.kind != "counter":
+            yield name, "it is a gauge, and counts no events: write a thresholdMetric"
+        elif not events and one.kind == "counter" and objective.level != "group":
+            yield name, "it is a counter, and holds no value: write a ratioMetric"
+
+
+def _unknown(name: str, metrics: Mapping[str, Known], where: str) -> str:
+    shipped = known().get(name)
+    if shipped:
+        families = " or ".join(sorted(shipped.families))
+        return f"{where} does not read it: switch the family {families} on"
+    bases = dict.fromkeys(one.removesuffix(".low").removesuffix(".high") for one in metrics)
+    near = difflib.get_close_matches(name, [*bases, UNAVAILABLE], 1, 0.75)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"{where} has no such metric{meant}"
