@@ -156,7 +156,8 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
             (
                 [metric, family]
                 for metric in sorted(by_others)
-                for family in sorted(families.get(metric) or families.get(f"{metric}.high", ()))
+                for bound in ("", ".high")  # of groups, whose metric may be two bounds
+                for family in sorted(families.get(f"{metric}{bound}", ()))
             ),
         ),
         "conditions": _rows(
