@@ -1,4 +1,4 @@
-"""What OpenTelemetry reads of a Kafka broker is in the catalogue, or the reason why not stands here.
+"""OpenTelemetry's rules for a Kafka broker: each is in the catalogue, or it says here why not.
 
 The beans are those of the first 20 rules of ``experimental-kafka-broker.yaml`` in
 https://github.com/open-telemetry/opentelemetry-java-instrumentation (commit 090d065).
