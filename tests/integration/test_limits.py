@@ -1,0 +1,82 @@
+"""Objectives on gauges of sources and groups, from bronze to statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakehouse import rollup
+from lakehouse.core.objective import Objective
+from lakehouse.core.time.periods import Period, instant, micros
+from lakehouse.rollup import Wanted
+from lakehouse.slo import attainment
+from tests.lake_builder import BASE, Batch
+from tests.rollups import prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakehouse.slo.statement import Statement
+    from tests.rollups import Engines
+
+IDLE, LAG = "kafka.broker.request_handler.idle", "kafka.group.lag"
+OBJECTIVES = (
+    Objective("not-busy", "Not busy", "", "source", IDLE, 0.2, 0.9, op="gte"),
+    Objective("keeps-up", "Keeps up", "", "group", LAG, 1000.0, 0.9),
+    Objective("never-read", "Never read", "", "source", "my.own.bean", 1.0, 0.9),
+)
+SECONDS = 600.0
+BROKERS = ("broker-1", "broker-2", "broker-3")
+
+
+def batch() -> Batch:
+    """Ten minutes: of broker 3 no gauge is read, and its part of the lag for five minutes only."""
+    made = Batch()
+    for start, end in ((0.0, 300.0), (300.0, SECONDS)):
+        made.run(IDLE, start, end, 0.5, source="broker-1")
+        made.run(IDLE, start, end, 0.1, source="broker-2")
+        made.run("kafka.controller.active", start, end, 1.0, source="controller-9")
+        for source in (*BROKERS, "controller-9"):
+            made.scrape("controller", start, end, source=source)
+        for source in BROKERS:
+            outcome = "timeout" if source == "broker-3" and start else "ok"
+            made.scrape("offsets", start, end, outcome, source=source)
+            if outcome == "ok":
+                made.run(LAG, start, end, 400.0, source=source, group="slow", topic="t")
+                made.run(LAG, start, end, 0.0, source=source, group="fast", topic="t")
+    return made
+
+
+@pytest.fixture
+def found(engines: Engines, tmp_path: Path) -> dict[tuple[str, str | None], Statement]:
+    batch().commit(tmp_path)
+    prepare(tmp_path)
+    engine = engines(tmp_path)
+    rollup.rollup(engine, OBJECTIVES, Wanted(tidy="never"))
+    start = micros(BASE)
+    period = Period(instant(start), instant(start + int(SECONDS * 1e6)))
+    statements = attainment.read(engine, OBJECTIVES, period, micros(period.end))
+    return {
+        (one.objective.name, one.subject.source or one.subject.group): one for one in statements
+    }
+
+
+def test_who_may_have_the_metric_is_stated(
+    found: dict[tuple[str, str | None], Statement],
+) -> None:
+    """A broker that was never read has no data, a controller no such objective."""
+    verdicts = {
+        subject: one.verdict for (name, subject), one in found.items() if name == "not-busy"
+    }
+    assert verdicts == {"broker-1": "met", "broker-2": "missed", "broker-3": "no_data"}
+    nowhere = {
+        subject: one.verdict for (name, subject), one in found.items() if name == "never-read"
+    }
+    assert nowhere == dict.fromkeys((*BROKERS, "controller-9"), "no_data")
+    # Three parts of 400 are too much for five minutes; then one of them is not known.
+    slow = found["keeps-up", "slow"]
+    assert (slow.times.bad_us, slow.unknown_us, slow.verdict) == (300e6, 300e6, "missed")
+    fast = found["keeps-up", "fast"]
+    assert (fast.times.good_us, fast.times.bad_us, fast.unknown_us) == (300e6, 0, 300e6)
+    assert fast.verdict == "uncertain", "a broker that is not read may have the lag"
