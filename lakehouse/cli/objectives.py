@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from lakehouse import slo
-from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions
+from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, log, write_file
 from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
 from lakehouse.core.metrics import known
@@ -61,6 +61,24 @@ def check(
         click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
     kind = worst(finding for one in found for finding in one.findings)
     sys.exit(EXIT_CODES[kind] if kind else 0)
+
+
+@objectives.command(short_help="Write the shipped objectives to a folder.")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--optional", is_flag=True, help="Also those on families that are off by default.")
+def init(folder: Path, *, optional: bool) -> None:
+    """Write the objectives that jmxlake ships to FOLDER, to be changed there.
+
+    Files that are there already are left as they are.
+    """
+    for source in (slo.SHIPPED, slo.OPTIONAL)[: 1 + optional]:
+        for file in sorted(source.glob("*.yaml")):
+            target = folder / file.name
+            if target.exists():
+                log(f"{target} is there already, and stays as it is")
+            else:
+                write_file(target, file.read_bytes())
+                click.echo(target)
 
 
 @objectives.command("list")

@@ -14,10 +14,13 @@ from lakehouse.core.objective import Objective
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo.openslo.files import read
 
-__all__ = ["COVERAGE", "SHIPPED", "Objective", "ObjectiveError", "load"]
+__all__ = ["COVERAGE", "OPTIONAL", "SHIPPED", "Objective", "ObjectiveError", "load"]
 
 SHIPPED: Final = Path(__file__).parent / "objectives"
 """The folder of the objectives that jmxlake ships."""
+
+OPTIONAL: Final = SHIPPED / "optional"
+"""The folder of objectives on families that agents read only where they are switched on."""
 
 
 def load(folder: Path = SHIPPED) -> tuple[Objective, ...]:

@@ -112,3 +112,19 @@ def test_a_lake_knows_the_metrics_that_its_agents_read(tmp_path: Path) -> None:
 def test_every_shipped_objective_has_a_metric_of_the_catalogue() -> None:
     ran = CliRunner().invoke(main, ["objectives", "check"])
     assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (0, f"{len(slo.load())} supported")
+
+
+def test_the_shipped_objectives_are_written_to_a_folder_once(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    call = ["objectives", "init", str(folder), "--optional"]
+    first = CliRunner().invoke(main, call)
+    assert first.exit_code == 0, first.output
+    names = {objective.name for objective in slo.load(folder)}
+    assert names == {one.name for place in (slo.SHIPPED, slo.OPTIONAL) for one in slo.load(place)}
+    mine = folder / "min-isr.yaml"
+    mine.write_text(mine.read_text("utf-8").replace("0.999", "0.5"), "utf-8")
+    again = CliRunner().invoke(main, call)
+    assert (again.exit_code, again.stdout) == (0, "")
+    assert "0.5" in mine.read_text("utf-8")
+    checked = CliRunner().invoke(main, ["objectives", "check", str(folder)])
+    assert checked.exit_code == 0, checked.output
