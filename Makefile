@@ -64,7 +64,8 @@ test-truth: setup ## Five of the schedules of make bench-truth
 
 .PHONY: test-truth-kafka
 test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers; five minutes
-	@$(BIN)/pytest tests/everywhere/truth_on_kafka.py tests/integration/test_lost_before_read.py \
+	@$(BIN)/pytest tests/everywhere/truth_on_kafka.py tests/everywhere/optional_objectives_on_kafka.py \
+	  tests/integration/test_lost_before_read.py \
 	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py
 	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"
 

@@ -16,6 +16,8 @@ from demo.launcher import kill, last_lines
 from demo.properties import THROTTLE_MEMORY_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from demo.cluster import Cluster
     from demo.node import Node
 
@@ -40,12 +42,22 @@ _GRACE_SECONDS = 60
 
 
 class Agents:
-    """One running agent per node; their folder holds configurations, spools and logs."""
+    """One running agent per node; their folder holds configurations, spools and logs.
 
-    def __init__(self, cluster: Cluster, lake: Path, folder: Path) -> None:
+    Args:
+        cluster: The nodes.
+        lake: Where they write to.
+        folder: Theirs.
+        families: Further families that are read, each every two seconds.
+    """
+
+    def __init__(
+        self, cluster: Cluster, lake: Path, folder: Path, families: Sequence[str] = ()
+    ) -> None:
         self._cluster = cluster
         self._lake = lake
         self._folder = folder
+        self._families = {name: {"enabled": True, "interval": "2s"} for name in families}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
@@ -54,7 +66,9 @@ class Agents:
             folder = self._folder / node.plan.name
             folder.mkdir(parents=True)
             config = folder / "agent.yaml"
-            config.write_text(yaml.safe_dump(agent_config(self._cluster, node, self._lake, folder)))
+            settings = agent_config(self._cluster, node, self._lake, folder)
+            settings["families"] |= self._families
+            config.write_text(yaml.safe_dump(settings))
             command = [script("jmxlake-agent"), "run", "--config", str(config)]
             process = self._cluster.launcher.start(command, _log(folder))
             self._running[node.plan.name] = process
