@@ -8,6 +8,7 @@ interval says stands beside it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -301,16 +302,20 @@ def build_all(
 ) -> list[Statement]:
     """Statements on every subject that existed or was seen, under every objective of its kind."""
     statements = []
-    roles = {(cluster, name, _role(key[-1])) for cluster, name, key in sums.times if key[-1]}
+    roles: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for cluster, name, (*_, source) in sums.times:
+        roles[cluster, name].add(_role(source))
     for query in queries:
         for lifetime in lifetimes:
             subject = lifetime.subject
             expected = query.expected_us(query.span, lifetime.spans)
             for objective in query.objectives:
                 times = sums.times.get((subject.cluster, objective.name, subject.key), {})
-                if not _is_of_role(objective, subject, roles):
-                    continue
-                if _applies(objective, subject, expected, was_seen=PERIOD in times):
+                may_have_it = _is_of_role(
+                    subject, objective, roles[subject.cluster, objective.name]
+                )
+                was_seen = PERIOD in times
+                if may_have_it and _applies(objective, subject, expected, was_seen=was_seen):
                     statements.append(build(query, objective, lifetime, sums))
     return statements
 
@@ -335,18 +340,14 @@ def build(query: Query, objective: Objective, lifetime: Lifetime, sums: Sums) ->
     )
 
 
-def _is_of_role(
-    objective: Objective, subject: Subject, roles: Collection[tuple[str, str, str]]
-) -> bool:
+def _is_of_role(subject: Subject, objective: Objective, roles: Collection[str]) -> bool:
     """Whether a source may have the metric: brokers and controllers have different beans.
 
     Where any broker of the cluster has rows, every broker is expected to; likewise the others.
     """
     if objective.level != "source" or objective.metric == COVERAGE:
         return True
-    key = (subject.cluster, objective.name)
-    of_cluster = {role for *wanted, role in roles if tuple(wanted) == key}
-    return not of_cluster or _role(subject.source) in of_cluster
+    return not roles or _role(subject.source) in roles
 
 
 def _role(source: str | None) -> str:

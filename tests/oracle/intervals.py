@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Span = tuple[int, int]
 
@@ -39,3 +39,29 @@ def cuts(spans: Iterable[Span]) -> list[Span]:
     """The stretches between all edges of spans, so that each span holds each of them or none."""
     edges = sorted({edge for span in spans for edge in span})
     return list(pairwise(edges))
+
+
+def count(spans: Iterable[Span], stretch: Span) -> int:
+    """How many spans hold a stretch that no edge of theirs cuts."""
+    return sum(start <= stretch[0] and stretch[1] <= end for start, end in spans)
+
+
+def good_time(
+    seen: list[Span], bad: list[Span], enough: Callable[[Span], bool], further: Sequence[Span] = ()
+) -> int:
+    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it.
+
+    Where somebody was not asked, that is bad as well.
+    """
+    return length(
+        stretch
+        for stretch in cuts([*seen, *bad, *further])
+        if not count(bad, stretch) and count(seen, stretch) and enough(stretch)
+    )
+
+
+def at_best(seen: list[Span], bad: list[Span], down: Sequence[Span] = ()) -> int:
+    """Good time while as many are seen as ever; those that are down count as seen."""
+    most = max((count(seen, stretch) for stretch in cuts(seen)), default=0)
+    both = [*seen, *down]
+    return good_time(seen, bad, lambda stretch: count(both, stretch) >= most, down)

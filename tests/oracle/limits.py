@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.oracle.intervals import Span, cuts, length, union
+from tests.oracle.intervals import Span, at_best, cuts, length, union
 from tests.oracle.rows import Run
 
 if TYPE_CHECKING:
@@ -151,20 +151,10 @@ def _times(own: list[Run], objective: Objective, unread: list[Span]) -> dict[str
     rises = not opens and any(start == window for start, _ in possibly)
     spill = max((us for one in worse for us in one.spills()), default=0) if rises else 0
     return {
-        "good_us": _good(seen, [*bad, *unknown, *unread]),
+        "good_us": at_best(seen, [*bad, *unknown, *unread]),
         "bad_us": length(bad),
         "bad_low_us": length(surely),
         "bad_high_us": length(union([*bad, *possibly])) + spill,
         "seen_us": None,
         "spill_us": spill,
     }
-
-
-def _good(seen: list[Span], never: list[Span]) -> int:
-    def count(spans: list[Span], span: Span) -> int:
-        return sum(start <= span[0] and span[1] <= end for start, end in spans)
-
-    spans = cuts([*seen, *never])
-    most = max((count(seen, span) for span in spans), default=0)
-    enough = (s for s in spans if not count(never, s) and 0 < most == count(seen, s))
-    return length(enough)

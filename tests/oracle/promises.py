@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.oracle import claims, limits, thresholds
 from tests.oracle.attention import Attention
-from tests.oracle.intervals import Span, cuts, length, union
+from tests.oracle.intervals import Span, at_best, count, good_time, length, union
 from tests.oracle.rows import HOUR
 
 if TYPE_CHECKING:
@@ -58,24 +58,6 @@ def _row(good: int, whole: claims.Atom) -> dict[str, int | None]:
     }
 
 
-def _count(spans: Iterable[Span], stretch: Span) -> int:
-    return sum(start <= stretch[0] and stretch[1] <= end for start, end in spans)
-
-
-def _good(
-    seen: list[Span], bad: list[Span], enough: Callable[[Span], bool], further: Sequence[Span] = ()
-) -> int:
-    """Time that is seen and enough of it, and nothing bad; ``further`` spans that count for it.
-
-    Where somebody was not asked, that is bad as well.
-    """
-    return length(
-        stretch
-        for stretch in cuts([*seen, *bad, *further])
-        if not _count(bad, stretch) and _count(seen, stretch) and enough(stretch)
-    )
-
-
 def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows:
     """Good while none is bad and every partition of the topic is claimed by a leader.
 
@@ -98,7 +80,7 @@ def _topics(runs: list[Run], objective: Objective, attention: Attention) -> Rows
         above = objective.threshold
         bad = thresholds.above(subject, above) if above else whole.bad()
         never = [*bad, *unasked]
-        good = _good(whole.seen(), never, enough, claimed) if wanted is not None else 0
+        good = good_time(whole.seen(), never, enough, claimed) if wanted is not None else 0
         row = _row(good, whole)
         # Of a partition that has no leader no broker claims anything; but that is known of it.
         known = subject if metric == claims.UNAVAILABLE else leaders
@@ -123,11 +105,11 @@ def _wholly(
     if wanted is None:
         return 0
     enough = partial(_cover, told_of, wanted)
-    return _good(seen, unasked, enough, told_of)
+    return good_time(seen, unasked, enough, told_of)
 
 
 def _cover(claimed: list[Span], wanted: float, stretch: Span) -> bool:
-    return _count(claimed, stretch) >= wanted
+    return count(claimed, stretch) >= wanted
 
 
 def _partitions_told(runs: list[Run]) -> Callable[[str, int, str], float | None]:
@@ -179,16 +161,10 @@ def _clients(runs: list[Run], objective: Objective, attention: Attention) -> Row
             seen = [span for atom in subject.atoms.values() for span in atom.seen()]
             unasked = attention.missed_by_brokers(cluster, window, metric)
             down = attention.down(cluster, window, metric)
-            good = _at_best(seen, [*subject.whole().bad(), *unasked], down)
+            good = at_best(seen, [*subject.whole().bad(), *unasked], down)
             key = (cluster, window, objective.name, None, user, client_id, None, None)
             rows[key] = _row(good, subject.whole())
     return rows
-
-
-def _at_best(seen: list[Span], bad: list[Span], down: Sequence[Span] = ()) -> int:
-    most = max((_count(seen, stretch) for stretch in cuts(seen)), default=0)
-    both = [*seen, *down]
-    return _good(seen, bad, lambda stretch: _count(both, stretch) >= most, down)
 
 
 def _groups(runs: list[Run], objective: Objective) -> Rows:
@@ -210,7 +186,7 @@ def _groups(runs: list[Run], objective: Objective) -> Rows:
         told = [r for r in own if r.metric.endswith(".high")]
         unknown = [(r.start, r.end) for r in told if r.value is None]
         seen = [(r.start, r.end) for r in told for _ in range(r.series)]
-        good = _at_best(seen, [*lows, *unknown])
+        good = at_best(seen, [*lows, *unknown])
         rows[(cluster, window, objective.name, None, None, None, group, None)] = {
             "good_us": good,
             "bad_us": length(lows),
@@ -235,7 +211,7 @@ def _sources(bronze: Bronze, objective: Objective) -> Rows:
         bad = union((row.start, row.end) for row in own if row.outcome != "ok")
         seen = [(row.start, row.end) for row in own if row.outcome == "ok"]
         rows[(cluster, window, objective.name, None, None, None, None, source)] = {
-            "good_us": _at_best(seen, bad),
+            "good_us": at_best(seen, bad),
             **dict.fromkeys(("bad_us", "bad_low_us", "bad_high_us"), length(bad)),
             "seen_us": None,
             "spill_us": 0,

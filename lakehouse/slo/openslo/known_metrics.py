@@ -10,8 +10,6 @@ from lakehouse.engines.engine import Engine, ask
 from lakehouse.slo.openslo.files import FileObject
 from lakehouse.tables import METRIC_DEFINITIONS
 
-_LEVELS = {"cluster": ("topic", "partition"), "topic": ("topic", "partition")}
-"""Levels of metrics by that of the objective, where they differ."""
 _SUMMED = ("topic", "client")
 
 
@@ -72,13 +70,14 @@ def _faults(
 ) -> Iterator[tuple[str, str]]:
     """Metrics of an objective that cannot have its data, and why."""
     events = objective.events
+    levels = ("topic", "partition") if objective.kind == "topic" else (objective.kind,)
     for name in dict.fromkeys((events.counted, events.total) if events else (objective.metric,)):
         one = metrics.get(name)
         if one is None and objective.level == "group" and not events:
             one = metrics.get(f"{name}.high")
         if one is None:
             yield name, _unknown(name, metrics, where)
-        elif one.level and one.level not in _LEVELS.get(objective.level, (objective.level,)):
+        elif one.level and one.level not in levels:
             yield name, f"it is a metric of level {one.level}, not {objective.level}"
         elif objective.kind in _SUMMED and not has_figures(name):
             yield name, "no figure is made of it: it describes, or is a position"
