@@ -69,6 +69,10 @@ test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers
 	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py
 	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"
 
+.PHONY: test-demo-truth
+test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; four minutes
+	@exec $(BIN)/python -m tests.demo_truth
+
 .PHONY: test-deploy
 test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index
 	@$(BIN)/pytest tests/deploy

@@ -38,7 +38,7 @@ INTERVALS = {
     "quota_limits": "10s",
     "topology": "10s",
 }
-_GRACE_SECONDS = 60
+_GRACE_SECONDS = 180
 
 
 class Agents:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-READY_SECONDS = 90
+READY_SECONDS = 180
 
 
 class Cluster:
@@ -76,7 +76,7 @@ class Cluster:
             libs: Folder with the jars of another Kafka than the demo's.
 
         Raises:
-            DemoError: A node ended, or was not ready within 90 s; the end of its log is told.
+            DemoError: A node ended, or was not ready in three minutes; the end of its log is given.
         """
         plans = _plans(folder.resolve(), brokers, jmx=jmx, jolokia=jolokia, extra=extra or {})
         if jvm_options is not None:

@@ -40,7 +40,7 @@ class Stage:
         self.wait(0)
         return time.monotonic() < self.began + second
 
-    def expect(self, happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    def expect(self, happened: Callable[[], bool], what: str, seconds: float = 180) -> None:
         """Ask until it happened.
 
         Raises:

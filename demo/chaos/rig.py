@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["demo.chaos.life"])
 _STARTING: Final = threading.Lock()  # the fork server is asked by one thread at a time
-_PATIENCE: Final = 120.0
+_PATIENCE: Final = 300.0
 
 
 @contextmanager

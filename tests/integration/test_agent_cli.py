@@ -39,15 +39,19 @@ _AGENT = script("jmxlake-agent")
 
 
 @pytest.fixture
-def settings(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
-    """A configuration that works, for the first broker."""
+def eager(cluster: Cluster, tmp_path: Path) -> dict[str, Any]:
+    """A configuration that works, for the first broker, with the demo's short intervals."""
     return agent_config(cluster, cluster.brokers[0], tmp_path / "lake", tmp_path)
 
 
-def with_time(settings: dict[str, Any]) -> None:
-    """Let an answer take longer than the demo's intervals: all families start at once."""
-    settings |= {"window": "5m", "families": {}}
-    settings["admin"]["timeout"] = settings["source"]["jmx"]["timeout"] = "30s"
+@pytest.fixture
+def settings(eager: dict[str, Any]) -> dict[str, Any]:
+    """With time: here all families start at once, and an answer may take longer than the demo's."""
+    for family in eager["families"].values():
+        family["interval"] = "60s"
+    eager["window"] = "5m"
+    eager["admin"]["timeout"] = eager["source"]["jmx"]["timeout"] = "30s"
+    return eager
 
 
 def call(
@@ -125,7 +129,6 @@ def test_a_spool_folder_that_cannot_be_written(settings: dict[str, Any], tmp_pat
 def test_an_unreachable_broker(settings: dict[str, Any], tmp_path: Path) -> None:
     port = free_ports(1)[0]
     settings["source"]["jmx"]["port"] = port
-    with_time(settings)
     settings["families"] = {"log_offsets": {"enabled": True}}
     ran = call(settings, tmp_path, "check")
     assert_one_line(ran, f"127.0.0.1:{port}", "nothing listens there")
@@ -206,7 +209,6 @@ def test_once_as_json_says_which_family_could_not_be_read_and_why(
 def test_top_prints_once_to_a_pipe(
     settings: dict[str, Any], tmp_path: Path, cluster: Cluster
 ) -> None:
-    with_time(settings)
     ran = call(settings, tmp_path, "top")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
@@ -265,12 +267,12 @@ def test_top_on_a_terminal_fits_it_and_ends_with_q(
 
 
 def test_after_kill_9_the_next_start_delivers_everything(
-    settings: dict[str, Any], tmp_path: Path
+    eager: dict[str, Any], tmp_path: Path
 ) -> None:
     """Runs of both lives fit together: none overlaps, none is doubled, the gap is small."""
-    settings["health"] = {"port": free_ports(1)[0]}
+    eager["health"] = {"port": free_ports(1)[0]}
     for number in range(2):
-        with RunningAgent(settings, tmp_path / f"life-{number}") as agent:
+        with RunningAgent(eager, tmp_path / f"life-{number}") as agent:
             wait_for(lambda: agent.scrapes("min_isr") >= 5, 60)
             if number == 0:
                 agent.process.kill()

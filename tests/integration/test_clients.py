@@ -188,7 +188,6 @@ def test_librdkafka_tells_of_the_throttling_that_the_broker_tells_of(
         return any(told == pytest.approx(seen, rel=0.02) for told, seen in pairs)
 
     wait_for(agree, 60)
-    assert len(pairs) < 50
     source.close()
 
 

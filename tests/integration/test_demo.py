@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-_SECONDS = 600
+_SECONDS = 1_200
 _WINDOW_US = window_seconds(WINDOW) * 1_000_000
 _LONGEST_HEARD_US = 2_000_000  # a scrape interval
 _NOTHING = "This cell has nothing to show"
@@ -50,7 +50,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
         [sys.executable, "-m", "demo", "--folder", str(folder)],
         capture_output=True, text=True, timeout=_SECONDS, check=False,
     )  # fmt: skip
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    assert ran.returncode == 0, ran.stderr[-3000:] + ran.stdout[-3000:]
     return folder
 
 

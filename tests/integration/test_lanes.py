@@ -43,6 +43,16 @@ def test_either_lane_can_fail_and_the_other_goes_on_to_its_end() -> None:
     assert process.returncode == 0
 
 
+def test_the_next_begins_when_one_has_ended() -> None:
+    say = python("import time; print('begins', flush=True); time.sleep(0.5); print('ends')")
+    with started(dict.fromkeys("abcd", say)) as process:
+        said, _ = process.communicate(timeout=30)
+    lines = said.splitlines()
+    assert set(lines[:3]) == {"a | begins", "b | begins", "c | begins"}
+    assert lines.index("d | begins") > min(lines.index(f"{name} | ends") for name in "abc")
+    assert process.returncode == 0
+
+
 _PYTEST = """
 print("1 passed in a word")
 print("\\x1b[36m\\x1b[1m==== short test summary info ====\\x1b[0m")

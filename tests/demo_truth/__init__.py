@@ -1,0 +1,1 @@
+"""The demo's report against its truth, question by question: ``make test-demo-truth``."""
