@@ -7,11 +7,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_SLOWER = 4  # a busy machine is slower, not wrong
+
+
 def wait_for(
     condition: Callable[[], bool], seconds: float, seen: Callable[[], object] = lambda: ""
 ) -> None:
-    """Poll until something holds; fail when it does not in time, and tell what was seen."""
-    deadline = time.monotonic() + seconds
+    """Poll until something holds; fail if it does not in four times the seconds it may need."""
+    deadline = time.monotonic() + _SLOWER * seconds
     while not condition():
-        assert time.monotonic() < deadline, f"not so within {seconds} s: {seen()}"
+        assert time.monotonic() < deadline, f"not so within {_SLOWER * seconds} s: {seen()}"
         time.sleep(0.2)
