@@ -180,10 +180,17 @@ sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks
 bundle: $(VENV)/.installed ## A tarball and a .deb that need no network and no Python, into dist
 	@$(BIN)/python -m deploy.bundle --deb --out dist
 
+.PHONY: plugin
+plugin: java ## The plugin for brokers (deploy/kafka) as a jar, into dist; asks Maven's repository
+	$(call need,mvn,maven)
+	@mvn --quiet --batch-mode --file deploy/kafka/pom.xml package
+	@mkdir -p $(DIST)
+	@cp deploy/kafka/target/jmxlake-kafka-*.jar $(DIST)/
+
 ##@ Tidy
 .PHONY: clean
 clean: ## Remove what the demo and the tools made; keeps .venv and .cache
-	@rm -rf .demo .docs .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	@rm -rf .demo .docs .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist deploy/kafka/target
 
 .PHONY: help
 help: ## This text
@@ -203,6 +210,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 .PHONY: java
 java:
 	$(call need,java,openjdk-17-jdk-headless)
+	$(call need,javac,openjdk-17-jdk-headless)
 
 .PHONY: browser
 browser:

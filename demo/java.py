@@ -2,9 +2,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demo.errors import DemoError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def java_command(*arguments: str) -> list[str]:
@@ -20,3 +26,23 @@ def java_command(*arguments: str) -> list[str]:
             f"Java was not found ({java or 'no java on PATH'}): install Java 17 or set JAVA_HOME."
         )
     return [java, *arguments]
+
+
+def compile_jar(sources: Sequence[Path], classpath: Sequence[Path], jar: Path) -> None:
+    """A jar of the classes of Java files; ``classpath`` has folders of jars.
+
+    Raises:
+        DemoError: There is no Java compiler, or it refused them.
+    """
+    beside = Path(java_command()[0]).resolve().with_name("javac")
+    javac = str(beside) if beside.exists() else shutil.which("javac")
+    if javac is None:
+        raise DemoError(f"There is no javac beside {beside.with_name('java')}: install a JDK 17.")
+    jars = os.pathsep.join(f"{folder}/*" for folder in classpath)
+    with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
+        classes = Path(folder) / "classes"
+        command = [javac, "-Xlint:all", "-cp", jars, "-d", str(classes), *map(str, sources)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise DemoError(f"javac refused {sources[0].name} and the others:\n{ran.stderr}")
+        Path(shutil.make_archive(f"{folder}/made", "zip", classes)).rename(jar)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demo.jars import TEST_JARS, kafka_libs
-from demo.java import java_command
+from demo.java import compile_jar
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def libs_with(folder: Path, plugin: Path) -> Path:
@@ -17,13 +18,9 @@ def libs_with(folder: Path, plugin: Path) -> Path:
         folder: Where to make it.
         plugin: The Java file.
     """
-    libs, classes = folder / "libs", folder / "classes"
+    libs = folder / "libs"
     (libs / TEST_JARS).mkdir(parents=True)
     for jar in kafka_libs().rglob("*.jar"):
         (libs / jar.relative_to(kafka_libs())).symlink_to(jar)
-    javac = Path(java_command()[0]).resolve().with_name("javac")
-    classpath = f"{libs}/*:{libs / TEST_JARS}/*"
-    subprocess.run([javac, "-cp", classpath, "-d", classes, plugin], check=True)
-    shutil.make_archive(str(folder / "plugin"), "zip", classes)
-    shutil.move(folder / "plugin.zip", libs / "plugin.jar")
+    compile_jar([plugin], [libs, libs / TEST_JARS], libs / "plugin.jar")
     return libs

@@ -1,0 +1,101 @@
+package jmxlake.kafka;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigDef.Importance;
+import org.apache.kafka.common.config.ConfigDef.Range;
+import org.apache.kafka.common.config.ConfigDef.Type;
+import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.server.log.remote.storage.LogSegmentData;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata.CustomMetadata;
+import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
+import org.apache.kafka.server.log.remote.storage.RemoteStorageManager;
+
+/**
+ * Counts what a broker's fetches of indexes cost, and otherwise is the plugin that it wraps.
+ *
+ * <p>Settings that are not its own reach the plugin as they are. README.md has what the beans say.
+ */
+public final class CountingRemoteStorageManager implements RemoteStorageManager {
+    private static final String PLUGIN = "wrapped.class.name";
+    private static final String AT_ONCE = "fetch.indexes.at.once";
+    private static final String BYTES = "fetch.indexes.at.once.bytes";
+    private static final ConfigDef SETTINGS = new ConfigDef()
+            .define(PLUGIN, Type.CLASS, Importance.HIGH, "The plugin's class.")
+            .define(AT_ONCE, Type.BOOLEAN, false, Importance.LOW, "An experiment, see KIP-1002: "
+                    + "fetch the indexes of a segment side by side.")
+            .define(BYTES, Type.LONG, 64L << 20, Range.atLeast(1), Importance.LOW, "The most memory for it.");
+
+    private RemoteStorageManager plugin;
+    private IndexFetches fetches;
+    private FetchesAhead ahead; // null: indexes are fetched as the broker asks for them
+
+    @Override
+    public void configure(Map<String, ?> settings) {
+        Map<String, Object> own = SETTINGS.parse(settings);
+        Map<String, Object> rest = new HashMap<>(settings);
+        rest.keySet().removeAll(own.keySet());
+        // Its class comes from remote.log.storage.manager.class.path: Kafka has set the context to that.
+        plugin = Utils.newInstance((Class<?>) own.get(PLUGIN), RemoteStorageManager.class);
+        plugin.configure(rest);
+        fetches = new IndexFetches(plugin);
+        ahead = (boolean) own.get(AT_ONCE) ? new FetchesAhead(fetches, (long) own.get(BYTES)) : null;
+    }
+
+    @Override
+    public InputStream fetchIndex(RemoteLogSegmentMetadata segment, IndexType type) throws RemoteStorageException {
+        return fetches.awaited(type, () ->
+                ahead == null ? fetches.request(segment, type, true) : ahead.fetch(segment, type));
+    }
+
+    @Override
+    public void deleteLogSegmentData(RemoteLogSegmentMetadata segment) throws RemoteStorageException {
+        try {
+            plugin.deleteLogSegmentData(segment);
+        } finally {
+            if (ahead != null) {
+                ahead.forget(segment.remoteLogSegmentId().id());
+            }
+        }
+    }
+
+    @Override
+    public Optional<CustomMetadata> copyLogSegmentData(RemoteLogSegmentMetadata segment, LogSegmentData data)
+            throws RemoteStorageException {
+        return plugin.copyLogSegmentData(segment, data);
+    }
+
+    @Override
+    public InputStream fetchLogSegment(RemoteLogSegmentMetadata segment, int start) throws RemoteStorageException {
+        return plugin.fetchLogSegment(segment, start);
+    }
+
+    @Override
+    public InputStream fetchLogSegment(RemoteLogSegmentMetadata segment, int start, int end)
+            throws RemoteStorageException {
+        return plugin.fetchLogSegment(segment, start, end);
+    }
+
+    /** Bytes of indexes that were fetched ahead; for tests. */
+    long bytesAhead() {
+        return ahead == null ? 0 : ahead.used();
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (fetches != null) {
+            fetches.close();
+        }
+        if (ahead != null) {
+            ahead.close();
+        }
+        if (plugin != null) {
+            plugin.close();
+        }
+    }
+}
