@@ -41,15 +41,19 @@ def topic(name: str, **given: Any) -> Facts:
     return nothing | given
 
 
-def indexes(source: str, basis: str, trips: Any, at_once: Any, saved: Any) -> Facts:
+def indexes(
+    source: str, basis: str, trips: Any, at_once: Any, saved: Any, fetches: Any = None
+) -> Facts:
     """A broker's fetches of indexes, each round trip of which takes half a second."""
 
     def times(figure: Any) -> Any:
         return tuple(None if one is None else one / 2 for one in figure)
 
-    row: Facts = {"source": source, "basis": basis}
+    row: Facts = {"source": source, "basis": basis, "way": "at once" if fetches else "one by one"}
+    most = None if at_once[1] == 0 else trips[2] / 2 / at_once[1]
     for name, figure in (
-        ("fetches", trips), ("round_trips", trips), ("seconds", times(trips)),
+        ("fetches", fetches or trips), ("round_trips", trips), ("seconds", times(trips)),
+        ("segment_seconds", (None, trips[1] / 2 / at_once[2], most)),
         ("at_once", at_once), ("saved", saved), ("saved_seconds", times(saved)),
     ):  # fmt: skip
         row |= dict(zip((name, f"{name}_low", f"{name}_high"), figure, strict=True))
@@ -446,6 +450,7 @@ def demo() -> Facts:
         ],
         "indexes": [
             indexes("broker-1", "measured", (12, 12, 12), (None, 4, 6), (None, 6, 8)),
+            indexes("broker-2", "measured", (4,) * 3, (4,) * 3, (8,) * 3, (12,) * 3),
             indexes("broker-3", "modelled", (9, 0, 351), (3, 0, 117), (6, 0, 234)),
         ],
     }

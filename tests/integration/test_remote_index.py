@@ -17,10 +17,14 @@ from tests.rollups import local
 
 READER = "kafka.broker.remote_log_reader"
 CACHE = "kafka.rsm.index_cache"
+OURS = "kafka.rsm.index_fetch"
 
 
 def bronze() -> Batch:
-    """Two windows: broker-1 has a plugin, broker-2 none, broker-3 reads nothing remotely."""
+    """Two windows: broker-1 has Aiven's plugin, broker-2 none, broker-3 reads nothing remotely.
+
+    broker-4 has ours, which counts by the type of index, and fetches at once.
+    """
     batch = Batch()
     for start in (0.0, 300.0):
         end = start + 300
@@ -36,9 +40,17 @@ def bronze() -> Batch:
             batch.counter("kafka.topic.remote_fetch.requests", start, end, 10.0, **rest)
             batch.run("kafka.topic.remote_log_size.bytes", start, end, stored, **rest)
             batch.run("kafka.topic.remote_log_metadata_count", start, end, segments, **rest)
+        for index, trips in (("offset", 2.0), ("timestamp", 0.0), ("transaction", 0.0)):
+            rest = {"source": "broker-4", "labels": [("index_type", index)]}
+            batch.counter(f"{OURS}.fetches", start, end, 2.0, **rest)
+            batch.counter(f"{OURS}.sets", start, end, trips, **rest)
+            batch.counter(f"{OURS}.round_trips", start, end, trips, **rest)
+            batch.counter(f"{OURS}.wait_time", start, end, trips * 1e9, **rest)
+            batch.counter(f"{OURS}.request_time", start, end, 1.5e9, **rest)
         batch.run("kafka.broker.led_partitions", start, end, 3.0, source="broker-3")
-        for number in (1, 2, 3):
+        for number in (1, 2, 3, 4):
             batch.scrape("remote_reads", start, end, source=f"broker-{number}")
+        batch.scrape("index_fetches", start, end, source="broker-4")
     return batch
 
 
@@ -55,6 +67,7 @@ def test_brokers_that_read_remotely_are_told_and_no_others(told: Any) -> None:
     assert {name: row["basis"] for name, row in told.items()} == {
         "broker-1": "measured",
         "broker-2": "modelled",
+        "broker-4": "measured",
     }
 
 
@@ -63,6 +76,14 @@ def test_a_plugin_s_counters_are_the_figures(told: Any) -> None:
     assert (row["fetches"], row["round_trips"], row["seconds"]) == (18.0, 12.0, 6.0)
     assert (row["at_once_low"], row["at_once"], row["at_once_high"]) == (4, None, 6)
     assert (row["saved_seconds_low"], row["saved_seconds_high"]) == (3.0, 4.0)
+
+
+def test_the_counters_of_our_plugin_are_the_figures_and_the_saving(told: Any) -> None:
+    row = told["broker-4"]
+    assert (row["way"], row["fetches"], row["round_trips"], row["seconds"]) == (
+        "at once", 12.0, 4.0, 4.0
+    )  # fmt: skip
+    assert (row["saved"], row["saved_seconds"], row["segment_seconds"]) == (8.0, 5.0, 1.0)
 
 
 def test_without_a_plugin_they_come_from_the_bytes_read_and_the_mean_segment(told: Any) -> None:

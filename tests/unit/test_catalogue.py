@@ -51,6 +51,7 @@ WANTED = {
         "kafka.log.remote:type=RemoteLogManager,name=RemoteLogReaderFetchRateAndTimeMs",
         "org.apache.kafka.storage.internals.log:type=RemoteStorageThreadPool,name=RemoteLogReaderTaskQueueSize",
         "aiven.kafka.server.tieredstorage.cache:type=segment-indexes-cache-metrics",
+        "jmxlake.kafka:type=IndexFetches,name=RoundTrips,index=*",
     ],
 }
 OWN = """
@@ -85,7 +86,9 @@ def test_the_families_have_the_cadences_of_the_design() -> None:
         ("client", "client_statistics", "controller", "leaders", "metadata_log", "min_isr"), 10
     )
     fast |= dict.fromkeys(("quotas", "tiered"), 10)
-    middle = dict.fromkeys(("client_rates", "offsets", "remote_reads", "tiered_offsets"), 30)
+    middle = dict.fromkeys(
+        ("client_rates", "index_fetches", "offsets", "remote_reads", "tiered_offsets"), 30
+    )
     assert cadences == {
         **fast,
         **middle,

@@ -30,12 +30,42 @@ def test_what_one_fetch_saves_lies_between_two_and_three_indexes_a_segment():
     assert found.at_once == Bounds(None, 4, 6)
     assert found.saved == Bounds(None, 6.0, 8.0)
     assert found.saved_seconds == Bounds(None, 3.0, 4.0)
+    assert found.segment_seconds == Bounds(None, 1.0, 1.5)
 
 
 def test_a_plugin_that_never_fetched_costs_nothing_and_that_is_known():
     found = told(RemoteReadCounts("broker-1", hits=0.0, misses=0.0, load_ns=0.0))
     assert found.round_trips == Bounds(0.0, 0.0, 0.0)
     assert found.saved_seconds == Bounds(None, 0.0, 0.0)
+
+
+def test_one_by_one_what_our_plugin_counts_is_measured_and_a_saving_modelled():
+    one = RemoteReadCounts(
+        "b", reads=9.0, fetches=12.0, sets=4.0, round_trips=12.0, wait_ns=6e9, request_ns=6e9
+    )
+    found = told(one)
+    assert (found.basis, found.way) == ("measured", "one by one")
+    assert (found.fetches, found.round_trips) == (Bounds(12, 12, 12), Bounds(12, 12, 12))
+    assert (found.seconds, found.segment_seconds) == (Bounds(6, 6, 6), Bounds(1.5, 1.5, 1.5))
+    assert (found.at_once, found.saved) == (Bounds(4, 4, 4), Bounds(8, 8, 8))
+    assert found.saved_seconds == Bounds(4.0, 0.0, 4.0)
+
+
+def test_at_once_what_was_saved_is_measured():
+    one = RemoteReadCounts(
+        "b", fetches=12.0, sets=4.0, round_trips=5.0, wait_ns=2.4e9, request_ns=6e9
+    )
+    found = told(one)
+    assert (found.basis, found.way) == ("measured", "at once")
+    # One segment's indexes had left the memory before the broker asked for them.
+    assert (found.at_once, found.saved) == (Bounds(5, 5, 5), Bounds(7, 7, 7))
+    assert (found.segment_seconds.value, found.saved_seconds.value) == (0.6, 3.6)
+
+
+def test_our_plugin_before_its_first_fetch_cost_nothing_and_that_is_known():
+    found = told(RemoteReadCounts("b", fetches=0.0, sets=0.0, round_trips=0.0, wait_ns=0.0))
+    assert (found.seconds, found.saved) == (Bounds(0, 0, 0), Bounds(0, 0, 0))
+    assert found.segment_seconds == Bounds(None, None, None)
 
 
 def test_without_a_plugin_each_segment_that_was_read_fetches_three_indexes():
@@ -80,6 +110,7 @@ def test_a_broker_that_tells_nothing_is_not_told_as_zero():
 def test_json_has_every_figure_with_its_bounds():
     row = to_json(told(RemoteReadCounts("b", reads=0.0)))
     assert (row["source"], row["basis"]) == ("b", "modelled")
+    assert row["way"] == "one by one"
     for name in ("fetches", "round_trips", "seconds", "at_once", "saved", "saved_seconds"):
         assert [row[f"{name}{end}"] for end in ("", "_low", "_high")] == [0.0, 0.0, 0.0]
 

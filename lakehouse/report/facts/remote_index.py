@@ -1,8 +1,9 @@
 """KIP-1002: the cost of index fetches from the remote tier, and the saving by one fetch of all.
 
-No Kafka release counts its index fetches. They are measured where the Aiven plugin's beans exist,
-and modelled from remote reads elsewhere. What one fetch would save is always a model, for no
-plugin has it. docs/remote-index.md has the formulas and what they leave out.
+No Kafka release counts its index fetches. They are measured where a plugin counts them (ours of
+deploy/kafka, which can fetch all indexes of a segment at once, or Aiven's), and modelled from
+remote reads elsewhere. What fetching at once saves is measured where it is done, and a model where
+indexes are fetched one by one. docs/remote-index.md has the formulas and what they leave out.
 """
 
 import math
@@ -13,6 +14,7 @@ from lakehouse.report.facts.gold import per_second
 from lakehouse.report.facts.saved import Bounds
 
 Basis = Literal["measured", "modelled"]
+Way = Literal["one by one", "at once"]
 
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
@@ -28,6 +30,11 @@ _FIGURES: Final = {
     "hits": ("kafka.rsm.index_cache.hits", "increase"),
     "misses": ("kafka.rsm.index_cache.misses", "increase"),
     "load_ns": ("kafka.rsm.index_cache.load_time", "increase"),
+    "fetches": ("kafka.rsm.index_fetch.fetches", "increase"),
+    "sets": ("kafka.rsm.index_fetch.sets", "increase"),
+    "round_trips": ("kafka.rsm.index_fetch.round_trips", "increase"),
+    "wait_ns": ("kafka.rsm.index_fetch.wait_time", "increase"),
+    "request_ns": ("kafka.rsm.index_fetch.request_time", "increase"),
 }
 """Metric and column of gold/brokers, by the fields of RemoteReadCounts."""
 
@@ -43,9 +50,14 @@ class RemoteReadCounts(NamedTuple):
         stored_byte_seconds: Bytes in the remote tier of partitions it leads, times seconds.
         stored_segment_seconds: Segments of these bytes, times seconds.
         read_ms: Mean time of a remote read, milliseconds.
-        hits: Index fetches that the plugin's cache answered.
-        misses: Index fetches that went to the store.
+        hits: Index fetches that the cache of Aiven's plugin answered.
+        misses: Those of its index fetches that went to the store.
         load_ns: Time that both took, nanoseconds.
+        fetches: Index fetches that our plugin counted.
+        sets: Those that began the indexes of a segment.
+        round_trips: Requests to the store that the broker waited for.
+        wait_ns: Time that it waited for indexes, nanoseconds.
+        request_ns: Time of all requests for indexes, side by side or not, nanoseconds.
     """
 
     source: str
@@ -58,6 +70,11 @@ class RemoteReadCounts(NamedTuple):
     hits: float | None = None
     misses: float | None = None
     load_ns: float | None = None
+    fetches: float | None = None
+    sets: float | None = None
+    round_trips: float | None = None
+    wait_ns: float | None = None
+    request_ns: float | None = None
 
 
 class Cost(NamedTuple):
@@ -66,19 +83,24 @@ class Cost(NamedTuple):
     Attributes:
         source: The broker.
         basis: Whether ``fetches``, ``round_trips`` and ``seconds`` are measured or modelled.
+        way: How the broker's indexes of a segment are fetched. Where it is ``at once``, the last
+            three say what that has saved; elsewhere they are modelled.
         fetches: Indexes that the broker asked the plugin for.
-        round_trips: Those that went to the store.
-        seconds: Time they took.
-        at_once: Round trips if one fetched all indexes of a segment; modelled.
-        saved: Round trips that this saves; modelled.
-        saved_seconds: Time that this saves; modelled.
+        round_trips: Those that it waited for from the store, one after another.
+        seconds: Time it waited.
+        segment_seconds: Time it waited for the indexes of a segment.
+        at_once: Round trips if one fetches all indexes of a segment.
+        saved: Round trips that this saves.
+        saved_seconds: Time that this saves.
     """
 
     source: str
     basis: Basis
+    way: Way
     fetches: Bounds
     round_trips: Bounds
     seconds: Bounds
+    segment_seconds: Bounds
     at_once: Bounds
     saved: Bounds
     saved_seconds: Bounds
@@ -104,10 +126,38 @@ def _counts(source: str, sums: Mapping[str, Mapping[str, Any]]) -> RemoteReadCou
 
 def cost(counts: RemoteReadCounts) -> Cost | None:
     """The cost of a broker's index fetches; None if it reported no remote reads."""
+    if counts.fetches is not None and counts.round_trips is not None:
+        return _counted(counts, counts.fetches, counts.round_trips)
     if counts.misses is not None:
         return _measured(counts, counts.misses)
     reads = counts.requests if counts.reads is None else counts.reads
     return None if reads is None else _modelled(counts, reads)
+
+
+def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
+    """Figures as our plugin counts them; ``at once`` has fewer round trips than fetches."""
+    waited, sets = _divided(counts.wait_ns, 1e9), counts.sets
+    if fetches > trips:
+        at_once, saved = trips, fetches - trips
+        # One after another the requests would have taken as long, if they do not hinder each other.
+        longer = _divided(counts.request_ns, 1e9)
+    else:
+        at_once, saved = sets, None if sets is None else trips - sets
+        # With one round trip instead of these, if all take as long.
+        longer = None if waited is None or saved is None else waited * (1 + saved / max(trips, 1))
+    saved_seconds = None if waited is None or longer is None else max(0.0, longer - waited)
+    return Cost(
+        counts.source,
+        "measured",
+        "at once" if fetches > trips else "one by one",
+        fetches=_exactly(fetches),
+        round_trips=_exactly(trips),
+        seconds=_exactly(waited),
+        segment_seconds=_exactly(_divided(waited, sets)),
+        at_once=_exactly(at_once),
+        saved=_exactly(saved),
+        saved_seconds=Bounds(saved_seconds, 0.0, saved_seconds),
+    )
 
 
 def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
@@ -116,14 +166,16 @@ def _measured(counts: RemoteReadCounts, misses: float) -> Cost:
     # A segment without aborted transactions has no transaction index.
     fewest, most = math.ceil(misses / INDEXES), math.ceil(misses / (INDEXES - 1))
     saved = Bounds(None, misses - most, misses - fewest)
-    seconds = None if counts.load_ns is None else counts.load_ns / 1e9
+    seconds = _divided(counts.load_ns, 1e9)
     each = None if seconds is None else seconds / max(misses, 1)
     return Cost(
         counts.source,
         "measured",
-        fetches=Bounds(fetches, fetches, fetches),
-        round_trips=Bounds(misses, misses, misses),
-        seconds=Bounds(seconds, seconds, seconds),
+        "one by one",
+        fetches=_exactly(fetches),
+        round_trips=_exactly(misses),
+        seconds=_exactly(seconds),
+        segment_seconds=Bounds(None, _divided(seconds, most), _divided(seconds, fewest)),
         at_once=Bounds(None, fewest, most),
         saved=saved,
         saved_seconds=saved.times(each),
@@ -137,9 +189,11 @@ def _modelled(counts: RemoteReadCounts, reads: float) -> Cost:
     return Cost(
         counts.source,
         "modelled",
+        "one by one",
         fetches=segments.times(INDEXES),
         round_trips=segments.times(INDEXES),
         seconds=seconds,
+        segment_seconds=Bounds(_divided(seconds.value, segments.value), 0.0, None),
         at_once=segments,
         saved=segments.times(INDEXES - 1),
         saved_seconds=seconds.times((INDEXES - 1) / INDEXES),
@@ -164,3 +218,11 @@ def _seconds(counts: RemoteReadCounts, reads: float, segments: float | None) -> 
         return None
     trips = INDEXES * segments
     return reads * counts.read_ms / 1e3 * trips / (reads + trips)
+
+
+def _exactly(figure: float | None) -> Bounds:
+    return Bounds(figure, figure, figure)
+
+
+def _divided(figure: float | None, by: float | None) -> float | None:
+    return figure / by if figure is not None and by else None
