@@ -59,7 +59,7 @@ class Cluster:
         *,
         jmx: bool = True,
         jolokia: bool = False,
-        extra: Mapping[str, str] | None = None,
+        extra: Mapping[str, str] | Callable[[NodePlan], Mapping[str, str]] | None = None,
         jvm_options: Callable[[NodePlan], Sequence[str]] | None = None,
         libs: Path | None = None,
     ) -> Self:
@@ -70,7 +70,8 @@ class Cluster:
             brokers: How many brokers, numbered from 1.
             jmx: Whether the nodes have a JMX port.
             jolokia: Whether the nodes have a Jolokia agent.
-            extra: Settings for every broker's server.properties, over the demo's own.
+            extra: Settings for the brokers' server.properties, over the demo's own: the same for
+                each, or a function of the broker's plan.
             jvm_options: Further options of each node's JVM, such as a javaagent; they win over the
                 demo's own. The node's folder may be used in them, and is there when it starts.
             libs: Folder with the jars of another Kafka than the demo's.
@@ -78,7 +79,11 @@ class Cluster:
         Raises:
             DemoError: A node ended, or was not ready in three minutes; the end of its log is given.
         """
-        plans = _plans(folder.resolve(), brokers, jmx=jmx, jolokia=jolokia, extra=extra or {})
+        controller, *others = _plans(folder.resolve(), brokers, jmx=jmx, jolokia=jolokia)
+        if extra is not None:
+            of_each = extra if callable(extra) else lambda _: extra
+            others = [replace(plan, extra=of_each(plan)) for plan in others]
+        plans = [controller, *others]
         if jvm_options is not None:
             plans = [replace(plan, jvm_options=tuple(jvm_options(plan))) for plan in plans]
         cluster = cls(folder, plans, libs)
@@ -208,9 +213,7 @@ def _is_ready(node: Node, admins: Mapping[int, AdminClient]) -> bool:
         return False
 
 
-def _plans(
-    folder: Path, brokers: int, *, jmx: bool, jolokia: bool, extra: Mapping[str, str]
-) -> list[NodePlan]:
+def _plans(folder: Path, brokers: int, *, jmx: bool, jolokia: bool) -> list[NodePlan]:
     if folder.exists() and any(folder.iterdir()):
         raise DemoError(f"{folder} is not empty: remove it or name another folder.")
     ports = iter(free_ports(3 + 4 * brokers))
@@ -235,7 +238,6 @@ def _plans(
                 jmx_port=next(ports) if jmx else None,
                 jolokia_port=next(ports) if jolokia else None,
                 rack=RACKS[(number - 1) % len(RACKS)],
-                extra=extra,
             )
             for number in range(1, brokers + 1)
         ),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from confluent_kafka import KafkaException
 
-from demo import driver, hearing
+from demo import driver, hearing, index_fetches
 from demo.agents import WINDOW, Agents, script
 from demo.clock import iso, seconds
 from demo.cluster import Cluster
@@ -62,7 +62,7 @@ def run(folder: Path, *, report: bool) -> None:
     _empty(folder)
     truth = Truth()
     with _step("Starting Kafka: a controller and 3 brokers"):
-        cluster = Cluster.start(folder / "cluster")
+        cluster = Cluster.start(folder / "cluster", extra=index_fetches.plugin_settings)
     with cluster:
         truth.set("cluster", cluster.describe())
         _scrape(cluster, truth, folder)
@@ -74,6 +74,7 @@ def run(folder: Path, *, report: bool) -> None:
             truth.set(name, facts)
         logs = [node.log for node in cluster.brokers]
         truth.set("slowest_heard_us", hearing.slowest_us(records, logs, start, end_))
+        truth.set("index_fetches", list(index_fetches.noted(cluster.brokers, start, end_)))
         truth.write(folder / "truth.json")
     if report:
         _report(folder, *period)
@@ -83,7 +84,7 @@ def run(folder: Path, *, report: bool) -> None:
 def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
     with _step("Creating topics and quotas"):
         driver.prepare(cluster, truth)
-    agents = Agents(cluster, folder / "lake", folder / "agents")
+    agents = Agents(cluster, folder / "lake", folder / "agents", [index_fetches.FAMILY])
     try:
         with _step("Starting 4 agents, and a quiet while for them to see"):
             agents.start()

@@ -10,12 +10,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.demo_truth import index_fetches
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tests.demo_truth.figure import Figure
 
-QUESTIONS: Final[Mapping[str, Callable[[Any, Any], Iterable[Figure]]]] = {}
+QUESTIONS: Final[Mapping[str, Callable[[Any, Any], Iterable[Figure]]]] = {
+    "index_fetches": index_fetches.figures,
+}
 """Figures of each question, from truth.json and report.json."""
 
 

@@ -1,0 +1,29 @@
+"""Fetches of indexes beside what the wrapped plugin noted, request by request (KIP-1002)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.demo_truth.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def figures(truth: Any, report: Any) -> Iterator[Figure]:
+    """Of each broker that read remotely; one of them fetches all indexes of a segment at once."""
+    rows = {row["source"]: row for row in report["remote_reads"]["indexes"]}
+    for noted in truth["index_fetches"]:
+        if not noted["requests"]:
+            continue
+        source, ahead = noted["source"], noted["requests"] - noted["round_trips"]
+        true = {
+            # What was fetched ahead was asked for, once each: the broker needs them all.
+            "fetches": noted["requests"],
+            "round_trips": noted["round_trips"],
+            "at_once": noted["segments"],
+            "saved": ahead if noted["at_once"] else noted["requests"] - noted["segments"],
+        }
+        for name, figure in true.items():
+            low, high = rows[source][f"{name}_low"], rows[source][f"{name}_high"]
+            yield Figure(f"{source} {name}", low, high, figure)

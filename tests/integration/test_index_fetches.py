@@ -1,0 +1,124 @@
+"""deploy/kafka on the oldest and the newest Kafka that it is for: what it counts is what was fetched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from collector import catalogue
+from collector.sources.java import jvm
+from demo.clients import consumer, fill
+from demo.cluster import Cluster
+from demo.index_fetches import FAMILY, SOURCES, noted, plugin_settings
+from demo.jars import kafka_libs, older_kafka_libs
+from demo.java import compile_jar, java_command
+from demo.topics import create_assigned
+from tests.jmx_sources import jmx_source
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from demo.node import Node
+    from demo.properties import NodePlan
+
+pytestmark = pytest.mark.kafka
+
+CASES = Path(__file__).parent / "java" / "WrapperCases.java"
+FETCHES = catalogue.load().family(FAMILY)
+TIERED = {
+    "remote_storage_enable": "true",
+    "segment_bytes": "1048576",
+    "local_retention_bytes": "1",
+}
+MEGABYTES = 4
+
+
+@pytest.fixture(scope="module", params=["4.3", "3.9"])
+def libs(request: pytest.FixtureRequest) -> Path:
+    return kafka_libs() if request.param == "4.3" else older_kafka_libs()
+
+
+def settings(plan: NodePlan) -> Mapping[str, str]:
+    return plugin_settings(plan) | {
+        "rsm.config.fetch.indexes.at.once": str(plan.id == 2).lower(),
+        "rsm.config.delay.ms": "50",
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, libs: Path) -> Iterator[Cluster]:
+    """Each broker leads a partition whose records were all read back from the remote tier."""
+    folder = tmp_path_factory.mktemp("fetches") / "kafka"
+    with Cluster.start(folder, 2, extra=settings, libs=libs) as running:
+        jvm.start(kafka_libs())
+        create_assigned(running, "old", [[1], [2]], **TIERED)
+        fill(running.bootstrap, "old", 2, MEGABYTES)
+        wait_for(lambda: len(list(running.folder.glob("broker-?/data/old-?/*.log"))) == 2, 120)
+        reader = consumer(running.bootstrap, "reader", "readers")
+        reader.subscribe(["old"])
+        left = 2 * MEGABYTES * 100
+        while left:
+            left -= len(reader.consume(left, timeout=1))
+        reader.close()
+        yield running
+
+
+def counted(node: Node) -> dict[str, float]:
+    """Sums over the types of indexes, by the last part of a metric's name."""
+    source = jmx_source(node)
+    readings = source.read(FETCHES).readings
+    source.close()
+    return {
+        one.metric.rpartition(".")[2]: sum(value or 0 for value in one.values.values())
+        for one in readings
+    }
+
+
+@pytest.fixture(scope="module")
+def both(cluster: Cluster) -> Any:
+    """By broker: what the wrapped plugin noted, and what the beans count."""
+    truth = {row["source"]: row for row in noted(cluster.brokers, 0, time.time())}
+    return {node.plan.id: (truth[node.plan.name], counted(node)) for node in cluster.brokers}
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_the_beans_count_what_reached_the_plugin(both: Any, broker: int) -> None:
+    truth, beans = both[broker]
+    assert truth["segments"] >= MEGABYTES - 1
+    for name in ("requests", "round_trips", "bytes", "not_found"):
+        assert beans[name] == truth[name], name
+    assert beans["sets"] == truth["segments"]
+    assert beans["errors"] == 0
+    assert truth["not_found"] == truth["segments"], "there are no transactions"
+    assert beans["wait_time"] / 1e9 == pytest.approx(truth["seconds"], rel=0.5)
+    assert beans["wait_time"] / 1e9 >= truth["seconds"]
+
+
+def test_one_by_one_each_fetch_is_a_round_trip(both: Any) -> None:
+    _, beans = both[1]
+    assert beans["fetches"] == beans["requests"] == beans["round_trips"] == 3 * beans["sets"]
+
+
+def test_at_once_one_round_trip_is_left_and_the_broker_waits_less(both: Any) -> None:
+    (_, one_by_one), (_, at_once) = both[1], both[2]
+    assert at_once["fetches"] == at_once["requests"] == 3 * at_once["sets"]
+    assert at_once["round_trips"] == at_once["sets"]
+    waits = [beans["wait_time"] / beans["sets"] for beans in (one_by_one, at_once)]
+    assert waits[1] < 0.7 * waits[0], "a third, on a quiet machine"
+
+
+def test_what_misbehaves_is_met_as_it_should(tmp_path: Path, libs: Path) -> None:
+    compile_jar([*SOURCES, CASES], [libs], tmp_path / "cases.jar")
+    classes = os.pathsep.join((str(tmp_path / "cases.jar"), f"{libs}/*"))
+    ran = subprocess.run(
+        java_command("-cp", classes, "jmxlake.kafka.WrapperCases"),
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert len(ran.stdout.splitlines()) == 11
