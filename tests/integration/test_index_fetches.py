@@ -1,4 +1,4 @@
-"""deploy/kafka on the oldest and the newest Kafka that it is for: what it counts is what was fetched."""
+"""deploy/kafka on its oldest and newest Kafka: what it counts is what was fetched."""
 
 from __future__ import annotations
 
