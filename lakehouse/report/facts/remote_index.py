@@ -136,20 +136,18 @@ def cost(counts: RemoteReadCounts) -> Cost | None:
 
 def _counted(counts: RemoteReadCounts, fetches: float, trips: float) -> Cost:
     """Figures as our plugin counts them; ``at once`` has fewer round trips than fetches."""
-    waited, sets = _divided(counts.wait_ns, 1e9), counts.sets
-    if fetches > trips:
-        at_once, saved = trips, fetches - trips
-        # One after another the requests would have taken as long, if they do not hinder each other.
-        longer = _divided(counts.request_ns, 1e9)
-    else:
-        at_once, saved = sets, None if sets is None else trips - sets
-        # With one round trip instead of these, if all take as long.
-        longer = None if waited is None or saved is None else waited * (1 + saved / max(trips, 1))
-    saved_seconds = None if waited is None or longer is None else max(0.0, longer - waited)
+    waited, sets, ahead = _divided(counts.wait_ns, 1e9), counts.sets, fetches > trips
+    at_once = trips if ahead else sets
+    saved = fetches - trips if ahead else None if sets is None else trips - sets
+    if ahead:  # one by one they would have taken as long, if they do not hinder each other
+        seconds = _divided(counts.request_ns, 1e9)
+        saved_seconds = None if waited is None or seconds is None else max(0.0, seconds - waited)
+    else:  # of the time waited, if all take as long
+        saved_seconds = None if waited is None or saved is None else waited * saved / max(trips, 1)
     return Cost(
         counts.source,
         "measured",
-        "at once" if fetches > trips else "one by one",
+        "at once" if ahead else "one by one",
         fetches=_exactly(fetches),
         round_trips=_exactly(trips),
         seconds=_exactly(waited),
