@@ -50,10 +50,11 @@ def indexes(
         return tuple(None if one is None else one / 2 for one in figure)
 
     row: Facts = {"source": source, "basis": basis, "way": "at once" if fetches else "one by one"}
+    each = None if at_once[0] is None else trips[0] / 2 / at_once[0]
     most = None if at_once[1] == 0 else trips[2] / 2 / at_once[1]
     for name, figure in (
         ("fetches", fetches or trips), ("round_trips", trips), ("seconds", times(trips)),
-        ("segment_seconds", (None, trips[1] / 2 / at_once[2], most)),
+        ("segment_seconds", (each, trips[1] / 2 / at_once[2], most)),
         ("at_once", at_once), ("saved", saved), ("saved_seconds", times(saved)),
     ):  # fmt: skip
         row |= dict(zip((name, f"{name}_low", f"{name}_high"), figure, strict=True))
