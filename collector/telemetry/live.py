@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collector.catalogue import Family
     from collector.model import Scrape
 
+_OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL
 
 
@@ -183,7 +184,7 @@ class LiveMetrics(Collector):
     def _worst(self, values: Mapping[Series, float]) -> list[tuple[Series, float]]:
         if len(values) <= self.most:
             return list(values.items())
-        return nlargest(self.most, values.items(), lambda one: (one[1], repr(one[0])))
+        return nlargest(self.most, values.items(), lambda one: (one[1], hash(one[0])))
 
 
 def _is_shown(reading: Reading) -> bool:
@@ -191,7 +192,7 @@ def _is_shown(reading: Reading) -> bool:
     if reading.kind != "gauge" or reading.metric in SHOWN:
         return reading.kind == "gauge"
     first = next(chain(reading.values, reading.zeros), None)
-    return first is not None and first == Series(first.metric, labels=first.labels)
+    return first is not None and first[1:-1] == _OF_SOURCE
 
 
 def _labels(series: Series) -> dict[str, str]:

@@ -6,13 +6,22 @@ import dataclasses
 import datetime as dt
 import json
 import subprocess
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
+from collector.catalogue import load
+from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.telemetry.http import HealthServer
+from collector.telemetry.live import Live, LiveMetrics
+from collector.telemetry.self_metrics import AgentStats
+from demo.ports import free_ports
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
@@ -25,6 +34,7 @@ from lakehouse.slo import attainment, rules
 from lakehouse.tables.live import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +44,13 @@ if TYPE_CHECKING:
 
 STEP: Final = rules.EVERY_SECONDS
 WINDOW: Final = 300
-HOURS: Final = 8 * 3600
+HOURS: Final = 5 * 3600
 MINUTE: Final = 60
 UNDER: Final = "kafka.partition.under_min_isr"
 THROTTLE: Final = "kafka.client.produce.throttle_time"
 LAG: Final = "kafka.group.lag"
 LOST: Final = "kafka.group.non_consumed"
+ODD: Final = 'c"\\\n\t\r\0\u2028{{ $labels.x }}[*'
 LOSSES: Final = f"{LOST}.low"
 BURNS: Final = "JmxlakeBudgetBurns"
 UNKNOWN: Final = "JmxlakeObjectiveUnknown"
@@ -295,3 +306,54 @@ def test_the_shipped_objectives_have_rules_and_what_has_none_is_named(tmp_path: 
         "produce-availability: burn rates are of time, not of events",
     ]
     promtool("check", "rules", file)
+
+
+def test_a_real_prometheus_reads_every_name_and_rings(tmp_path: Path) -> None:
+    """Names as clients choose them, from /metrics to an alert that the API gives."""
+    stats, live, port = AgentStats(), Live(), free_ports(1)[0]
+    live.expect({"quotas": (load().family("quotas"), 600_000_000)})
+    values = {Series(THROTTLE, user=user, client_id=ODD): 5.0 for user in ("", None, "u")}
+    answer = Answer((Reading(THROTTLE, "gauge", values=dict(values)),), 3)
+    identity = Identity(CLUSTER, "1", None, 1)
+    live.scraped(Scrape("quotas", 0, 0, 1, 600_000_000, "ok", identity, answer))
+    stats.registry.register(LiveMetrics(live, "broker-1", 10, dict))
+    (usual,) = (one for one in slo.load() if one.name == "produce-throttling")
+    never = dataclasses.replace(usual, target=0.9999, match={"client_id": (f"*{ODD[:4]}*",)})
+    text = rules.to_yaml([never], known()).replace("15s", "1s").replace("1m", "1s")
+    (tmp_path / "rules.yaml").write_text(text)
+    health = HealthServer("127.0.0.1", 0, stats)
+    (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump({
+        "rule_files": ["rules.yaml"],
+        "scrape_configs": [{
+            "job_name": "jmxlake-agent", "scrape_interval": "1s",
+            "static_configs": [{"targets": [f"127.0.0.1:{health.port}"]}],
+        }],
+    }))  # fmt: skip
+    flags = ("config.file", tmp_path / "prometheus.yaml"), ("storage.tsdb.path", tmp_path / "data")
+    listen = f"--web.listen-address=127.0.0.1:{port}"
+    command = ["prometheus", *(f"--{name}={value}" for name, value in flags), listen]
+    alerts = f"http://127.0.0.1:{port}/api/v1/alerts"
+
+    def firing_for() -> set[tuple[str | None, str | None]]:
+        """User and client id of the alerts that fire."""
+        with (
+            suppress(URLError),
+            urlopen(alerts, timeout=10) as told,
+        ):
+            return {
+                (one["labels"].get("user"), one["labels"].get("client_id"))
+                for one in json.load(told)["data"]["alerts"]
+                if (one["labels"]["alertname"], one["state"]) == (BURNS, "firing")
+            }
+        return set()
+
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            wait_for(firing_for, 60)
+            shown = ODD.replace("\0", "\u2400")
+            assert firing_for() == {(None, shown), ("u", shown)}
+        finally:
+            server.terminate()
+            server.wait(30)
+            health.close()
