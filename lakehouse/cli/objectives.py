@@ -16,9 +16,9 @@ from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
 from lakehouse.core.metrics import Known, known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
-from lakehouse.slo import rules as slo_rules
 from lakehouse.slo.openslo import known_metrics
 from lakehouse.slo.openslo.files import FileObject, read
+from lakehouse.slo.prometheus import rules as slo_rules
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 

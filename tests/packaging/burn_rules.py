@@ -30,7 +30,8 @@ from lakehouse.core.time import periods
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import rollup
-from lakehouse.slo import attainment, rules
+from lakehouse.slo import attainment
+from lakehouse.slo.prometheus import rules
 from lakehouse.tables.live import METRIC_KNOWN, UNSHOWN_SERIES, live_name
 from tests import rollups
 from tests.lake_builder import BASE, CLUSTER, Batch

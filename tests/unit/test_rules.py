@@ -16,8 +16,8 @@ from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import known
 from lakehouse.core.objective import Events, Objective, Slices
-from lakehouse.slo import rules
 from lakehouse.slo.burn_rate import PAIRS
+from lakehouse.slo.prometheus import rules
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,6 @@ windows burns where the bad time of both reaches ``Pair.limit_us``: unknown time
 in ``burnt_us``, and has an alert of its own.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ import yaml
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, Known
 from lakehouse.core.objective import Objective
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair
+from lakehouse.slo.prometheus.promql import is_regex, matchers, quoted, selected
 from lakehouse.tables.live import (
     FAMILY_KNOWN,
     LOST,
@@ -61,7 +61,7 @@ def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[s
             objective, match={column: patterns}
         ).matches({}):
             yield f"level {level} has no {column} that could match"
-        if not all(map(_is_regex, patterns)):
+        if not all(map(is_regex, patterns)):
             yield f"a pattern of {column} has a range that ends before it begins"
     for name in _names(objective, metrics):
         own = (metrics[name].level if name in metrics else "") or level
@@ -83,7 +83,7 @@ def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> st
     sums = [
         {
             "record": f"{_BAD}_seconds:{length}",
-            "expr": f"count_over_time({_BAD}{{objective=~{_text(names)}}}[{length}])"
+            "expr": f"count_over_time({_BAD}{{objective=~{quoted(names)}}}[{length}])"
             f" * {EVERY_SECONDS}",
         }
         for length in LENGTHS_US
@@ -93,7 +93,8 @@ def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> st
         {"name": "jmxlake-bad", "interval": f"{EVERY_SECONDS}s", "rules": bad},
         {"name": "jmxlake-burn", "interval": _BURN_EVERY, "rules": [*sums, *alerts]},
     ]
-    return yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=110)
+    return f"# Made by jmxlake objectives rules; let Prometheus scrape the agents as often.\n{text}"
 
 
 def _is_lost(objective: Objective) -> bool:
@@ -117,18 +118,18 @@ def _names(objective: Objective, metrics: Mapping[str, Known]) -> tuple[str, ...
 
 def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
     """1 for each subject that is bad now."""
-    chosen = _matchers(objective)
+    chosen = matchers(objective.match, _SUBJECTS[objective.level])
     names = [live_name(name) for name in _names(objective, metrics)]
-    values = " or ".join(f"{name}{_selected(chosen)}" for name in names)
+    values = " or ".join(f"{name}{selected(chosen)}" for name in names)
     breaks = f"{_BREAKS[objective.op]} {objective.threshold!r}"
     by = ", ".join(_SUBJECTS[objective.level])
     if objective.metric == COVERAGE:
-        values = f"{FAMILY_KNOWN}{_selected(chosen)} == 0"
+        values = f"{FAMILY_KNOWN}{selected(chosen)} == 0"
     elif _is_lost(objective):
         # For as long as a window of gold after a loss. A total is first shown at its first loss, so
         # what is new is a loss, where the agent itself is not new to Prometheus.
-        total = f"{names[0]}_total{_selected(chosen)}"
-        known = f"{METRIC_KNOWN}{_selected([f'metric={_text(LOST[0])}'])}"
+        total = f"{names[0]}_total{selected(chosen)}"
+        known = f"{METRIC_KNOWN}{selected([f'metric={quoted(LOST[0])}'])}"
         values = (
             f"({total} unless {total} == last_over_time({total}[1h] offset 5m))"
             f" and on (job, instance) last_over_time({known}[1h] offset 5m)"
@@ -153,7 +154,7 @@ def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
 def _burn(objective: Objective, pair: Pair) -> dict[str, Any]:
     def reached(length: str) -> str:
         limit = round(pair.limit_us(length, objective.target) / 1e6, 6)
-        return f"{_BAD}_seconds:{length}{{objective={_text(objective.name)}}} >= {limit!r}"
+        return f"{_BAD}_seconds:{length}{{objective={quoted(objective.name)}}} >= {limit!r}"
 
     who = " ".join(f"{{{{ $labels.{one} }}}}" for one in _SUBJECTS[objective.level])
     severity = "page" if pair.rate > 1 else "ticket"
@@ -173,17 +174,21 @@ def _burn(objective: Objective, pair: Pair) -> dict[str, Any]:
 
 def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, Any]:
     """An alert where an agent does not know, or no longer shows, what an objective goes by."""
-    chosen = [one for one in _matchers(objective) if one.startswith(("cluster", "source"))]
+    chosen = [
+        one
+        for one in matchers(objective.match, _SUBJECTS[objective.level])
+        if one.startswith(("cluster", "source"))
+    ]
     parts = list[str]()
     for name in _names(objective, metrics):
         if objective.level == "source":
             shown = FAMILY_KNOWN if name == COVERAGE else live_name(name)
-            known = shown = f"{shown}{_selected(chosen)}"
+            known = shown = f"{shown}{selected(chosen)}"
         else:
-            own = [f"metric={_text(name)}", *chosen]
-            shown = f"{METRIC_KNOWN}{_selected(own)}"
+            own = [f"metric={quoted(name)}", *chosen]
+            shown = f"{METRIC_KNOWN}{selected(own)}"
             known = f"{shown} == 1"
-            parts.append(f"{UNSHOWN_SERIES}{_selected(own)} > 0")
+            parts.append(f"{UNSHOWN_SERIES}{selected(own)} > 0")
         by = "by (job, instance)"
         before = f"group {by} (last_over_time({shown}[{_LONG_AGO}]))"
         parts += [f"({before} unless group {by} ({known}))", f"absent({shown})"]
@@ -207,46 +212,3 @@ def _labels(objective: Objective) -> dict[str, str]:
         for key, values in objective.labels.items()
     }
     return own | {"objective": objective.name}
-
-
-def _matchers(objective: Objective) -> list[str]:
-    """``match`` as matchers of labels; a label that is absent is empty to both."""
-    found = []
-    for column, patterns in objective.match.items():
-        if column in _SUBJECTS[objective.level]:
-            wanted = [_regex(one) for one in patterns if not one.startswith("!")]
-            unwanted = [_regex(one[1:]) for one in patterns if one.startswith("!")]
-            found += [f"{column}=~{_text('|'.join(wanted))}"] if wanted else []
-            found += [f"{column}!~{_text('|'.join(unwanted))}"] if unwanted else []
-    return found
-
-
-def _regex(pattern: str) -> str:
-    """A pattern of ``fnmatchcase`` in RE2's syntax; Prometheus anchors it at both ends."""
-    made = []
-    for part in re.findall(r"\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
-        if len(part) > 1:
-            inner = part[1:-1].replace("\\", r"\\").replace("[", r"\[")
-            negated, inner = inner.startswith("!"), inner.removeprefix("!")
-            inner = inner.replace("]", r"\]").replace("^", r"\^")
-            made.append(f"[{'^' if negated else ''}{inner}]")
-        else:
-            made.append({"*": ".*", "?": "."}.get(part, re.escape(part)))
-    return f"(?s:{''.join(made)})"
-
-
-def _is_regex(pattern: str) -> bool:
-    try:
-        re.compile(_regex(pattern.removeprefix("!")))
-    except re.error:
-        return False
-    return True
-
-
-def _selected(matchers: Sequence[str]) -> str:
-    return f"{{{','.join(matchers)}}}" if matchers else ""
-
-
-def _text(text: str) -> str:
-    """A string of PromQL, which escapes as Go does: as JSON, but for surrogates."""
-    return json.dumps(text, ensure_ascii=False)
