@@ -80,7 +80,7 @@ test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine wit
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## What is published, each extra in a clean environment; asks the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
-	  tests/packaging/promtool.py tests/packaging/sbom.py
+	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules

@@ -17,6 +17,7 @@ from collector.delivery.worker import DeliveryWorker
 from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.model import Event, Series
 from collector.telemetry import logs, memory
+from collector.telemetry.live import Live
 from collector.telemetry.sd_notify import Service
 from collector.telemetry.self_metrics import AgentStats
 
@@ -65,7 +66,7 @@ class Agent:
         commit_phase_us: int = 0,
         limits: Limits | None = None,
     ) -> None:
-        self.stats = AgentStats()
+        self.stats, self.live = AgentStats(), Live()
         self._limiter = Limiter(limits, recorder.window_us)
         self._planned = {task.family.name: task for task in tasks}
         self._tasks: dict[str, Task] = {}
@@ -172,6 +173,7 @@ class Agent:
                 return  # it was in flight as the agent stopped
             self._check_clock()
             self.stats.scraped(scrape)
+            self.live.scraped(scrape)
             if scrape.error is not None and scrape.error.startswith(UNEXPECTED):
                 self.stats.unexpected_errors.inc()
             self._recorder.record(*expand(scrape))
@@ -266,6 +268,7 @@ class Agent:
         }
         self.stats.factors = factors
         self.stats.expect({n: (task.source, task.interval_us) for n, task in self._tasks.items()})
+        self.live.expect({n: (task.family, task.interval_us) for n, task in self._tasks.items()})
         for name in before.keys() - self._tasks.keys():
             self._schedule.cancel(f"scrape {name}")
         kept = {task.scraper for task in self._tasks.values()}

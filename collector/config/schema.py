@@ -245,10 +245,12 @@ class Health(Section, frozen=True):
     Attributes:
         host: The address to listen at.
         port: The port, another one for each agent of a host; 0 turns it off.
+        series: Most series of a metric of Kafka in /metrics; 0: none, so that it has no names.
     """
 
     host: Annotated[str, _RESTART] = "127.0.0.1"
     port: Annotated[int, _RESTART, msgspec.Meta(ge=0, le=65_535)] = 9464
+    series: Annotated[int, _RESTART, msgspec.Meta(ge=0, le=100_000)] = 500
 
 
 class Java(Section, frozen=True):

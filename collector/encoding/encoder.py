@@ -15,7 +15,7 @@ import msgspec
 from collector.catalogue.entries import Delays
 from collector.encoding.attempts import AttemptSpan
 from collector.encoding.counter import CounterTrack
-from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, increases
+from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
 from collector.encoding.family import FamilyTrack
 from collector.encoding.fold import Ledger, Run, fold
 from collector.model import Answer, Event, Identity, Scrape, Series
@@ -47,6 +47,7 @@ class Encoder(msgspec.Struct):
         began_us: Since when the clock has run without a jump.
         recorded_spans: Spans recorded before the clock jumped; they are not recorded again.
         started_us: When the agent started, or its clock was set.
+        lost: Offsets that groups lost in this cluster, by group and topic (see ``add_up``).
     """
 
     window_us: int
@@ -60,6 +61,7 @@ class Encoder(msgspec.Struct):
     began_us: int = 0
     recorded_spans: list[tuple[int, int]] = msgspec.field(default_factory=list, name="told")
     started_us: int = 0
+    lost: dict[Series, float] = msgspec.field(default_factory=dict)
 
     def accepts(self, scrape: Scrape) -> bool:
         """Whether to record an attempt: it is in order, and its time was not recorded before."""
@@ -166,7 +168,7 @@ class Encoder(msgspec.Struct):
         for family in self.families.values():
             family.gauges.clear()
             family.counters.clear()
-        self.non_consumed = NonConsumed()
+        self.non_consumed, self.lost = NonConsumed(), {}
         return sealed
 
     def recorded_until_us(self, name: str) -> int:
@@ -257,6 +259,7 @@ class Encoder(msgspec.Struct):
             for metric, rises in zip((LOW, HIGH), increases(losses), strict=True):
                 track = family.counters.setdefault(metric, CounterTrack())
                 track.add(rises, scrape.asked_us, scrape.answered_us, self.ledger)
+                add_up(self.lost, rises)
         self.events.extend(Event(scrape.answered_us, *notice) for notice in answer.notices)
 
     def _meet(self, identity: Identity, at_us: int) -> None:

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from collector.model import Commit, Offsets, Partition, Series
+from lakehouse.tables import OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOW: Final = "kafka.group.non_consumed.low"
 HIGH: Final = "kafka.group.non_consumed.high"
+_MOST_TOTALS: Final = 10_000
 
 
 class Loss(NamedTuple):
@@ -138,3 +140,16 @@ def increases(losses: Mapping[Commit, Loss]) -> tuple[dict[Series, float | None]
         low[Series(LOW, **subject)] = loss.low  # type: ignore[arg-type]
         high[Series(HIGH, **subject)] = loss.high  # type: ignore[arg-type]
     return low, high
+
+
+def add_up(totals: dict[Series, float], rises: Mapping[Series, float | None]) -> None:
+    """Add increases to totals by group and topic; those beyond the limit, to one ``__other__``.
+
+    What is not known is in no total.
+    """
+    for series, rise in rises.items():
+        if rise:
+            one = series._replace(partition=None)
+            if one not in totals and len(totals) >= _MOST_TOTALS:
+                one = one._replace(topic=OTHER, group=OTHER)
+            totals[one] = totals.get(one, 0.0) + rise

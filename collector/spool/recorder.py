@@ -142,6 +142,11 @@ class Recorder:
         with self._lock:
             return (self._load()[0] if self._broken else self._encoder).recorded_until_us(family)
 
+    def lost(self) -> dict[Series, float]:
+        """Offsets that groups lost before they read them, least and most, by group and topic."""
+        with self._lock:
+            return dict(self._encoder.lost)
+
     def backlog(self) -> Backlog:
         """The rows that wait now.
 

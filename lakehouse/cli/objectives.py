@@ -1,9 +1,9 @@
-"""``jmxlake objectives``: list objectives, and check OpenSLO files."""
+"""``jmxlake objectives``: list objectives, check OpenSLO files, write rules for Prometheus."""
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -14,22 +14,30 @@ from lakehouse import slo
 from lakehouse.cli.options import AS_JSON, OPTIONS_FILE, LakeOptions, log, write_file
 from lakehouse.cli.sla import LABELS
 from lakehouse.core.formats import visible
-from lakehouse.core.metrics import known
+from lakehouse.core.metrics import Known, known
 from lakehouse.core.yaml_nodes import EXIT_CODES, worst
 from lakehouse.slo.openslo import known_metrics
 from lakehouse.slo.openslo.files import FileObject, read
+from lakehouse.slo.prometheus import rules as slo_rules
 
 _SIGNS: Final = {"lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
+
+PLACES: Final = click.argument(
+    "places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]..."
+)
+LAKE: Final = click.option(
+    "--lake", "root", metavar="LAKE", help="Compare with what this lake's agents read."
+)
 
 
 @click.group()
 def objectives() -> None:
-    """Objectives in OpenSLO v1: check files, list their objectives."""
+    """Objectives in OpenSLO v1: check files, list their objectives, write rules for Prometheus."""
 
 
 @objectives.command(short_help="Check OpenSLO v1 files: what jmxlake supports, and what not.")
-@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER|FILE]...")
-@click.option("--lake", "root", metavar="LAKE", help="Compare with what this lake's agents read.")
+@PLACES
+@LAKE
 @OPTIONS_FILE
 @AS_JSON
 def check(
@@ -42,12 +50,7 @@ def check(
     A note says what has no effect. Metrics are compared with the catalogue that jmxlake ships;
     those of your own need --lake.
     """
-    found = read(list(places) or [slo.SHIPPED])
-    if root is None:
-        known_metrics.check(found, known(), where="the shipped catalogue")
-    else:
-        engine = LakeOptions(root, None, None, options_file).engine()
-        known_metrics.check(found, known_metrics.of_lake(engine), where=root)
+    found, _ = _checked(places, root, options_file)
     if as_json:
         output = {"objects": [_object_json(one) for one in found]}
         click.echo(json.dumps(output, indent=1, ensure_ascii=False))
@@ -59,8 +62,61 @@ def check(
                 click.echo(visible(f"  {finding}"))
         counts = Counter(one.outcome for one in found)
         click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
+    sys.exit(_exit_code(found))
+
+
+@objectives.command(short_help="Write rules for Prometheus that burn as the report does.")
+@PLACES
+@LAKE
+@OPTIONS_FILE
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
+def rules(
+    places: Sequence[Path], root: str | None, options_file: Path | None, out: Path | None
+) -> None:
+    """Write recording and burn-rate alert rules for Prometheus, over what agents show in /metrics.
+
+    By default on the objectives that jmxlake ships. Exits with 0 if there are rules on all of them,
+    with 3 if there are none on some (each is named, with the reason), with 1, and without rules, if
+    a file is not OpenSLO v1 or cannot be read, or if there would be no rule at all.
+    """
+    found, metrics = _checked(places, root, options_file)
+    supported = []
+    for item in found:
+        for one in item.objectives:
+            why = slo_rules.why_not(one, metrics)
+            if why is None:
+                supported.append(one)
+            else:
+                item.findings.unsupported(item.node, f"no rules on {one.name}: {why}")
+    for finding in (fault for item in found for fault in item.findings if fault.kind != "note"):
+        log(visible(str(finding)))
+    if not supported:
+        raise slo.ObjectiveError("no objective there can have rules: see above")
+    code = _exit_code(found)
+    if code != EXIT_CODES["invalid"]:
+        text = slo_rules.to_yaml(supported, metrics)
+        if out is None:
+            click.echo(text, nl=False)
+        else:
+            write_file(out, text.encode())
+    sys.exit(code)
+
+
+def _checked(
+    places: Sequence[Path], root: str | None, options_file: Path | None
+) -> tuple[list[FileObject], Mapping[str, Known]]:
+    """The objects of files, compared with the metrics that there are; and these."""
+    found = read(list(places) or [slo.SHIPPED])
+    metrics: Mapping[str, Known] = known()
+    if root is not None:
+        metrics = known_metrics.of_lake(LakeOptions(root, None, None, options_file).engine())
+    known_metrics.check(found, metrics, where=root or "the shipped catalogue")
+    return found, metrics
+
+
+def _exit_code(found: Sequence[FileObject]) -> int:
     kind = worst(finding for one in found for finding in one.findings)
-    sys.exit(EXIT_CODES[kind] if kind else 0)
+    return EXIT_CODES[kind] if kind else 0
 
 
 @objectives.command(short_help="Write the shipped objectives to a folder.")

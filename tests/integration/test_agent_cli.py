@@ -213,7 +213,10 @@ def test_top_prints_once_to_a_pipe(
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
     assert lines[0].startswith(f"broker-1, cluster {cluster.id}, Kafka 4.3.1")
-    assert re.match(r"no leader \d+   under min ISR \d+   fenced \d+   throttled \d+", lines[1])
+    assert re.match(
+        r"no leader \d+   under min ISR \d+   lost unread \d+   fenced \d+   throttled \d+",
+        lines[1],
+    )
     assert "\x1b" not in ran.stdout
     settings["source"]["jmx"]["port"] = free_ports(1)[0]
     del settings["admin"]

@@ -20,6 +20,14 @@ from collector.telemetry.prometheus import Measured
 from collector.telemetry.self_metrics import AgentStats
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.objectives import objectives
+from lakehouse.tables.live import (
+    FAMILY_KNOWN,
+    LOST,
+    METRIC_KNOWN,
+    SHOWN,
+    UNSHOWN_SERIES,
+    live_name,
+)
 
 DOCS = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
 COMMANDS = sorted(main.commands)
@@ -68,6 +76,12 @@ def test_every_metric_of_health_stands_in_the_docs(monkeypatch: pytest.MonkeyPat
     for metric in stats.registry.collect():
         suffix = {"counter": "_total", "info": "_info"}.get(metric.type, "")
         assert f"`{metric.name}{suffix}`" in DOCS
+    names = [*map(live_name, SHOWN), *(f"{live_name(one)}_total" for one in LOST)]
+    assert [
+        one
+        for one in (*names, FAMILY_KNOWN, METRIC_KNOWN, UNSHOWN_SERIES)
+        if f"`{one}`" not in DOCS
+    ] == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -16,8 +16,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.encoding.encoder import Encoder
+from collector.encoding.expired_offsets import HIGH
 from collector.errors import SpoolError
-from collector.model import Answer, Event, Identity, Reading, Scrape, Series
+from collector.model import (
+    Answer,
+    Commit,
+    Event,
+    Identity,
+    Offsets,
+    Partition,
+    Reading,
+    Scrape,
+    Series,
+)
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
@@ -297,3 +308,26 @@ def test_a_scrape_without_an_answer_is_an_entry_too(spool: Spool) -> None:
     record.record(failed)
     _, (entry,) = spool.recover()
     assert journal.decode(entry, Encoder(WINDOW)) == failed
+
+
+def test_what_groups_lost_is_a_total_that_a_restart_keeps(tmp_path: Path) -> None:
+    """So that no counter begins anew with the agent; another cluster's begins at nothing."""
+    group, partition = Commit("g", "t", 0), Partition("t", 0)
+
+    def read(second: int, start: int, of: Identity = BROKER) -> Scrape:
+        offsets = Offsets({group: 5}, {partition: start}, {group: start})
+        one = scrape(second)
+        return replace(one, identity=of, answer=Answer((), 1, offsets=offsets))
+
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        record = recorder(spool)
+        for second, start in ((0, 0), (10, 12), (20, 12)):
+            record.record(read(second, start))
+        record.seal(T0 + 400 * S)
+    with Spool(tmp_path / "spool.db", 1 << 20) as spool:
+        record = recorder(spool)
+        assert record.lost() == {Series(HIGH, "t", group="g"): 7}
+        record.record(read(500, 12), read(510, 15))
+        assert record.lost() == {Series(HIGH, "t", group="g"): 10}
+        record.record(read(520, 0, Identity("other", "1", "4.3.1", 1)))
+        assert record.lost() == {}

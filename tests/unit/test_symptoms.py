@@ -13,14 +13,14 @@ from collector.catalogue import load
 from collector.cli.format import amount, ranges, setting, span
 from collector.cli.top.symptoms import KINDS, Board, kinds_of
 from collector.cli.top.view import view
-from collector.model import Answer, Identity, Reading, Scrape, Series
+from collector.model import Answer, Commit, Identity, Offsets, Partition, Reading, Scrape, Series
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 S = 1_000_000
-LEADERLESS, UNDER_MIN_ISR, FENCED, THROTTLED, LAGGING = KINDS
+LEADERLESS, UNDER_MIN_ISR, LOST, FENCED, THROTTLED, LAGGING = KINDS
 UNDER = "kafka.partition.under_min_isr"
 THROTTLE = "kafka.client.produce.throttle_time"
 COPY_LAG = "kafka.topic.remote_copy_lag.bytes"
@@ -210,6 +210,28 @@ def test_a_source_that_is_away_is_one_line_that_wraps_where_there_is_room() -> N
     low = lines(board, 11, 80, 12)
     assert "END" not in "".join(low)
     assert len(low) < len(shown)
+
+
+def offsets(log_start: int, before: int, after: int) -> Scrape:
+    """An answer on one group and partition: it committed so far before and after the log start."""
+    group, partition = Commit("billing", "orders", 0), Partition("orders", 0)
+    found = Offsets({group: before}, {partition: log_start}, {group: after})
+    return replace(read("offsets"), answer=Answer((), 1, offsets=found))
+
+
+def test_what_a_group_lost_since_the_first_look_is_shown_with_its_bounds() -> None:
+    board = Board(tasks("offsets"), 0)
+    board.take(offsets(10, 10, 10), 10)
+    assert board.state(11).counts == {LOST: "0"}, "what was lost before is not known"
+    board.take(offsets(10_030, 10, 20), 20)
+    board.take(offsets(10_030, 10_030, 10_040), 30)
+    (one,) = board.state(31).symptoms
+    assert (one.kind, one.value, one.least, one.since) == (LOST, 10_020, 10_010, 20)
+    assert lines(board, 41, 80, 24)[-1].split() == [
+        "lost", "unread", "orders,", "group", "billing", "10,010", "to", "10,020", "offsets", "21s",
+    ]  # fmt: skip
+    board.take(failed("offsets"), 50)
+    assert board.state(51).counts == {LOST: "?"}
 
 
 def test_a_small_terminal_keeps_values_and_a_large_one_is_not_stretched() -> None:

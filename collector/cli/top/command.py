@@ -33,8 +33,9 @@ _QUIT = ("q", "Q", "\x1b", "\x04", "")
 def top(path: Path, times: int | None) -> None:
     """Show what is under min ISR, throttled or lagging now, the worst first; q quits.
 
-    It reads the broker itself and needs no running agent. To a pipe it prints once, as text, and
-    ends with 1 where nothing is known. A "?" is unknown, a "-" is reported by other brokers.
+    It reads the broker itself and needs no running agent; what groups lost before they read it is
+    counted from its start. To a pipe it prints once, as text, and ends with 1 where nothing is
+    known. A "?" is unknown, a "-" is reported by other brokers.
     """
     from msgspec.structs import replace
 

@@ -10,20 +10,23 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.catalogue import Family
-from collector.model import Identity, Series
+from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
+from collector.model import Identity, Offsets, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 if TYPE_CHECKING:
     from collector.agent.plan import Task
     from collector.model import Scrape
 
-_SYMPTOMS: Final = {
+SYMPTOMS: Final = {
     "kafka.partition.leaderless": ("no leader", ""),
     "kafka.controller.offline_partitions": ("no leader", "in the cluster"),
     "kafka.partition.under_min_isr": ("under min ISR", ""),
+    HIGH: ("lost unread", ""),
     "kafka.controller.fenced_brokers": ("fenced", "in the cluster"),
     "kafka.cluster.node.fenced": ("fenced", ""),
     "kafka.client.produce.throttle_time": ("throttled", "produce"),
@@ -38,7 +41,7 @@ _SYMPTOMS: Final = {
     "kafka.partition.delete_tier_lag": ("lagging", "delete in tier"),
 }
 """Metrics that are bad above zero, the worst first: of which kind, and which of that kind."""
-KINDS: Final = tuple(dict.fromkeys(kind for kind, _ in _SYMPTOMS.values()))
+KINDS: Final = tuple(dict.fromkeys(kind for kind, _ in SYMPTOMS.values()))
 _FOR_ALL: Final = ("no leader", "fenced")
 """Kinds that Admin families report from two brokers only, for all."""
 _REPORTERS: Final = "kafka.cluster.node.fenced"
@@ -55,6 +58,7 @@ class Symptom(NamedTuple):
         series: Who has it.
         value: How bad it is, in the unit of the metric.
         unit: UCUM unit of the value.
+        least: Where only bounds are known, the lower one; the value is the upper one.
         since: When it was first seen.
         at_first_look: It was there when we first looked, so it began before ``since``.
     """
@@ -66,6 +70,7 @@ class Symptom(NamedTuple):
     unit: str
     since: float
     at_first_look: bool = False
+    least: float | None = None
 
 
 class Unknown(NamedTuple):
@@ -105,6 +110,13 @@ class _Track:
     why: str = NOT_YET
     symptoms: dict[Series, Symptom] = field(default_factory=dict)
     reports_for_all: bool = False
+    offsets: NonConsumed = field(default_factory=NonConsumed)
+    lost: dict[Series, float] = field(default_factory=dict)
+
+    def lose(self, offsets: Offsets, *, after_gap: bool) -> None:
+        """Add what groups lost since the last answer to what they lost since the first."""
+        for rises in increases(self.offsets.advance(offsets, after_gap=after_gap)):
+            add_up(self.lost, rises)
 
 
 class Board:
@@ -144,13 +156,19 @@ class Board:
             if scrape.answer is None:
                 track.until, track.why = -math.inf, scrape.error or scrape.outcome
                 return
+            if scrape.answer.offsets is not None:
+                track.lose(scrape.answer.offsets, after_gap=not looked)
             units = {metric.name: metric.unit for metric in track.family.metrics}
-            for reading in scrape.answer.readings:
-                kind, word = _SYMPTOMS.get(reading.metric, ("", ""))
-                for series, value in reading.values.items() if kind else ():
-                    if value is not None and value > 0:
-                        new = Symptom(kind, word, series, 0, units[reading.metric], now, not looked)
-                        track.symptoms[series] = before.get(series, new)._replace(value=value)
+            readings = (reading.values for reading in scrape.answer.readings)
+            for series, value in chain(track.lost.items(), *(one.items() for one in readings)):
+                kind, word = SYMPTOMS.get(series.metric, ("", ""))
+                if kind and value is not None and value > 0:
+                    unit, first = units[series.metric], not looked and series not in track.lost
+                    new = Symptom(kind, word, series, 0, unit, now, first)
+                    least = track.lost.get(series._replace(metric=LOW), 0.0)
+                    track.symptoms[series] = before.get(series, new)._replace(
+                        value=value, least=least if series in track.lost else None
+                    )
             track.reports_for_all = any(
                 one.metric == _REPORTERS and bool(one.zeros or one.values)
                 for one in scrape.answer.readings
@@ -175,7 +193,7 @@ class Board:
 
 def kinds_of(family: Family) -> tuple[str, ...]:
     """The kinds of symptoms that a family's metrics show."""
-    found = {_SYMPTOMS[metric.name][0] for metric in family.metrics if metric.name in _SYMPTOMS}
+    found = {SYMPTOMS[metric.name][0] for metric in family.metrics if metric.name in SYMPTOMS}
     return tuple(kind for kind in KINDS if kind in found)
 
 

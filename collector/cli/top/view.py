@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from collector.cli.top.symptoms import State, Symptom, Unknown
 
-_STYLES: Final = dict(zip(KINDS, ("bold red", "red", "magenta", "yellow", "cyan"), strict=True))
+_STYLES: Final = dict(
+    zip(KINDS, ("bold red", "red", "bold magenta", "magenta", "yellow", "cyan"), strict=True)
+)
 _WIDE: Final = 60  # columns from which on there is room for words
 _PART: Final = 3  # of the lines that what is unknown may take
 _GAP: Final = "   "
@@ -129,6 +131,8 @@ def _rows(
         else:
             of = subject(first.series) or first.word
             value = "" if first.unit == "1" else amount(first.value, first.unit)
+            if first.least is not None and first.least < first.value:
+                value = f"{first.least:,.0f} to {value}"
         what = f"{first.kind} {first.word}".rstrip() if wide else first.kind
         since = f"{'>' if first.at_first_look else ''}{span(now - first.since)}"
         rows.append((number, _STYLES[first.kind], (what, printable(of), value, since)))

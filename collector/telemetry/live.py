@@ -1,0 +1,222 @@
+"""What is wrong with Kafka now, as Prometheus metrics: ``jmxlake_kafka_*``.
+
+An answer is shown while it covers now: what is unknown is not there, and never zero. A topic's,
+partition's, client's or group's series is there while it is above zero, so a request costs what is
+wrong and not what exists. Names are other people's: at most so many series of a metric, the
+greatest first, and a count of the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from collector.model import Reading, Series
+from collector.telemetry.self_metrics import NAMESPACE
+from lakehouse.tables import MAX_GAP_INTERVALS
+from lakehouse.tables.live import (
+    FAMILY_KNOWN,
+    LOST,
+    METRIC_KNOWN,
+    SHOWN,
+    UNSHOWN_SERIES,
+    live_name,
+)
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from collector.catalogue import Family
+    from collector.model import Scrape
+
+_OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
+_NUL: Final = "\u2400"  # Prometheus cannot read NUL
+
+
+@dataclass(slots=True)
+class _Track:
+    """The last answer of a family, and until when it holds by the steady clock."""
+
+    units: Mapping[str, str]
+    lasts: float
+    until: float = -math.inf
+    readings: tuple[Reading, ...] = ()
+
+
+class Now(NamedTuple):
+    """What is known at an instant.
+
+    Attributes:
+        cluster: Id of the cluster that answered last; None: no answer yet.
+        families: Whether the last answer of each family covers the instant.
+        metrics: The same of metrics in ``SHOWN`` and ``LOST``.
+        units: Of all metrics.
+        readings: The answers that do, of gauges that are shown.
+    """
+
+    cluster: str | None
+    families: Mapping[str, bool]
+    metrics: Mapping[str, bool]
+    units: Mapping[str, str]
+    readings: list[Reading]
+
+
+class Live:
+    """Keeps the last answer of every family; every method may be called from any thread.
+
+    Args:
+        monotonic: A steady clock, in seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._tracks: dict[str, _Track] = {}
+        self._cluster: str | None = None
+
+    def expect(self, families: Mapping[str, tuple[Family, int]]) -> None:
+        """Set the families that are read from now on, each with its cadence in microseconds."""
+        with self._lock:
+            before, self._tracks = self._tracks, {}
+            for name, (family, interval_us) in families.items():
+                track = self._tracks[name] = before.get(name, _Track({}, 0.0))
+                track.units = {metric.name: metric.unit for metric in family.metrics}
+                track.lasts = interval_us / 1e6 * MAX_GAP_INTERVALS
+
+    def scraped(self, scrape: Scrape) -> None:
+        """An attempt has ended; one that failed ends what was known."""
+        readings = scrape.answer.readings if scrape.answer else ()
+        with self._lock:
+            track = self._tracks.get(scrape.family)
+            if track is None:
+                return  # it was taken out of the configuration meanwhile
+            track.readings = tuple(filter(_is_shown, readings))
+            track.until = -math.inf if scrape.answer is None else self._monotonic() + track.lasts
+            if scrape.identity is not None:
+                self._cluster = scrape.identity.cluster
+
+    def now(self) -> Now:
+        """What is known at this instant."""
+        now = self._monotonic()
+        with self._lock:
+            known = {name: now <= track.until for name, track in self._tracks.items()}
+            units = {
+                one: unit for track in self._tracks.values() for one, unit in track.units.items()
+            }
+            metrics = {
+                one: known[name]
+                for name, track in self._tracks.items()
+                for one in track.units
+                if one in SHOWN or one in LOST
+            }
+            readings = [
+                one for name, track in self._tracks.items() if known[name] for one in track.readings
+            ]
+            return Now(self._cluster, known, metrics, units, readings)
+
+
+@dataclass(frozen=True, eq=False)
+class LiveMetrics(Collector):
+    """The metrics, made at every request.
+
+    Attributes:
+        live: What was read last.
+        source: Name of the source in the lake.
+        most: Most series of a metric.
+        lost: Totals of ``LOST`` by group and topic, asked at every request.
+    """
+
+    live: Live
+    source: str
+    most: int
+    lost: Callable[[], Mapping[Series, float]]
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        now = self.live.now()
+        base = {"source": self.source} | ({"cluster": now.cluster} if now.cluster else {})
+        yield _flags(
+            FAMILY_KNOWN, "Whether its last answer covers now.", "family", now.families, base
+        )
+        yield _flags(METRIC_KNOWN, "The same of one metric.", "metric", now.metrics, base)
+        if now.cluster is None:
+            return
+        unshown = dict.fromkeys(now.metrics, 0.0)
+        made: dict[str, Metric] = {}
+        for metric, values in self._values(now):
+            name = live_name(metric)
+            if name in made or name.startswith(f"{NAMESPACE}_"):
+                unshown[metric] = len(values)
+                continue
+            kind = CounterMetricFamily if metric in LOST else GaugeMetricFamily
+            made[name] = kind(name, f"{metric}, in {now.units.get(metric, '?')} (UCUM).")
+            sample = f"{name}_total" if metric in LOST else name
+            for series, value in self._worst(values):
+                made[name].add_sample(sample, base | _labels(series), value)
+            unshown[metric] = max(0, len(values) - self.most)
+        yield from made.values()
+        text = "Series beyond health.series, or whose name another metric has."
+        yield _flags(UNSHOWN_SERIES, text, "metric", unshown, base)
+
+    def _values(self, now: Now) -> Iterator[tuple[str, Mapping[Series, float]]]:
+        """What is shown of each metric, before the cap."""
+        for reading in now.readings:
+            if reading.metric in SHOWN:
+                yield reading.metric, {s: v for s, v in reading.values.items() if v and v > 0}
+            else:  # idle is zero, as in the lake
+                own = dict.fromkeys(reading.zeros, 0.0)
+                yield reading.metric, own | {s: v or 0.0 for s, v in reading.values.items()}
+        totals = self.lost()
+        for metric in LOST:
+            found = {series: n for series, n in totals.items() if series.metric == metric}
+            if found:
+                yield metric, found
+
+    def _worst(self, values: Mapping[Series, float]) -> list[tuple[Series, float]]:
+        if len(values) <= self.most:
+            return list(values.items())
+        return nlargest(self.most, values.items(), lambda one: (one[1], hash(one[0])))
+
+
+def _is_shown(reading: Reading) -> bool:
+    """Whether it is a gauge of ``SHOWN``, or of the source itself."""
+    if reading.kind != "gauge" or reading.metric in SHOWN:
+        return reading.kind == "gauge"
+    first = next(chain(reading.values, reading.zeros), None)
+    return first is not None and first[1:-1] == _OF_SOURCE
+
+
+def _labels(series: Series) -> dict[str, str]:
+    """The labels of a series; ``subject`` names those of a client, since either may be empty."""
+    found = {
+        name: _text(str(value))
+        for name in ("topic", "partition", "user", "client_id", "group")
+        if (value := getattr(series, name)) is not None
+    }
+    client = [name for name in ("user", "client_id") if name in found]
+    more = {"subject": ",".join(client)} if client else {}
+    if series.labels:
+        more["labels"] = _text(",".join(f"{key}={value}" for key, value in series.labels))
+    return found | more
+
+
+def _text(name: str) -> str:
+    return name.replace("\0", _NUL).encode("utf-8", "backslashreplace").decode()
+
+
+def _flags(
+    name: str, text: str, label: str, values: Mapping[str, float], base: Mapping[str, str]
+) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(name, text)
+    for key, value in values.items():
+        gauge.add_sample(name, {**base, label: key}, float(value))
+    return gauge

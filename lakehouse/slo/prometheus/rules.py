@@ -1,0 +1,214 @@
+"""Rules for Prometheus that burn as the report does: the same objectives, windows and limits.
+
+They go by what agents show in ``/metrics``. Each objective has a series ``jmxlake:bad`` for each
+subject that is bad now, so that counting its samples counts bad seconds, to the interval. A pair of
+windows burns where the bad time of both reaches ``Pair.limit_us``: unknown time is no bad time, as
+in ``burnt_us``, and has an alert of its own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import yaml
+
+from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, Known
+from lakehouse.core.objective import Objective
+from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair
+from lakehouse.slo.prometheus.promql import is_regex, matchers, quoted, selected
+from lakehouse.tables.live import (
+    FAMILY_KNOWN,
+    LOST,
+    METRIC_KNOWN,
+    SHOWN,
+    UNSHOWN_SERIES,
+    live_name,
+)
+
+EVERY_SECONDS: Final = 15
+"""How often it is looked whether a subject is bad."""
+_BURN_EVERY: Final = "1m"
+_BREAKS: Final = {"lte": ">", "lt": ">=", "gte": "<", "gt": "<="}
+_SUBJECTS: Final = {
+    "topic": ("cluster", "topic"),
+    "client": ("cluster", "user", "client_id"),
+    "group": ("cluster", "group"),
+    "source": ("cluster", "source"),
+}
+_BAD: Final = "jmxlake:bad"
+_LONG_AGO: Final = "1d"  # an agent that showed a metric since then should still
+
+
+def why_not(objective: Objective, metrics: Mapping[str, Known]) -> str | None:
+    """Why there can be no rules on an objective; None: there can.
+
+    Args:
+        objective: One that jmxlake computes.
+        metrics: The metrics that agents read.
+    """
+    return next(_obstacles(objective, metrics), None)
+
+
+def _obstacles(objective: Objective, metrics: Mapping[str, Known]) -> Iterator[str]:
+    level = objective.level
+    if level not in _SUBJECTS or objective.slices or objective.events:
+        what = "slices" if objective.slices else "events" if objective.events else f"level {level}"
+        yield f"burn rates are of time, not of {what}"
+        return
+    for column, patterns in objective.match.items():
+        if column not in _SUBJECTS[level] and not replace(
+            objective, match={column: patterns}
+        ).matches({}):
+            yield f"level {level} has no {column} that could match"
+        if not all(map(is_regex, patterns)):
+            yield f"a pattern of {column} has a range that ends before it begins"
+    for name in _names(objective, metrics):
+        own = (metrics[name].level if name in metrics else "") or level
+        if name not in SHOWN and name not in LOST and name != COVERAGE and own != "source":
+            yield f"agents do not show {name} in /metrics"
+    if _is_lost(objective) and not objective.is_at_zero:
+        yield "of losses only lte 0 is supported"
+    if level != "source" and _is_bad_at_zero(objective):
+        yield "0 would be bad, and /metrics shows only what is above 0"
+
+
+def to_yaml(objectives: Sequence[Objective], metrics: Mapping[str, Known]) -> str:
+    """The rules on objectives of which ``why_not`` says nothing, as a file for Prometheus."""
+    names = "|".join(sorted(one.name.replace(".", r"\.") for one in objectives))
+    bad = [
+        {"record": _BAD, "expr": _bad(one, metrics), "labels": {"objective": one.name}}
+        for one in objectives
+    ]
+    sums = [
+        {
+            "record": f"{_BAD}_seconds:{length}",
+            "expr": f"count_over_time({_BAD}{{objective=~{quoted(names)}}}[{length}])"
+            f" * {EVERY_SECONDS}",
+        }
+        for length in LENGTHS_US
+    ]
+    alerts = [alert for one in objectives for alert in (*_burns(one), _unknown(one, metrics))]
+    groups = [
+        {"name": "jmxlake-bad", "interval": f"{EVERY_SECONDS}s", "rules": bad},
+        {"name": "jmxlake-burn", "interval": _BURN_EVERY, "rules": [*sums, *alerts]},
+    ]
+    text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=110)
+    return f"# Made by jmxlake objectives rules; let Prometheus scrape the agents as often.\n{text}"
+
+
+def _is_lost(objective: Objective) -> bool:
+    return objective.level == "group" and f"{objective.metric}.low" in LOST
+
+
+def _is_bad_at_zero(objective: Objective) -> bool:
+    at = objective.threshold
+    return {"lte": at < 0, "lt": at <= 0, "gte": at > 0, "gt": at >= 0}[objective.op]
+
+
+def _names(objective: Objective, metrics: Mapping[str, Known]) -> tuple[str, ...]:
+    """The metrics of agents that an objective goes by; of bounds the one that is surely bad."""
+    if objective.metric == UNAVAILABLE:
+        return UNDER_MIN_ISR, LEADERLESS
+    if _is_lost(objective):
+        return (LOST[0],)
+    surely = f"{objective.metric}.{'low' if objective.op in {'lte', 'lt'} else 'high'}"
+    return (surely if objective.metric not in metrics and surely in metrics else objective.metric,)
+
+
+def _bad(objective: Objective, metrics: Mapping[str, Known]) -> str:
+    """1 for each subject that is bad now."""
+    chosen = matchers(objective.match, _SUBJECTS[objective.level])
+    names = [live_name(name) for name in _names(objective, metrics)]
+    values = " or ".join(f"{name}{selected(chosen)}" for name in names)
+    breaks = f"{_BREAKS[objective.op]} {objective.threshold!r}"
+    by = ", ".join(_SUBJECTS[objective.level])
+    if objective.metric == COVERAGE:
+        values = f"{FAMILY_KNOWN}{selected(chosen)} == 0"
+    elif _is_lost(objective):
+        # For as long as a window of gold after a loss. A total is first shown at its first loss, so
+        # what is new is a loss, where the agent itself is not new to Prometheus.
+        total = f"{names[0]}_total{selected(chosen)}"
+        known = f"{METRIC_KNOWN}{selected([f'metric={quoted(LOST[0])}'])}"
+        values = (
+            f"({total} unless {total} == last_over_time({total}[1h] offset 5m))"
+            f" and on (job, instance) last_over_time({known}[1h] offset 5m)"
+        )
+    elif objective.level == "topic":
+        values = f"sum by ({by}) ({values}) {breaks}"
+    elif objective.level == "group":
+        values = f"sum by ({by}, topic, partition) ({values}) {breaks}"
+    else:
+        values = f"{values} {breaks}"
+    return f"group by ({by}) ({values})"
+
+
+def _burns(objective: Objective) -> Iterator[dict[str, Any]]:
+    """An alert for each pair that can burn at all."""
+    for pair in PAIRS:
+        limit = round(pair.limit_us(pair.long, objective.target) / 1e6, 6)
+        if limit * 1e6 <= LENGTHS_US[pair.long]:
+            yield _burn(objective, pair)
+
+
+def _burn(objective: Objective, pair: Pair) -> dict[str, Any]:
+    def reached(length: str) -> str:
+        limit = round(pair.limit_us(length, objective.target) / 1e6, 6)
+        return f"{_BAD}_seconds:{length}{{objective={quoted(objective.name)}}} >= {limit!r}"
+
+    who = " ".join(f"{{{{ $labels.{one} }}}}" for one in _SUBJECTS[objective.level])
+    severity = "page" if pair.rate > 1 else "ticket"
+    return {
+        "alert": "JmxlakeBudgetBurns",
+        "expr": f"{reached(pair.long)} and {reached(pair.short)}",
+        "labels": _labels(objective)
+        | {"severity": severity, "windows": f"{pair.long}/{pair.short}"},
+        "annotations": {
+            "summary": f"{objective.name}: {who} burns its budget at rate {pair.rate:g} or more",
+            "description": "{{ $value | humanizeDuration }}"
+            + f" of the last {pair.long} were bad, and"
+            " it goes on. jmxlake explain says what happened.",
+        },
+    }
+
+
+def _unknown(objective: Objective, metrics: Mapping[str, Known]) -> dict[str, Any]:
+    """An alert where an agent does not know, or no longer shows, what an objective goes by."""
+    chosen = [
+        one
+        for one in matchers(objective.match, _SUBJECTS[objective.level])
+        if one.startswith(("cluster", "source"))
+    ]
+    parts = list[str]()
+    for name in _names(objective, metrics):
+        if objective.level == "source":
+            shown = FAMILY_KNOWN if name == COVERAGE else live_name(name)
+            known = shown = f"{shown}{selected(chosen)}"
+        else:
+            own = [f"metric={quoted(name)}", *chosen]
+            shown = f"{METRIC_KNOWN}{selected(own)}"
+            known = f"{shown} == 1"
+            parts.append(f"{UNSHOWN_SERIES}{selected(own)} > 0")
+        by = "by (job, instance)"
+        before = f"group {by} (last_over_time({shown}[{_LONG_AGO}]))"
+        parts += [f"({before} unless group {by} ({known}))", f"absent({shown})"]
+    return {
+        "alert": "JmxlakeObjectiveUnknown",
+        "expr": " or ".join(parts),
+        "for": "5m",
+        "labels": _labels(objective) | {"severity": "warning"},
+        "annotations": {
+            "summary": f"{objective.name}: {{{{ $labels.instance }}}} does not say all of it",
+            "description": "What is not read is not known to be good, and cannot page. See the log"
+            " of the agent, its health.series, and whether it reads the family at all.",
+        },
+    }
+
+
+def _labels(objective: Objective) -> dict[str, str]:
+    """The labels of an OpenSLO object, in Prometheus's letters; an alert's own go before them."""
+    own = {
+        f"label_{re.sub('[^a-zA-Z0-9_]', '_', key)}": ",".join(values).replace("{{", '{{"{{"}}')
+        for key, values in objective.labels.items()
+    }
+    return own | {"objective": objective.name}

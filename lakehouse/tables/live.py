@@ -1,0 +1,41 @@
+"""Names of what agents show of Kafka in ``/metrics``, by which Prometheus's rules go."""
+
+import re
+from typing import Final
+
+SHOWN: Final = frozenset(
+    {
+        "kafka.partition.under_min_isr",
+        "kafka.partition.leaderless",
+        "kafka.partition.under_replicated",
+        "kafka.partition.upload_tier_lag",
+        "kafka.partition.delete_tier_lag",
+        "kafka.topic.remote_copy_lag.bytes",
+        "kafka.topic.remote_copy_lag.segments",
+        "kafka.topic.remote_delete_lag.bytes",
+        "kafka.topic.remote_delete_lag.segments",
+        "kafka.client.produce.throttle_time",
+        "kafka.client.fetch.throttle_time",
+        "kafka.client.request.throttle_time",
+        "kafka.client.controller_mutation.throttle_time",
+        "kafka.producer.produce_throttle_time.avg",
+        "kafka.consumer.fetch_throttle_time.avg",
+        "kafka.group.lag",
+    }
+)
+"""Gauges of topics, partitions, clients and groups of which series above zero are shown; of the
+source itself all gauges are, zeros too."""
+
+LOST: Final = ("kafka.group.non_consumed.low", "kafka.group.non_consumed.high")
+"""Counters of groups that are shown as totals by group and topic, once there is a loss."""
+
+FAMILY_KNOWN: Final = "jmxlake_agent_family_known"
+METRIC_KNOWN: Final = "jmxlake_agent_metric_known"
+UNSHOWN_SERIES: Final = "jmxlake_agent_unshown_series"
+
+_NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
+
+
+def live_name(metric: str) -> str:
+    """The name of a metric in ``/metrics``, of a counter without ``_total``."""
+    return f"jmxlake_{_NO_NAME.sub('_', metric)}"

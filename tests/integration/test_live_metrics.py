@@ -1,0 +1,119 @@
+"""What a real agent beside a real broker shows of Kafka in /metrics, while it happens."""
+
+from __future__ import annotations
+
+import urllib.error
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
+
+from demo.agents import agent_config
+from demo.ports import free_ports
+from demo.topics import create_assigned, replicas_in_sync
+from tests.running import RunningAgent
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo.cluster import Cluster
+
+pytestmark = pytest.mark.kafka
+
+UNDER = "kafka.partition.under_min_isr"
+LOST = "jmxlake_kafka_group_non_consumed_{}_total"
+
+
+@pytest.fixture
+def agent(cluster: Cluster, tmp_path: Path) -> Iterator[RunningAgent]:
+    """The agent of the first broker."""
+    settings: dict[str, Any] = agent_config(
+        cluster, cluster.brokers[0], tmp_path / "lake", tmp_path
+    )
+    settings["families"] |= {name: {"interval": "1s"} for name in ("min_isr", "leaders", "offsets")}
+    settings["health"] = {"port": free_ports(1)[0]}
+    with RunningAgent(settings, tmp_path) as running:
+        wait_for(lambda: running.scrapes("min_isr") >= 1 and running.scrapes("offsets") >= 1, 60)
+        yield running
+
+
+def shown(agent: RunningAgent, name: str, **labels: str) -> list[dict[str, str]]:
+    """The labels of the samples of a name that have these."""
+    try:
+        families = text_string_to_metric_families(agent.ask("/metrics")[1])
+    except urllib.error.URLError:
+        return []
+    found = (one for family in families for one in family.samples if one.name == name)
+    return [
+        one.labels | {"=": f"{one.value:g}"}
+        for one in found
+        if labels.items() <= one.labels.items()
+    ]
+
+
+def is_known(agent: RunningAgent) -> str:
+    (one,) = shown(agent, "jmxlake_agent_metric_known", metric=UNDER)
+    return one["="]
+
+
+def test_an_incident_is_there_while_it_lasts_and_unknown_is_absent(
+    cluster: Cluster, agent: RunningAgent
+) -> None:
+    create_assigned(cluster, "fragile", [[1, 2], [1, 3]], min_insync_replicas="2")
+    under = "jmxlake_kafka_partition_under_min_isr"
+    wait_for(lambda: replicas_in_sync(cluster, "fragile") == 2, 60)
+    wait_for(lambda: is_known(agent) == "1" and not shown(agent, under, topic="fragile"), 60)
+    assert shown(agent, "jmxlake_kafka_broker_led_partitions") != []
+    cluster.nodes[2].kill()
+    try:
+        wait_for(lambda: shown(agent, under, topic="fragile"), 120)
+        assert shown(agent, under, topic="fragile") == [
+            {
+                "source": "broker-1", "cluster": cluster.id, "topic": "fragile", "partition": "0",
+                "=": "1",
+            }
+        ]  # fmt: skip
+        cluster.nodes[1].pause()
+        wait_for(lambda: is_known(agent) == "0", 60)
+        assert shown(agent, under) == [], "not read, so not known to be bad, nor to be well"
+    finally:
+        cluster.nodes[1].resume()
+        cluster.nodes[2].restart()
+    wait_for(lambda: is_known(agent) == "1" and not shown(agent, under, topic="fragile"), 120)
+
+
+def test_what_a_group_lost_is_a_total_from_its_first_loss_on(
+    cluster: Cluster, agent: RunningAgent
+) -> None:
+    create_assigned(cluster, "fading", [[1]])
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
+    for _ in range(10):
+        producer.produce("fading", b"x", partition=0)
+    assert producer.flush(30) == 0
+    wait_for(lambda: committed(cluster, "late", "fading", 2), 60)
+    lag = "jmxlake_kafka_group_lag"
+    wait_for(lambda: [one["="] for one in shown(agent, lag, group="late")] == ["8"], 60)
+    assert shown(agent, LOST.format("low")) == []
+    admin = cluster.admin()
+    for future in admin.delete_records([TopicPartition("fading", 0, 7)]).values():
+        future.result(60)
+    wait_for(lambda: shown(agent, LOST.format("low")), 60)
+    for bound in ("low", "high"):
+        (lost,) = shown(agent, LOST.format(bound))
+        named = {"topic": "fading", "group": "late"}
+        assert lost == {"source": "broker-1", "cluster": cluster.id, **named, "=": "5"}
+
+
+def committed(cluster: Cluster, group: str, topic: str, offset: int) -> bool:
+    """Whether the commit was taken: a coordinator may be on its way."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    try:
+        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    except KafkaException:
+        return False
+    finally:
+        consumer.close()
+    return True
