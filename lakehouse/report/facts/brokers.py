@@ -52,6 +52,9 @@ _TIERS: Final[_Figures] = {
     "copy_rate_max": ("kafka.broker.remote_copy.byte_rate", "max"),
     "copy_idle_min": ("kafka.broker.remote_log_manager.tasks_idle", "min"),
 }
+_SENT: Final = "replication_sent_bytes"
+"""Without a throttle Kafka counts here what an answer to a follower has beside its partitions."""
+
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
 _READER: Final[_Figures] = {
     "reads": (_READS, "increase"),
@@ -109,8 +112,8 @@ class QuotaBroker(NamedTuple):
     Attributes:
         produce_waiting_max: Most answers that waited at one instant, of each kind of quota.
         exempt_percent_mean: Time on threads that no quota counts, in percent of one thread.
-        replication_sent_bytes: Throttled replication that left it; the next two: that reached it,
-            and that moved between its log directories.
+        replication_sent_bytes: Throttled replication that left it, and a few bytes of every answer
+            to a follower; the next two: that reached it, and that moved between its disks.
     """
 
     source: str
@@ -201,7 +204,8 @@ def of_quotas(gold: Gold) -> list[QuotaBroker]:
     """The brokers and controllers at which something waited, or replication was throttled."""
     found = []
     for source, rows in _sources(gold):
-        if any((figures := _figures(rows, _QUOTAS)).values()):
+        figures = _figures(rows, _QUOTAS)
+        if any(figure for name, figure in figures.items() if name != _SENT):
             exempt = per_second(rows["kafka.broker.request.exempt_time"], "observed_us")
             found.append(QuotaBroker(source, **figures, exempt_percent_mean=exempt))
     return found

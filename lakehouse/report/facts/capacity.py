@@ -25,6 +25,7 @@ _FILLS: Final = (_SIZE, _PERCENT, _PERCENT_OF_BOTH)
 _COPIES: Final = "kafka.topic.replication_factor"
 _LIMIT: Final = "kafka.topic.retention_bytes"
 _TIME_LIMIT: Final = "kafka.topic.retention_time"
+_IS_COMPACTED: Final = "kafka.topic.compacted"
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
 _VERDICTS: Final = {"empty": "full", "draining": "filling", "growing": "shrinking"}
 """Of the fullest partition, by what its room does."""
@@ -62,6 +63,7 @@ class StoredTopic(NamedTuple):
         segments_mean: Segments of all replicas.
         retention_bytes: retention.bytes, of a partition; -1 is no limit.
         retention_ms: retention.ms; -1 is no limit.
+        compacted: Whether compaction removes records as well.
         full_share_max: The fullest partition; from 1 on, retention deletes by size.
         local_share_max: The fullest local tier of a tiered topic, of local.retention.bytes.
         verdict: Of the fullest partition: full, filling, shrinking, standing, unknown, or
@@ -75,6 +77,7 @@ class StoredTopic(NamedTuple):
     segments_mean: float | None
     retention_bytes: int | None
     retention_ms: int | None
+    compacted: bool | None
     full_share_max: float | None
     local_share_max: float | None
     verdict: str
@@ -133,6 +136,7 @@ def _stored(
     means: Iterable[Any] = (per_second(rows[name], "observed_us") for name in (_SIZE, _SEGMENTS))
     fill, local = _fill(topic, limit), rows[_LOCAL].get("max")
     fullest = rows[fill.metric].get("max") if fill else None
+    compacted = attribute(topic, _IS_COMPACTED)
     verdict, reached = "unlimited", Bounds(None, None, None)
     if fill is not None:
         verdict, reached = _forecast(gold, fill, steps[topic.topic, fill.metric])
@@ -144,6 +148,7 @@ def _stored(
         segments,
         limit,
         attribute(topic, _TIME_LIMIT),
+        None if compacted is None else bool(compacted),
         None if fill is None or fullest is None else fullest / fill.full,
         None if local is None else local / 100,
         verdict,

@@ -23,17 +23,17 @@ from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement
 
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_READ: Final = (
-    *(f"kafka.topic.remote_fetch.{name}" for name in ("requests", "bytes", "errors")),
-    "kafka.partition.remote_list_offsets.expired",
-)
+_FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _LOST: Final = "kafka.group.non_consumed"
 _UNTIERED: Final = "kafka.partition.untiered_records"
 _DRAFTS: Final = ("kafka.partition.upload_tier_lag", "kafka.partition.delete_tier_lag")
-_EVENTS: Final = tuple(
-    f"kafka.topic.remote_{what}.{name}"
-    for what in ("copy", "delete", "log_aux_state")
-    for name in ("requests", "errors")
+_EVENTS: Final = (
+    "kafka.topic.remote_copy.requests",
+    "kafka.topic.remote_copy.errors",
+    "kafka.topic.remote_delete.requests",
+    "kafka.topic.remote_delete.errors",
+    "kafka.topic.remote_log_aux_state.requests",
+    "kafka.topic.remote_log_aux_state.errors",
 )
 _MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
@@ -275,7 +275,13 @@ def lost_before_read(
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
     topics = [
-        ReadTopic(topic, *(rows[name].get("increase") for name in _READ))
+        ReadTopic(
+            topic,
+            rows[_FETCHES].get("increase"),
+            rows["kafka.topic.remote_fetch.bytes"].get("increase"),
+            brokers.counted(rows, _FETCHES, "kafka.topic.remote_fetch.errors"),
+            rows["kafka.partition.remote_list_offsets.expired"].get("increase"),
+        )
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return RemoteReads(

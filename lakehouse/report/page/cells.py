@@ -322,12 +322,19 @@ def stored_badness(row: Row) -> tuple[float, float]:
     return -(until if until is not None else math.inf), row.get("disk_bytes_mean") or 0.0
 
 
-def limit(row: Row, key: str) -> str:
+def limit(row: Row, key: str) -> Figure:
     """A topic's limit of retention; -1 is none."""
     value = row.get(key)
     if value is not None and value < 0:
-        return "none"
-    return (formats.size if key.endswith("bytes") else formats.milliseconds)(value)
+        return Figure("none")
+    write = formats.size if key.endswith("bytes") else formats.milliseconds
+    return Figure(write(value), order=value)
+
+
+def fullest(row: Row) -> Figure:
+    """How full the fullest partition is; nothing of a topic without a limit."""
+    has_none = row.get("verdict") == "unlimited"
+    return Figure("") if has_none else portion(row, "full_share_max")
 
 
 def full_in(row: Row) -> Figure:

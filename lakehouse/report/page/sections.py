@@ -92,8 +92,8 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
     by_name = dict(zip(spec["tables"], tables, strict=True))
     for more in spec.get("also", ()):
-        if told := _on_worst(more, *by_name[more["table"]]):
-            answer = (*answer, " ", *told)
+        if added := _on_worst(more, *by_name[more["table"]]):
+            answer = (*answer, " ", *added)
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
     notes = [spec["meaning"]]
