@@ -165,7 +165,11 @@ class Story:
             for what in ("shrinks", "expands"):
                 self.batch.counter(f"kafka.broker.isr_{what}", start, end, shrunk, source=source)
             waits = 3.0 * (source == "broker-1" and self._slow(start))
-            self.batch.run("kafka.broker.produce.queue_size", start, end, waits, source=source)
+            for kind in ("produce", "fetch", "request", "controller_mutation"):
+                wait = waits if kind == "produce" else 0.0
+                name = f"kafka.broker.{kind}.queue_size"
+                self.batch.run(name, start, end, wait, source=source)
+            self.batch.run("kafka.broker.request.exempt_time", start, end, 11.5, source=source)
         if start <= down < end:
             self.batch.counter(refused, start, end, 131.0)
         for metric, value in (("active", 1.0), ("offline_partitions", 0.0), ("active_brokers", 3.0),

@@ -114,6 +114,12 @@ def held_back(row: Row) -> Figure:
     return figures.seen_time(row, "held_back") if known else Figure("none seen")
 
 
+def seen_size(row: Row, key: str) -> Figure:
+    """Bytes of a bean that is there once it has counted some."""
+    known = row.get(key) is not None
+    return Figure(formats.size(row[key]), order=row[key]) if known else Figure("none seen")
+
+
 def portion(row: Row, key: str) -> Figure:
     """A share between 0 and 1, in percent."""
     return Figure(formats.percent(row.get(key)), order=row.get(key))
@@ -298,8 +304,9 @@ def lost_of_owner(row: Row) -> Figure:
 def stored_of_owner(row: Row, where: str) -> Figure:
     """What an owner's topics have in the remote tier, or on disks, as bytes times months."""
     stored = row.get(f"{where}_byte_seconds")
-    months = "" if stored is None else f"{formats.size(stored / MONTH_SECONDS)}\u00a0months"
-    return _with_omitted(Figure(months or formats.NOT_KNOWN, order=stored), row, "topics")
+    months = None if stored is None else stored / MONTH_SECONDS
+    figure = Figure(formats.size(months), order=stored)
+    return _with_omitted(figure, row, "topics") if where == "stored" else figure
 
 
 def cost(row: Row) -> Figure:
@@ -322,13 +329,10 @@ def stored_badness(row: Row) -> tuple[float, float]:
     return -(until if until is not None else math.inf), row.get("disk_bytes_mean") or 0.0
 
 
-def limit(row: Row, key: str) -> Figure:
-    """A topic's limit of retention; -1 is none."""
-    value = row.get(key)
-    if value is not None and value < 0:
-        return Figure("none")
-    write = formats.size if key.endswith("bytes") else formats.milliseconds
-    return Figure(write(value), order=value)
+def limit(row: Row) -> Figure:
+    """A topic's retention.bytes; -1 is none."""
+    value = row.get("retention_bytes")
+    return Figure("none" if value == -1 else formats.size(value), order=value)
 
 
 def fullest(row: Row) -> Figure:
