@@ -1,7 +1,7 @@
 """The sections of the page: the five questions, and those on what qualifies or adds to them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Any, Final
@@ -10,7 +10,7 @@ from lakehouse.core import formats
 from lakehouse.report.owners import LABELS
 from lakehouse.report.page import cells, figures, incidents, verdicts
 from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
-from lakehouse.report.page.listing import Listing, TableSpec, in_words, listing, table
+from lakehouse.report.page.listing import Listing, in_words, listing, table
 from lakehouse.report.page.lookup import (
     declared,
     nothing_seen,
@@ -84,15 +84,15 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
         (table(name), list(value_at(facts, path) or ())) for name, path in spec["tables"].items()
     ]
     first, rows = tables[0]
-    answer = _on_worst(spec, first, rows)
+    answer = _on_worst(spec, rows, first.badness)
     if not answer and nothing_seen(facts, spec["read"]):
         answer = ("Not known: no source was read for this question.",)
     elif not answer:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
-    by_name = dict(zip(spec["tables"], tables, strict=True))
     for more in spec.get("also", ()):
-        if added := _on_worst(more, *by_name[more["table"]]):
+        of_table = value_at(facts, spec["tables"][more["table"]]) or ()
+        if added := _on_worst(more, of_table):
             answer = (*answer, " ", *added)
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
@@ -103,14 +103,19 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
 
 
-def _on_worst(spec: Mapping[str, Any], of: TableSpec, rows: list[Row]) -> Answer:
-    """The sentence on the worst of a table's rows that are bad; empty if none is."""
-    bad = [row for row in rows if any((value_at(row, key) or 0) > 0 for key in spec["bad"])]
+def _on_worst(
+    spec: Mapping[str, Any], rows: Iterable[Row], badness: Callable[[Row], Any] | None = None
+) -> Answer:
+    """The sentence on the worst of the rows that are bad, by default by these figures; or none."""
+
+    def figures_of(row: Row) -> list[float]:
+        return [value_at(row, key) or 0 for key in spec["bad"]]
+
+    bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
     if not bad:
         return ()
-    worst = max(bad, key=of.badness or (lambda row: [row.get(key) or 0 for key in spec["bad"]]))
     others = sentence("others", number=len(bad) - 1, words_=spec["others"])
-    return (*_filled(spec["answer"], worst), others)
+    return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
 
 
 def _filled(template: str, row: Row) -> Answer:
