@@ -135,6 +135,7 @@ def agent_config(cluster: Cluster, node: Node, lake: Path, folder: Path) -> dict
     }
     config["families"]["log_offsets"]["enabled"] = True
     config["families"]["quotas"]["memory"] = f"{THROTTLE_MEMORY_SECONDS}s"
+    config["families"]["remote_reads"]["memory"] = f"{THROTTLE_MEMORY_SECONDS}s"
     config["families"]["tiered"]["refresh"] = "1s"  # remote.log.manager.task.interval.ms
     if node.plan.role == "broker":
         config["admin"] = {"bootstrap": cluster.bootstrap, "libs": str(cluster.libs)}

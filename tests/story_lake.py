@@ -22,9 +22,13 @@ BROKERS: Final = {"broker-1": "eu-1a", "broker-2": "eu-1b", "broker-3": "eu-1c"}
 TOPICS: Final = {"orders": 6, "payments": 6, "shipments": 3, "clicks": 6, "archive": 3}
 FAMILIES: Final = (
     "min_isr", "topology", "quotas", "client_rates", "quota_limits", "offsets", "tiered",
-    "remote_reads", "leaders",
+    "remote_reads", "leaders", "log", "tiered_offsets",
 )  # fmt: skip
+OTHERS: Final = {"controller-100": "controller", "client-loader": "client"}
+STORED: Final = {"orders": 400.0, "archive": 64.0}
+"""Topics of which the size of replicas was read: MiB of each at first."""
 ISR: Final = "kafka.partition.under_min_isr"
+UNDER: Final = "kafka.broker.under_min_isr"
 LEADERLESS: Final = "kafka.partition.leaderless"
 THROTTLE: Final = "kafka.client.produce.throttle_time"
 RATE: Final = "kafka.client.produce.byte_rate"
@@ -70,9 +74,14 @@ class Story:
             start = self.first + number * WINDOW
             self._topics(start, down, back)
             self._clients(start)
+            self._brokers(start, down, back)
             self._tiers(start)
+            self._uploads(start)
+            self._stored(start)
             for source in BROKERS:
                 self._seen(start, source, down, back)
+            for source, family in OTHERS.items():
+                self.batch.scrape(family, start, start + WINDOW, source=source)
             if start % HOUR == 0:
                 self._described(start)
         self._happened(down, back)
@@ -127,15 +136,80 @@ class Story:
     def _clients(self, start: float) -> None:
         """The bulk loader is slowed down for a part of each load; billing never."""
         end = start + WINDOW
-        slow = self.at(0.45) <= start < self.at(0.5) or self.at(0.9) <= start < self.at(0.93)
+        slow = self._slow(start)
         loader = {"user": "loader", "client_id": "bulk-loader"}
         if slow:
             self.batch.run(THROTTLE, start, end, 420.0, tail=2.0, **loader)
             self.batch.run(RATE, start, end, 1.1 * MEBI, **loader)
+            for kind, waits in (("avg", 410.0), ("max", 930.0)):
+                self.batch.run(f"kafka.producer.produce_throttle_time.{kind}", start, end, waits,
+                               source="client-loader", client_id="bulk-loader")  # fmt: skip
         else:
             self.batch.idle(THROTTLE, start, end, [("loader", "bulk-loader")])
         self.batch.idle(THROTTLE, start, end, [("alice", "billing")])
         self.batch.run(RATE, start, end, 0.2 * MEBI, user="alice", client_id="billing")
+
+    def _slow(self, start: float) -> bool:
+        return self.at(0.45) <= start < self.at(0.5) or self.at(0.9) <= start < self.at(0.93)
+
+    def _brokers(self, start: float, down: float, back: float) -> None:
+        """What brokers and the controller count of themselves."""
+        end, refused = start + WINDOW, "kafka.broker.produce_errors.not_enough_replicas"
+        bad = self._bad(start, down, back)
+        for number, (source, led) in enumerate(zip(BROKERS, (9, 8, 7), strict=True)):
+            spans = [span for (_, one), found in bad.items() if one % 3 == number for span in found]
+            under = sum(until - since for since, until in spans) / WINDOW
+            self.batch.run(f"{UNDER}_partitions", start, end, under, source=source)
+            self.batch.run("kafka.broker.led_partitions", start, end, led, source=source)
+            shrunk = float(source == "broker-1" and start <= down < end)
+            for what in ("shrinks", "expands"):
+                self.batch.counter(f"kafka.broker.isr_{what}", start, end, shrunk, source=source)
+            waits = 3.0 * (source == "broker-1" and self._slow(start))
+            for kind in ("produce", "fetch", "request", "controller_mutation"):
+                wait = waits if kind == "produce" else 0.0
+                name = f"kafka.broker.{kind}.queue_size"
+                self.batch.run(name, start, end, wait, source=source)
+            self.batch.run("kafka.broker.request.exempt_time", start, end, 11.5, source=source)
+        if start <= down < end:
+            self.batch.counter(refused, start, end, 131.0)
+        for metric, value in (("active", 1.0), ("offline_partitions", 0.0), ("active_brokers", 3.0),
+                              ("fenced_brokers", float(start <= back < end))):  # fmt: skip
+            self.batch.run(f"kafka.controller.{metric}", start, end, value, source="controller-100")
+
+    def _uploads(self, start: float) -> None:
+        """Broker 1 leads the archive; its quota holds uploads back, and some fail."""
+        end, until = start + WINDOW, self.at(0.3) + 3 * WINDOW
+        held = self.at(0.3) <= start < until
+        for kind, waits in (("avg", 700.0), ("max", 1900.0)):
+            name = f"kafka.broker.remote_copy.throttle_time.{kind}"
+            self.batch.run(name, start, end, waits if held else None, tail=60.0 * (end == until))
+        self.batch.run("kafka.broker.remote_copy.byte_rate", start, end, 0.3 * MEBI)
+        self.batch.run("kafka.broker.remote_log_manager.tasks_idle", start, end, 0.9 - 0.6 * held)
+        for what, errors in (("copy", 2.0 * (start == self.at(0.3))), ("delete", 0.0)):
+            for name, value in (("requests", 4.0), ("errors", errors)):
+                self.batch.counter(f"kafka.topic.remote_{what}.{name}", start, end, value,
+                                   topic="archive")  # fmt: skip
+        for partition in range(TOPICS["archive"]):
+            self.batch.run(
+                "kafka.partition.untiered_records",
+                start,
+                end,
+                1_000.0 * (1 + 30 * held),
+                topic="archive",
+                partition=partition,
+            )
+
+    def _stored(self, start: float) -> None:
+        """Replicas; those of orders grow by a MiB an hour."""
+        end, hours = start + WINDOW, (start - self.first) / HOUR
+        for topic, mebis in STORED.items():
+            grown = mebis + (hours if topic == "orders" else 0.0)
+            for partition in range(TOPICS[topic]):
+                for source in BROKERS:
+                    one = {"topic": topic, "partition": partition, "source": source}
+                    size = (grown + 2.0 * partition) * MEBI
+                    self.batch.run("kafka.log.size", start, end, size, **one)
+                    self.batch.run("kafka.log.segments", start, end, 3.0, **one)
 
     def _tiers(self, start: float) -> None:
         end = start + WINDOW
@@ -169,7 +243,8 @@ class Story:
         for topic, partitions in TOPICS.items():
             for metric, value in (
                 ("partitions", partitions), ("replication_factor", 3), ("min_insync_replicas", 2),
-                ("remote_storage_enabled", topic == "archive"),
+                ("remote_storage_enabled", topic == "archive"), ("retention_time", 7 * 24 * 36e5),
+                ("retention_bytes", 1024 * MEBI if topic == "orders" else -1),
             ):  # fmt: skip
                 self.batch.run(f"kafka.topic.{metric}", start, end, float(value), topic=topic)
         for node, rack in BROKERS.items():

@@ -56,6 +56,7 @@ def run(stage: Stage) -> None:
 
 
 def _lag_in_copy(stage: Stage, tier: RemoteTier) -> None:
+    limited = now_iso()
     start, visible_from = _begin_copy_lag(stage, tier)
     most = tier.copy_lag()
     stage.wait_until(READ_AT)
@@ -68,6 +69,7 @@ def _lag_in_copy(stage: Stage, tier: RemoteTier) -> None:
         "tier_lags",
         topic=EVENTS,
         kind="copy",
+        limited=limited,
         start=start,
         visible_from=visible_from,
         released=released,

@@ -13,7 +13,7 @@ owners:
 
 Patterns are those of a shell (``*``, ``?``, ``[abc]``), match whole names and are case-sensitive.
 The first entry that matches counts, so special entries stand above general ones. ``prices`` says
-what tiered storage costs.
+what storage costs.
 """
 
 import re
@@ -30,7 +30,7 @@ LABELS: Final = ("team", "owner", "tier")
 _NAMES: Final = {"topics": "topic", "clients": "client_id", "users": "user", "groups": "group"}
 _GIB: Final = 1024.0**3
 MONTH_SECONDS: Final = 30 * 86_400
-_PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib")
+_PRICES: Final = ("stored_gib_month", "uploaded_gib", "read_gib", "disk_gib_month")
 
 
 class Owner(NamedTuple):
@@ -68,25 +68,33 @@ class Prices:
         stored_gib_month: A GiB in the remote store for a month.
         uploaded_gib: A GiB that is uploaded.
         read_gib: A GiB that is read from the remote store.
+        disk_gib_month: A GiB on brokers' disks for a month, of each replica.
     """
 
     currency: str
     stored_gib_month: float = 0.0
     uploaded_gib: float = 0.0
     read_gib: float = 0.0
+    disk_gib_month: float = 0.0
 
     def cost(
-        self, *, stored_byte_seconds: float, uploaded_bytes: float, read_bytes: float
+        self,
+        *,
+        stored_byte_seconds: float,
+        uploaded_bytes: float,
+        read_bytes: float,
+        disk_byte_seconds: float = 0.0,
     ) -> float:
         """The cost of that, in the currency."""
-        stored = stored_byte_seconds / _GIB / MONTH_SECONDS * self.stored_gib_month
+        stored = stored_byte_seconds * self.stored_gib_month
+        kept = (stored + disk_byte_seconds * self.disk_gib_month) / MONTH_SECONDS
         moved = uploaded_bytes * self.uploaded_gib + read_bytes * self.read_gib
-        return stored + moved / _GIB
+        return (kept + moved) / _GIB
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """All entries, in the order of the file, and what tiered storage costs."""
+    """All entries, in the order of the file, and what storage costs."""
 
     rules: tuple[Rule, ...]
     prices: Prices | None = None

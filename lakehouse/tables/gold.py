@@ -99,7 +99,9 @@ PARTITIONS: Final = _gold(
 
 TOPICS: Final = _gold(
     "topics",
-    "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers",
+    "Metrics per topic: of partitions summed over partitions, of brokers summed over brokers. Of "
+    "replicas (kafka.log) summed over all of them like those of gold/brokers, where any was above "
+    "0, without the union over time",
     (
         _METRIC,
         _TOPIC,

@@ -203,6 +203,33 @@ def test_upload_and_delete_lag_of_the_tiered_topic(report: Any, truth: Any, demo
         assert after.count("*").fetchall() == [(0,)], f"{lag['kind']} lag after it was gone"
 
 
+def test_a_copy_quota_held_its_brokers_back_while_it_was_set(report: Any, truth: Any) -> None:
+    """From when on just is not known: uploads wait once the quota is used up."""
+    (lag,) = [one for one in truth["tier_lags"] if one["kind"] == "copy"]
+    limited, seen, released = (instant(lag[key]) for key in ("limited", "visible_from", "released"))
+    rows = {row["source"]: row for row in report["tier_lag"]["brokers"]}
+    for source in ("broker-1", "broker-3"):
+        low, high = (rows[source][f"held_back_{bound}_us"] for bound in ("low", "high"))
+        assert 0 < low <= (released - limited).total_seconds() * 1e6, source
+        assert high >= (released - seen).total_seconds() * 1e6, source
+    assert rows["broker-2"]["held_back_us"] is None, "it leads no tiered partition"
+    assert {row["copies_failed"] for row in rows.values()} == {0}
+
+
+def test_a_topic_has_on_disks_what_its_files_have(demo: Path, report: Any) -> None:
+    """To the byte: nothing was written to invoices in the demo's last windows."""
+    files = [*demo.glob("cluster/broker-*/data/**/invoices-*/*.log")]
+    assert len({file.parent for file in files}) == 6, "two partitions on three brokers"
+    (row,) = [row for row in report["capacity"]["topics"] if row["topic"] == "invoices"]
+    windows = duckdb.read_parquet(DeltaTable(f"{demo}/lake/gold/topics_windows").file_uris())
+    whole = windows.filter(
+        f"metric = 'kafka.log.size' AND topic = 'invoices' AND observed_us = {6 * _WINDOW_US}"
+    )
+    means = [mean for (mean,) in whole.order('"window"').project("mean").fetchall()]
+    assert round(6 * means[-1]) == sum(file.stat().st_size for file in files)
+    assert 0 < row["disk_bytes_mean"] <= 6 * means[-1]
+
+
 def test_offsets_that_expired_before_a_group_read_them(report: Any, truth: Any) -> None:
     rows = defaultdict(lambda: [0.0, 0.0])
     for row in report["lost_before_read"]["groups"]:

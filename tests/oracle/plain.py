@@ -41,7 +41,14 @@ def finest(bronze: Bronze) -> dict[str, Rows]:
 def topics(runs: list[Run], by_topic: dict[Key, claims.Subject]) -> Rows:
     rows = {key: {**one.measures(), **one.union()} for key, one in by_topic.items()}
     rising = [run for run in runs if run.level in ("partition", "topic")]
-    return {**counters(rising, "metric", "topic"), **rows}
+    return {**counters(rising, "metric", "topic"), **replicas(runs), **rows}
+
+
+def replicas(runs: list[Run]) -> Rows:
+    """Gauges of every replica, of followers too: plain sums, where any was above zero."""
+    gauges = (run for run in runs if run.metric.startswith("kafka.log.") and not run.counter)
+    found = additive((run for run in gauges if run.topic is not None), "topic")
+    return {key: row for key, row in found.items() if (row["max"] or 0) > 0}
 
 
 def partitions(runs: list[Run], by_topic: dict[Key, claims.Subject]) -> Rows:

@@ -11,6 +11,7 @@ import pytest
 
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
+from lakehouse.report.facts.capacity import Capacity, Tiering
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
@@ -18,7 +19,7 @@ from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.owner_labels import Account
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.throttling import Throttling
-from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, Tiering, TierLag
+from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, TierLag
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.facts.trends import Trends
 from lakehouse.report.owners import LABELS
@@ -34,6 +35,7 @@ SECTIONS = {
     "lost_before_read": LostBeforeRead,
     "remote_reads": RemoteReads,
     "tiering": Tiering,
+    "capacity": Capacity,
     "hygiene": Hygiene,
     "coverage": Coverage,
     "timelines": Timeline,

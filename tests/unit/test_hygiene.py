@@ -140,7 +140,8 @@ def test_what_is_suggested_is_a_quarter_more_and_a_round_number(most: float):
 
 
 def headroom(group: str, last: float | None, window: int = 0) -> dict[str, Any]:
-    return {"group": group, "topic": "t", "last": last, "window": window}
+    most = None if last is None else 2 * last
+    return {"group": group, "topic": "t", "last": last, "most": most, "window": window}
 
 
 def test_groups_that_retention_overtakes_soonest_first():
@@ -151,6 +152,7 @@ def test_groups_that_retention_overtakes_soonest_first():
     assert found is not None
     assert [row.group for row in found] == ["now", "day"]
     assert found[0].as_of == "1970-01-01T01:05:00Z"
+    assert found[1].most_seconds == 48 * hour
 
 
 def test_nobody_told_of_headroom_is_not_that_all_is_well():

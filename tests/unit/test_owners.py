@@ -260,7 +260,7 @@ def test_the_page_has_a_section_and_a_column_of_teams(facts: sample_facts.Facts)
     assert first.startswith("payments Ada Example tier gold2211 m 35 s (1 m 1 s to 2 m 1 s)")
     assert "1 group not known" in first
     assert second.startswith("storage")
-    assert "375.5 MiB months" in second
+    assert "375.5 MiB" in second
     assert last.startswith("no owner")
     assert "Without an owner: " in section.one("p", class_="answer").text
     topics = page.one("section", id="min-isr").one("table")

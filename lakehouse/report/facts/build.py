@@ -15,14 +15,16 @@ from lakehouse.core.time.periods import Period, instant, iso, micros
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
+from lakehouse.report.facts.brokers import COUNTED_BY_BROKER
+from lakehouse.report.facts.capacity import capacity, tiering
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
-from lakehouse.report.facts.min_isr import COUNTED_BY_BROKER, min_isr
+from lakehouse.report.facts.min_isr import min_isr
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
 from lakehouse.report.facts.saved import FORMAT, to_json
 from lakehouse.report.facts.throttling import throttling
-from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag, tiering
+from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.report.facts.trends import trends
 from lakehouse.slo import Objective, attainment
@@ -231,6 +233,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
+    "capacity": lambda it: capacity(it.gold),
     "hygiene": lambda it: hygiene(
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),

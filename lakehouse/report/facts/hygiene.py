@@ -22,6 +22,7 @@ NEAR: Final = 0.8
 SPARE: Final = 1.25
 """A suggested quota is the highest rate seen and a quarter more."""
 
+_HEADROOM: Final = "kafka.group.retention_headroom"
 _REPLICAS: Final = "kafka.topic.replication_factor"
 _MIN_ISR: Final = "kafka.topic.min_insync_replicas"
 _QUOTA_FAMILIES: Final = frozenset({"client_rates", "quota_limits"})
@@ -74,6 +75,7 @@ class Overtaken(NamedTuple):
     group: str
     topic: str
     least_seconds: float
+    most_seconds: float | None
     as_of: str
 
 
@@ -110,13 +112,21 @@ def hygiene(gold: Gold, families: Collection[str]) -> Hygiene:
 def _headroom(gold: Gold) -> list[Row]:
     """Least time until retention deletes unread records, per group and topic.
 
-    ``last`` is that of the last window with a report, seconds, None without danger; ``window`` its
-    start, microseconds. Groups that are not listed were not read.
+    ``last`` is that of the last window with a report, seconds, None without danger, and ``most``
+    its upper bound; ``window`` its start, microseconds. Groups that are not listed were not read.
     """
-    return gold.ask(
-        "SELECT r.group, r.topic, r.min AS last, r.window FROM (SELECT r.*, row_number() OVER "
+    last, most = (
+        f"min(CASE WHEN r.metric = '{_HEADROOM}.{bound}' THEN r.min END)"
+        for bound in ("low", "high")
+    )
+    windows = (
+        f"SELECT r.group, r.topic, r.window, {last} AS last, {most} AS most, row_number() OVER "
         "(PARTITION BY r.group, r.topic ORDER BY r.window DESC) AS place FROM {rows} r "
-        "WHERE r.metric = 'kafka.group.retention_headroom.low') r WHERE r.place = 1",
+        f"WHERE r.metric IN ('{_HEADROOM}.low', '{_HEADROOM}.high') "
+        "GROUP BY r.group, r.topic, r.window"
+    )
+    return gold.ask(
+        f"SELECT r.group, r.topic, r.last, r.most, r.window FROM ({windows}) r WHERE r.place = 1",
         rows=gold.finest(tables.GROUPS),
     )
 
@@ -189,12 +199,15 @@ def groups_overtaken(rows: Sequence[Row], window_seconds: int) -> list[Overtaken
     """Groups that retention will have overtaken within a day, the soonest first.
 
     Args:
-        rows: Per group and topic the least headroom of its last window, seconds; None: safe.
+        rows: Per group and topic the least headroom of its last window and the most that this may
+            be, seconds; None: safe.
         window_seconds: How long a window is.
     """
     window_us = window_seconds * 1_000_000
     groups = [
-        Overtaken(row["group"], row["topic"], row["last"], iso(row["window"] + window_us))
+        Overtaken(
+            row["group"], row["topic"], row["last"], row["most"], iso(row["window"] + window_us)
+        )
         for row in rows
         if row["last"] is not None and row["last"] <= WITHIN_HOURS * 3600
     ]

@@ -18,6 +18,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.time.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
+from lakehouse.report.facts import brokers
 from lakehouse.report.facts.gold import Gold, attribute, duration, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
@@ -25,8 +26,6 @@ from lakehouse.slo import partitions as partition_time
 from lakehouse.slo.statement import Statement
 
 _AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
-COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
-_OF_BROKERS: Final = (COUNTED_BY_BROKER, UNDER_MIN_ISR, LEADERLESS)
 _STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
 
 
@@ -68,21 +67,13 @@ class Partition(NamedTuple):
     incidents: list[Incident]
 
 
-class Broker(NamedTuple):
-    """A broker's own count, and sums over the partitions that it leads."""
-
-    source: str
-    under_min_isr_partition_seconds: float | None
-    sum_of_partitions_seconds: float | None
-    leaderless_partition_seconds: float | None
-
-
 class MinIsr(NamedTuple):
     """The section."""
 
     topics: list[Topic]
     partitions: list[Partition]
-    brokers: list[Broker]
+    brokers: list[brokers.IsrBroker]
+    controllers: list[brokers.Controller]
 
 
 def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
@@ -91,11 +82,8 @@ def min_isr(gold: Gold, statements: Sequence[Statement]) -> MinIsr:
     return MinIsr(
         _topics(gold, unknown_of(statements, UNAVAILABLE), unseen),
         _partitions(gold, unseen),
-        [
-            Broker(source, *(metrics[name].get("value_seconds") for name in _OF_BROKERS))
-            for source, metrics in sorted(gold.by_subject(tables.BROKERS).items())
-            if COUNTED_BY_BROKER in metrics or UNDER_MIN_ISR in metrics
-        ],
+        brokers.of_isr(gold),
+        brokers.controllers(gold),
     )
 
 

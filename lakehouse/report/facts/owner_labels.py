@@ -25,13 +25,19 @@ _COUNTED: Final = {
     "client": "throttling.clients",
     "group": "lost_before_read.groups",
     "tiered": "tiering.topics",
+    "stored": "capacity.topics",
 }
 _METRIC: Final = {
     "client": "kafka.client.produce.throttle_time",
     "tiered": "kafka.topic.remote_copy.bytes",
     "group": "kafka.group.non_consumed.low",
+    "stored": "kafka.log.size",
 }
 """If its family was read, no row means zero."""
+
+_WITH_BROKERS: Final = ("min_isr", "throttling", "tier_lag", "remote_reads")
+_OF_BROKERS: Final = ("brokers", "controllers", "plugins")
+"""Sections with rows of the whole cluster, and their keys."""
 
 _TIERED: Final = ("uploaded_bytes", "read_bytes", "stored_byte_seconds")
 
@@ -45,7 +51,7 @@ class NotKnown(NamedTuple):
 
 
 class Account(NamedTuple):
-    """Throttling and tiered storage of an owner: sums of the known figures."""
+    """Throttling and storage of an owner: sums of the known figures."""
 
     team: str | None
     owner: str | None
@@ -57,6 +63,7 @@ class Account(NamedTuple):
     uploaded_bytes: float | None
     read_bytes: float | None
     stored_byte_seconds: float | None
+    disk_byte_seconds: float | None
     offsets_low: float | None
     offsets_high: float | None
     not_known: NotKnown
@@ -109,9 +116,10 @@ def _account(
 
     clients, tiered, groups = rows["client"], rows["tiered"], rows["group"]
     moved: dict[str, Any] = {key: total("tiered", key) for key in _TIERED}
-    cost = None
-    if prices is not None and any(value is not None for value in moved.values()):
-        cost = prices.cost(**{key: value or 0.0 for key, value in moved.items()})
+    disk = total("stored", "disk_byte_seconds")
+    cost, priced = None, {**moved, "disk_byte_seconds": disk}
+    if prices is not None and any(value is not None for value in priced.values()):
+        cost = prices.cost(**{key: value or 0.0 for key, value in priced.items()})
     times = [row.get("unknown_us") for row in (*clients, *tiered)]
     unread = any(not rows[kind] and not was_read[kind] for kind in ("client", "tiered"))
     keys = ("throttled_us", "throttled_low_us", "throttled_high_us")
@@ -122,6 +130,7 @@ def _account(
         groups=len({row.get("group") for row in groups}),
         throttled_us=Bounds(*(total("client", key) for key in keys)),
         **moved,
+        disk_byte_seconds=disk,
         offsets_low=total("group", "offsets_low"),
         offsets_high=total("group", "offsets_high"),
         not_known=NotKnown(
@@ -161,9 +170,9 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     own = [one for one in accounts if one["team"] == team]
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
     part["timelines"] = _timelines(part)
-    for name in ("min_isr", "remote_reads"):
+    for name in _WITH_BROKERS:
         if part.get(name):
-            part[name] = {**part[name], "brokers": []}
+            part[name] = {**part[name], **{key: [] for key in _OF_BROKERS if key in part[name]}}
     if part.get("hygiene"):  # this number is of the cluster's topics, whose owners are not known
         part["hygiene"] = {**part["hygiene"], "replicas_untold": 0}
     if part.get("business_hours"):

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.brokers import QuotaBroker, of_quotas
 from lakehouse.report.facts.gold import Gold, duration, per_second
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
@@ -38,6 +39,12 @@ KINDS: Final = {
         "kafka.quota.controller_mutation.rate",
     ),
 }
+_OWN_VIEWS: Final = {
+    "kafka.producer.produce_throttle_time": "produce",
+    "kafka.consumer.fetch_throttle_time": "fetch",
+    "kafka.librdkafka.throttle_time": None,
+}
+"""What clients say of themselves, and of which kind of request."""
 
 
 class QuotaInForce(NamedTuple):
@@ -83,10 +90,28 @@ class Client(NamedTuple):
     unknown_us: int | None
 
 
+class OwnView(NamedTuple):
+    """How long a client saw answers held back, by its own account, beside what brokers say.
+
+    Attributes:
+        kind: produce or fetch; None: its library does not say.
+        throttled_us: The same by the brokers, of the kind, else of that which they throttled most.
+    """
+
+    client_id: str | None
+    kind: str | None
+    held_back_us: Bounds
+    wait_ms_mean: float | None
+    wait_ms_max: float | None
+    throttled_us: Bounds
+
+
 class Throttling(NamedTuple):
     """The section, longest throttled first."""
 
     clients: list[Client]
+    own_views: list[OwnView]
+    brokers: list[QuotaBroker]
 
 
 def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
@@ -115,7 +140,30 @@ def throttling(gold: Gold, statements: Sequence[Statement]) -> Throttling:
             )
         )
     clients.sort(key=lambda client: -(client.throttled_us.value or 0))
-    return Throttling(clients)
+    return Throttling(clients, _own_views(gold, clients), of_quotas(gold))
+
+
+def _own_views(gold: Gold, clients: Sequence[Client]) -> list[OwnView]:
+    """Clients that were read and saw answers held back, the longest first."""
+    views = []
+    for (_, client_id), rows in gold.raised(tables.CLIENTS).items():
+        for metric, kind in _OWN_VIEWS.items():
+            if not (waits := rows[f"{metric}.avg"] or rows[f"{metric}.max"]):
+                continue
+            by_brokers = next(
+                (c for c in clients if c.client_id == client_id and kind in (None, c.kind)), None
+            )
+            views.append(
+                OwnView(
+                    client_id,
+                    kind,
+                    duration(waits, "any"),
+                    per_second(rows[f"{metric}.avg"], "positive_us"),
+                    rows[f"{metric}.max"].get("max"),
+                    by_brokers.throttled_us if by_brokers else Bounds(None, None, None),
+                )
+            )
+    return sorted(views, key=lambda view: -(view.held_back_us.value or 0))
 
 
 def uses(known: Quotas, rates: Mapping[Entity, Mapping[str, Row]]) -> Iterator[Use]:

@@ -1,4 +1,4 @@
-"""KIP-963, KIP-1002 and KIP-490: tier lag, remote reads, tiered bytes and lost offsets."""
+"""KIP-963, KIP-1002 and KIP-490: tier lag, remote reads and lost offsets."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import families
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts import remote_index
+from lakehouse.report.facts import brokers, remote_index
 from lakehouse.report.facts.gold import (
     COPY_LAG,
     LAGGING,
@@ -22,10 +22,20 @@ from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement
 
-_READER: Final = "kafka.broker.remote_log_reader"
 _IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
-_FETCHED: Final = "kafka.topic.remote_fetch"
+_FETCHES: Final = "kafka.topic.remote_fetch.requests"
 _LOST: Final = "kafka.group.non_consumed"
+_UNTIERED: Final = "kafka.partition.untiered_records"
+_DRAFTS: Final = ("kafka.partition.upload_tier_lag", "kafka.partition.delete_tier_lag")
+_EVENTS: Final = (
+    "kafka.topic.remote_copy.requests",
+    "kafka.topic.remote_copy.errors",
+    "kafka.topic.remote_delete.requests",
+    "kafka.topic.remote_delete.errors",
+    "kafka.topic.remote_log_aux_state.requests",
+    "kafka.topic.remote_log_aux_state.errors",
+)
+_MOST_PARTITIONS: Final = 1_000
 _STILL_US: Final = 30_000_000  # brokers are read at different instants
 
 
@@ -41,19 +51,50 @@ class Lag(NamedTuple):
 
 
 class LaggingTopic(NamedTuple):
-    """Both lags of a tiered topic; ``unknown_us`` is the longer of both."""
+    """Both lags of a tiered topic; ``unknown_us`` is the longer of both.
+
+    Attributes:
+        states_built: How often a follower built its state from the remote tier, to be in sync.
+        states_failed: How often it failed to.
+    """
 
     topic: str
     copy: Lag
     delete: Lag
     unknown_us: int | None
     flags: list[str]
+    copies: float | None
+    copies_failed: float | None
+    deletions: float | None
+    deletions_failed: float | None
+    states_built: float | None
+    states_failed: float | None
+
+
+class LaggingPartition(NamedTuple):
+    """Records of a partition that are on brokers' disks alone, those of its active segment too.
+
+    Attributes:
+        records_max: The most of them; rounded up by less than a fifth, as the mean is.
+        upload_lag_max: Records in closed segments, and the next: records that wait for deletion;
+            of brokers with the beans of KIP-963's draft.
+    """
+
+    topic: str
+    partition: int
+    records_max: float | None
+    records_mean: float | None
+    upload_lag_max: float | None
+    delete_lag_max: float | None
 
 
 class TierLag(NamedTuple):
-    """The section on tier lag."""
+    """The section on tier lag; partitions are those with the most records."""
 
     topics: list[LaggingTopic]
+    brokers: list[brokers.TierBroker]
+    partitions: list[LaggingPartition]
+    partitions_omitted: int
 
 
 class LostOffsets(NamedTuple):
@@ -80,38 +121,16 @@ class ReadTopic(NamedTuple):
     requests: float | None
     bytes: float | None
     errors: float | None
-
-
-class ReadingBroker(NamedTuple):
-    """Reads of a broker from the remote tier."""
-
-    source: str
-    reads: float | None
-    read_ms_mean: float | None
+    look_ups_expired: float | None
 
 
 class RemoteReads(NamedTuple):
     """The section on remote reads."""
 
     topics: list[ReadTopic]
-    brokers: list[ReadingBroker]
+    brokers: list[brokers.ReadingBroker]
     indexes: list[remote_index.Cost]
-
-
-class TieredTopic(NamedTuple):
-    """Use of tiered storage by a topic, which providers charge for."""
-
-    topic: str
-    uploaded_bytes: float | None
-    read_bytes: float | None
-    stored_byte_seconds: float | None
-    unknown_us: int | None
-
-
-class Tiering(NamedTuple):
-    """The section on the use of tiered storage."""
-
-    topics: list[TieredTopic]
+    plugins: list[brokers.Plugin]
 
 
 def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
@@ -139,8 +158,27 @@ def tier_lag(gold: Gold, statements: Sequence[Statement]) -> TierLag:
         longer = max(times) if len(times) == len(LAGS) else None
         known_wrong = any(metrics[metric].get("known_wrong") for metric in LAGS)
         flags = [tables.FLAG_KNOWN_WRONG] if known_wrong else []
-        topics.append(LaggingTopic(topic, copy, delete, longer, flags))
-    return TierLag(topics)
+        events = (brokers.counted(metrics, COPY_LAG, name) for name in _EVENTS)
+        topics.append(LaggingTopic(topic, copy, delete, longer, flags, *events))
+    partitions = _lagging_partitions(gold)
+    shown = partitions[:_MOST_PARTITIONS]
+    return TierLag(topics, brokers.of_tiers(gold), shown, len(partitions) - len(shown))
+
+
+def _lagging_partitions(gold: Gold) -> list[LaggingPartition]:
+    """Every partition with records that are not in the remote tier; the most records first."""
+    rows = gold.by_subject(tables.PARTITIONS, (_UNTIERED, *_DRAFTS))
+    found = [
+        LaggingPartition(
+            topic,
+            partition,
+            metrics[_UNTIERED].get("max"),
+            per_second(metrics[_UNTIERED], "observed_us"),
+            *(metrics[name].get("max") for name in _DRAFTS),
+        )
+        for (topic, partition), metrics in sorted(rows.items())
+    ]
+    return sorted(found, key=lambda one: -max(figure or 0 for figure in one[2:]))
 
 
 def _means(gold: Gold) -> dict[tuple[str, str], float | None]:
@@ -236,41 +274,19 @@ def lost_before_read(
 
 def remote_reads(gold: Gold) -> RemoteReads:
     """Reads from the remote tier, by topic and broker."""
-    brokers = gold.by_subject(tables.BROKERS)
     topics = [
         ReadTopic(
-            topic, *(rows[f"{_FETCHED}.{name}"].get("increase") for name in ReadTopic._fields[1:])
+            topic,
+            rows[_FETCHES].get("increase"),
+            rows["kafka.topic.remote_fetch.bytes"].get("increase"),
+            brokers.counted(rows, _FETCHES, "kafka.topic.remote_fetch.errors"),
+            rows["kafka.partition.remote_list_offsets.expired"].get("increase"),
         )
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return RemoteReads(
-        [one for one in topics if one.requests or one.bytes or one.errors],
-        [
-            ReadingBroker(
-                source,
-                rows[f"{_READER}.fetches"].get("increase"),
-                per_second(rows[f"{_READER}.fetch_time.mean"], "positive_us"),
-            )
-            for source, rows in sorted(brokers.items())
-            if rows[f"{_READER}.fetches"]
-        ],
-        remote_index.costs(brokers),
-    )
-
-
-def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
-    """Bytes uploaded and read, and byte-seconds stored, of each topic with any of these."""
-    unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
-    topics = [
-        TieredTopic(
-            topic,
-            rows["kafka.topic.remote_copy.bytes"].get("increase"),
-            rows[f"{_FETCHED}.bytes"].get("increase"),
-            rows["kafka.topic.remote_log_size.bytes"].get("value_seconds"),
-            unknown.get(topic),
-        )
-        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
-    ]
-    return Tiering(
-        [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
+        [one for one in topics if any(one[1:])],
+        brokers.of_reads(gold),
+        remote_index.costs(gold.by_subject(tables.BROKERS)),
+        brokers.plugins(gold),
     )

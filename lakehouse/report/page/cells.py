@@ -1,5 +1,6 @@
 """The functions that page.yaml names: contents of table cells, and how bad a row is."""
 
+import math
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from lakehouse.report.page.figures import Answer, Cell, Figure, Name, Row
 from lakehouse.report.page.lookup import declared, value_at
 
 attainment, incident_length, offsets = figures.attainment, figures.incident_length, figures.offsets
+seen = figures.seen_time
 
 _SCOPES: Final = ("clusters", "topics", "users", "clients", "groups", "sources")
 _SCOPES_SHOWN: Final = 6
@@ -98,6 +100,35 @@ def _of_way(row: Row, way: str) -> Row:
 def cautions(row: Row) -> str:
     """Known errors of a lag."""
     return "; ".join(word("flag", flag) for flag in row.get("flags") or ())
+
+
+def failures(row: Row) -> str:
+    """How many uploads and deletions of a topic failed."""
+    failed = {"upload": row.get("copies_failed"), "deletion": row.get("deletions_failed")}
+    return " and ".join(formats.plural(round(n), noun) for noun, n in failed.items() if n)
+
+
+def held_back(row: Row) -> Figure:
+    """For how long a broker's own quota held it back; without the bean none was seen."""
+    known = row.get("held_back_us") is not None
+    return figures.seen_time(row, "held_back") if known else Figure("none seen")
+
+
+def seen_size(row: Row, key: str) -> Figure:
+    """Bytes of a bean that is there once it has counted some."""
+    known = row.get(key) is not None
+    return Figure(formats.size(row[key]), order=row[key]) if known else Figure("none seen")
+
+
+def portion(row: Row, key: str) -> Figure:
+    """A share between 0 and 1, in percent."""
+    return Figure(formats.percent(row.get(key)), order=row.get(key))
+
+
+def mean_count(row: Row, key: str) -> Figure:
+    """A number on the mean over time, to a tenth."""
+    value = row.get(key)
+    return Figure(formats.count(None if value is None else round(value, 1)), order=value)
 
 
 def partition(row: Row) -> tuple[Name, ...]:
@@ -270,11 +301,12 @@ def lost_of_owner(row: Row) -> Figure:
     return _with_omitted(offsets({**row, "unknown_us": 0}), row, "groups")
 
 
-def stored_of_owner(row: Row) -> Figure:
-    """Remote storage of an owner's topics, as bytes times months."""
-    stored = row.get("stored_byte_seconds")
-    months = "" if stored is None else f"{formats.size(stored / MONTH_SECONDS)}\u00a0months"
-    return _with_omitted(Figure(months or formats.NOT_KNOWN, order=stored), row, "topics")
+def stored_of_owner(row: Row, where: str) -> Figure:
+    """What an owner's topics have in the remote tier, or on disks, as bytes times months."""
+    stored = row.get(f"{where}_byte_seconds")
+    months = None if stored is None else stored / MONTH_SECONDS
+    figure = Figure(formats.size(months), order=stored)
+    return _with_omitted(figure, row, "topics") if where == "stored" else figure
 
 
 def cost(row: Row) -> Figure:
@@ -288,6 +320,31 @@ def _with_omitted(figure: Figure, row: Row, noun: str) -> Figure:
     number = value_at(row, f"not_known.{noun}") or 0
     text = f"{formats.plural(number, noun.removesuffix('s'))} not known"
     return replace(figure, unknown=text) if number else figure
+
+
+def stored_badness(row: Row) -> tuple[float, float]:
+    """Topics with a limit that fill up first, then those with the most on disks."""
+    fills = row.get("verdict") == "filling"
+    until = row.get("reached_us") if fills else None
+    return -(until if until is not None else math.inf), row.get("disk_bytes_mean") or 0.0
+
+
+def limit(row: Row) -> Figure:
+    """A topic's retention.bytes; -1 is none."""
+    value = row.get("retention_bytes")
+    return Figure("none" if value == -1 else formats.size(value), order=value)
+
+
+def fullest(row: Row) -> Figure:
+    """How full the fullest partition is; nothing of a topic without a limit."""
+    has_none = row.get("verdict") == "unlimited"
+    return Figure("") if has_none else portion(row, "full_share_max")
+
+
+def full_in(row: Row) -> Figure:
+    """In how long a topic's fullest partition will be full."""
+    known = row.get("verdict") == "filling"
+    return figures.seen_time(row, "reached") if known else Figure("", order=None)
 
 
 def suggested(row: Row) -> Figure:

@@ -1,7 +1,7 @@
 """The sections of the page: the five questions, and those on what qualifies or adds to them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Any, Final
@@ -62,7 +62,11 @@ def changed(facts: Facts) -> list[Section]:
 
 def additional(facts: Facts) -> list[Section]:
     """The sections after the five questions, as far as the facts have them."""
-    return list(filter(None, (business(facts), owners(facts), racks(facts), hygiene(facts))))
+    return list(
+        filter(
+            None, (business(facts), capacity(facts), owners(facts), racks(facts), hygiene(facts))
+        )
+    )
 
 
 def coverage(facts: Facts) -> Section:
@@ -80,17 +84,16 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
         (table(name), list(value_at(facts, path) or ())) for name, path in spec["tables"].items()
     ]
     first, rows = tables[0]
-    bad = [row for row in rows if any((value_at(row, key) or 0) > 0 for key in spec["bad"])]
-    bad.sort(key=first.badness or str, reverse=True)
-    answer: Answer
-    if bad:
-        others = sentence("others", number=len(bad) - 1, words_=spec["others"])
-        answer = (*_filled(spec["answer"], bad[0]), others)
-    elif nothing_seen(facts, spec["read"]):
+    answer = _on_worst(spec, rows, first.badness)
+    if not answer and nothing_seen(facts, spec["read"]):
         answer = ("Not known: no source was read for this question.",)
-    else:
+    elif not answer:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")
+    for more in spec.get("also", ()):
+        of_table = value_at(facts, spec["tables"][more["table"]]) or ()
+        if added := _on_worst(more, of_table):
+            answer = (*answer, " ", *added)
     texts = {key: spec[key] for key in ("short", "title", "kip", "charts")}
     listings = tuple(spec_.listing(rows_) for spec_, rows_ in tables)
     notes = [spec["meaning"]]
@@ -98,6 +101,21 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
         length = formats.duration(shortest, "up")
         notes.append(f"What lasted less than {length} may have come and gone between two readings.")
     return Section(anchor, **texts, answer=answer, notes=tuple(notes), listings=listings)
+
+
+def _on_worst(
+    spec: Mapping[str, Any], rows: Iterable[Row], badness: Callable[[Row], Any] | None = None
+) -> Answer:
+    """The sentence on the worst of the rows that are bad, by default by these figures; or none."""
+
+    def figures_of(row: Row) -> list[float]:
+        return [value_at(row, key) or 0 for key in spec["bad"]]
+
+    bad = [row for row in rows if any(figure > 0 for figure in figures_of(row))]
+    if not bad:
+        return ()
+    others = sentence("others", number=len(bad) - 1, words_=spec["others"])
+    return (*_filled(spec["answer"], max(bad, key=badness or figures_of)), others)
 
 
 def _filled(template: str, row: Row) -> Answer:
@@ -210,6 +228,25 @@ def business(facts: Facts) -> Section | None:
     missed = (verdict.subjects for verdict in judged if verdict.verdict != "met")
     lists = tuple(subjects.brief() for subjects in missed if subjects is not None)
     return replace(section, listings=(listing("business", rows), *lists))
+
+
+def capacity(facts: Facts) -> Section | None:
+    """What topics store; None where nothing is known of it."""
+    rows = list(value_at(facts, "capacity.topics") or ())
+    if not rows:
+        return None
+    known = [row["disk_bytes_mean"] for row in rows if row.get("disk_bytes_mean") is not None]
+    filling = [row for row in rows if row.get("verdict") == "filling"]
+    first = min(filling, key=lambda row: row.get("reached_us") or 0, default=None)
+    values = {
+        "topics": len(rows),
+        "size": sum(known) if known else None,
+        "omitted": len(rows) - len(known),
+        "full": sum(row.get("verdict") == "full" for row in rows),
+        "first": None if first is None else formats.line(first.get("topic")),
+        "reached": None if first is None else figures.seen_time(first, "reached").text,
+    }
+    return _section("capacity", values, stored=rows)
 
 
 def owners(facts: Facts) -> Section | None:

@@ -1,9 +1,15 @@
--- Reports of one source or one group never overlap: plain sums of its runs.
+-- Reports of one source or one group never overlap: plain sums of its runs. Nor do those of replicas,
+-- whose topic has their sum beside the sources.
 CREATE OR REPLACE TABLE additive AS
-SELECT w, metric,
-    CASE WHEN level = 'group' THEN "group" END AS "group",
-    CASE WHEN level = 'group' THEN topic END AS topic,
-    CASE WHEN level <> 'group' THEN source END AS source,
+WITH summed AS (
+    SELECT *, unnest(CASE WHEN level = 'group' THEN ['group']
+        WHEN replica AND topic IS NOT NULL AND NOT counter THEN ['source', 'topic']
+        ELSE ['source'] END) AS sum_of
+    FROM streams WHERE measure)
+SELECT w, metric, sum_of,
+    CASE WHEN sum_of = 'group' THEN "group" END AS "group",
+    CASE WHEN sum_of <> 'source' THEN topic END AS topic,
+    CASE WHEN sum_of = 'source' THEN source END AS source,
     coalesce(sum(CASE WHEN counter THEN known_us ELSE us END * series), 0) AS observed_us,
     sum(total) FILTER (NOT counter) AS value_seconds,
     min(min) FILTER (NOT counter) AS min, max(max) FILTER (NOT counter) AS max,
@@ -11,13 +17,16 @@ SELECT w, metric,
     sum(CASE WHEN positive THEN low_us ELSE 0 END) FILTER (NOT counter) AS positive_low_us,
     sum(CASE WHEN positive THEN high_us + spills_us ELSE 0 END) FILTER (NOT counter) AS positive_high_us,
     sum(total) FILTER (counter) AS increase, max(series) AS series, bool_or(known_wrong) AS known_wrong
-FROM stream_sums JOIN streams USING (stream) WHERE measure GROUP BY ALL;
+FROM stream_sums JOIN summed USING (stream) GROUP BY ALL;
 
 INSERT INTO out_brokers BY NAME
-SELECT * EXCLUDE ("group", topic) FROM additive WHERE source IS NOT NULL;
+SELECT * EXCLUDE (sum_of, "group", topic) FROM additive WHERE sum_of = 'source';
 
 INSERT INTO out_groups BY NAME
-SELECT * EXCLUDE (source) FROM additive WHERE source IS NULL;
+SELECT * EXCLUDE (sum_of, source) FROM additive WHERE sum_of = 'group';
+
+INSERT INTO out_topics BY NAME
+SELECT * EXCLUDE (sum_of, "group", source) FROM additive WHERE sum_of = 'topic' AND max > 0;
 
 -- Counters of topics, partitions and clients: by how much they rose. Where that is not known (null)
 -- they are not observed.

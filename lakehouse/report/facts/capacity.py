@@ -1,0 +1,204 @@
+"""What topics store: on brokers' disks, in the remote tier, and against their retention.bytes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import PARTITION_COUNT
+from lakehouse.core.time.periods import HOUR_US, micros
+from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.gold import COPY_LAG, Gold, attribute, per_second, unknown_of
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo.statement import Statement
+from lakehouse.slo.trends.forecast import Point, drain
+
+_SIZE: Final = "kafka.log.size"
+_SEGMENTS: Final = "kafka.log.segments"
+_PERCENT: Final = "kafka.log.retention_size_percent"
+_PERCENT_OF_BOTH: Final = "kafka.log.remote_retention_size_percent"
+_LOCAL: Final = "kafka.log.local_retention_size_percent"
+_FILLS: Final = (_SIZE, _PERCENT, _PERCENT_OF_BOTH)
+_COPIES: Final = "kafka.topic.replication_factor"
+_LIMIT: Final = "kafka.topic.retention_bytes"
+_TIME_LIMIT: Final = "kafka.topic.retention_time"
+_IS_COMPACTED: Final = "kafka.topic.compacted"
+_IS_TIERED: Final = "kafka.topic.remote_storage_enabled"
+_VERDICTS: Final = {"empty": "full", "draining": "filling", "growing": "shrinking"}
+"""Of the fullest partition, by what its room does."""
+
+_SEEN: Final = 0.95
+_POINTS: Final = 28
+"""Most points of a forecast, six hours each of a week; a slope is of any two of them."""
+
+_Series = tuple[str | None, str]
+
+
+class TieredTopic(NamedTuple):
+    """Use of tiered storage by a topic, which providers charge for."""
+
+    topic: str
+    uploaded_bytes: float | None
+    read_bytes: float | None
+    stored_byte_seconds: float | None
+    size_ms_max: float | None
+    unknown_us: int | None
+
+
+class Tiering(NamedTuple):
+    """The section on the use of tiered storage."""
+
+    topics: list[TieredTopic]
+
+
+class StoredTopic(NamedTuple):
+    """What a topic has on brokers' disks, and how full the fullest of its partitions is.
+
+    Attributes:
+        disk_byte_seconds: Bytes of all replicas times the seconds they were seen.
+        disk_bytes_mean: Bytes of all replicas; None: how many there are is not known.
+        segments_mean: Segments of all replicas.
+        retention_bytes: retention.bytes, of a partition; -1 is no limit.
+        retention_ms: retention.ms; -1 is no limit.
+        compacted: Whether compaction removes records as well.
+        full_share_max: The fullest partition; from 1 on, retention deletes by size.
+        local_share_max: The fullest local tier of a tiered topic, of local.retention.bytes.
+        verdict: Of the fullest partition: full, filling, shrinking, standing, unknown, or
+            unlimited.
+        reached_us: Until it is full, at the growth of the period.
+    """
+
+    topic: str
+    disk_byte_seconds: float | None
+    disk_bytes_mean: float | None
+    segments_mean: float | None
+    retention_bytes: int | None
+    retention_ms: int | None
+    compacted: bool | None
+    full_share_max: float | None
+    local_share_max: float | None
+    verdict: str
+    reached_us: Bounds
+
+
+class Capacity(NamedTuple):
+    """The section on what topics store."""
+
+    topics: list[StoredTopic]
+
+
+def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
+    """Bytes uploaded and read, and byte-seconds stored, of each topic with any of these."""
+    unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
+    topics = [
+        TieredTopic(
+            topic,
+            rows["kafka.topic.remote_copy.bytes"].get("increase"),
+            rows["kafka.topic.remote_fetch.bytes"].get("increase"),
+            rows["kafka.topic.remote_log_size.bytes"].get("value_seconds"),
+            rows["kafka.topic.remote_log_size.computation_time"].get("max"),
+            unknown.get(topic),
+        )
+        for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
+    ]
+    return Tiering(
+        [one for one in topics if one.uploaded_bytes or one.read_bytes or one.stored_byte_seconds]
+    )
+
+
+def capacity(gold: Gold) -> Capacity:
+    """The section, with every topic that has something on a disk."""
+    rows, steps = gold.by_subject(tables.TOPICS), _steps(gold)
+    return Capacity(
+        [
+            _stored(gold, topic, rows[topic.topic], steps)
+            for topic in gold.subjects
+            if topic.kind == "topic" and _SIZE in rows.get(topic.topic, ())
+        ]
+    )
+
+
+class _Fill(NamedTuple):
+    """How full a topic's partitions are: a metric, its value of a full one, and of how many."""
+
+    metric: str
+    full: float
+    series: int | None
+
+
+def _stored(
+    gold: Gold, topic: Subject, rows: Mapping[str, Row], steps: Mapping[_Series, Sequence[Row]]
+) -> StoredTopic:
+    replicas, limit = _replicas(topic), attribute(topic, _LIMIT)
+    means: Iterable[Any] = (per_second(rows[name], "observed_us") for name in (_SIZE, _SEGMENTS))
+    fill, local = _fill(topic, limit), rows[_LOCAL].get("max")
+    fullest = rows[fill.metric].get("max") if fill else None
+    compacted = attribute(topic, _IS_COMPACTED)
+    verdict, reached = "unlimited", Bounds(None, None, None)
+    if fill is not None:
+        verdict, reached = _forecast(gold, fill, steps[topic.topic, fill.metric])
+    disk, segments = (None if None in (mean, replicas) else mean * replicas for mean in means)
+    return StoredTopic(
+        str(topic.topic),
+        rows[_SIZE].get("value_seconds"),
+        disk,
+        segments,
+        limit,
+        attribute(topic, _TIME_LIMIT),
+        None if compacted is None else bool(compacted),
+        None if fill is None or fullest is None else fullest / fill.full,
+        None if local is None else local / 100,
+        verdict,
+        reached,
+    )
+
+
+def _replicas(topic: Subject) -> int | None:
+    partitions, copies = (attribute(topic, name) for name in (PARTITION_COUNT, _COPIES))
+    return None if partitions is None or copies is None else partitions * copies
+
+
+def _fill(topic: Subject, limit: int | None) -> _Fill | None:
+    """None: the topic has no limit by size."""
+    if limit is not None and limit < 0:
+        return None
+    if topic.attributes.get(_IS_TIERED) == 1:  # its leaders know the size of both tiers
+        return _Fill(_PERCENT_OF_BOTH, 100.0, attribute(topic, PARTITION_COUNT))
+    of_disk = (_PERCENT, 100.0) if limit is None else (_SIZE, float(limit))
+    return _Fill(*of_disk, _replicas(topic))
+
+
+def _forecast(gold: Gold, fill: _Fill, steps: Sequence[Row]) -> tuple[str, Bounds]:
+    """How the room in the fullest partition goes on, and the time until there is none.
+
+    A step in which not all replicas were seen is left out: the fullest may be among the others.
+    """
+    length = _step_seconds(gold)
+    points: list[Point] = [
+        ((row["window"] - micros(gold.period.start)) / HOUR_US, fill.full - row["max"])
+        for row in sorted(steps, key=itemgetter("window"))
+        if fill.series and row["observed_us"] >= _SEEN * fill.series * length * 1_000_000
+    ]
+    if not points or micros(gold.period.end) - steps[-1]["window"] > 2 * length * 1_000_000:
+        return "unknown", Bounds(None, None, None)
+    room = drain(points, points[-1][1])
+    slopes = (room.slope, room.slope_low, room.slope_high)
+    times = (room.seconds(slope) for slope in slopes)
+    reached = Bounds(*(None if seconds is None else round(seconds * 1e6) for seconds in times))
+    return _VERDICTS.get(room.verdict, room.verdict), reached
+
+
+def _steps(gold: Gold) -> Mapping[_Series, list[Row]]:
+    """Rows of a part of the period each, by topic and metric."""
+    found: defaultdict[_Series, list[Row]] = defaultdict(list)
+    for row in gold.by_window(tables.TOPICS, _step_seconds(gold), _FILLS):
+        found[row["topic"], row["metric"]].append(row)
+    return found
+
+
+def _step_seconds(gold: Gold) -> int:
+    hours = (micros(gold.period.end) - micros(gold.period.start)) / HOUR_US
+    return max(1, ceil(hours / _POINTS)) * 3600

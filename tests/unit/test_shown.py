@@ -1,0 +1,54 @@
+"""Every metric that agents collect by default is shown by the report, or has a reason not to be."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from collector import catalogue
+from lakehouse.report.page.lookup import declared
+
+FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
+NOT_SHOWN: Final = {
+    "kafka.group.lag": "of groups' lag the report has a section of its own",
+    "kafka.group.partition_lag": "likewise",
+    "kafka.client.controller_mutation.tokens": "below zero it is throttling, which is shown",
+    "kafka.rsm.upload_by_type.*": "their sums are those of kafka.rsm.upload",
+}
+
+
+DEFAULT: Final = [
+    metric.replaces or metric.name
+    for family in catalogue.load().families
+    if family.enabled
+    for metric in family.metrics
+]
+
+
+def patterns() -> list[str]:
+    page = declared("page.yaml")
+    sections = [*page["questions"].values(), *page["sections"].values()]
+    return [one for section in sections for one in section.get("shows", ())]
+
+
+@pytest.mark.parametrize("metric", DEFAULT)
+def test_the_report_shows_it(metric: str):
+    shown = any(fnmatchcase(metric, pattern) for pattern in patterns())
+    excused = any(fnmatchcase(metric, pattern) for pattern in NOT_SHOWN)
+    assert shown != excused, "add it to a section, or say why not"
+
+
+def test_every_pattern_is_of_a_metric():
+    shipped = {metric.name for family in catalogue.load().families for metric in family.metrics}
+    others = {"kafka.partition.unavailable"}  # derived
+    for pattern in (*patterns(), *NOT_SHOWN):
+        assert any(fnmatchcase(name, pattern) for name in shipped | others), pattern
+
+
+@pytest.mark.parametrize("metric", [one for one in patterns() if "*" not in one])
+def test_what_a_section_says_that_it_shows_is_named_by_the_facts(metric: str):
+    code = (*FACTS.glob("*.py"), FACTS.parents[1] / "core" / "metrics.py")
+    assert any(f'"{metric}"' in file.read_text("utf-8") for file in code)
