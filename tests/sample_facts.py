@@ -192,6 +192,29 @@ def lag(lagging: tuple[int, int, int] = (0, 0, 0), most: int = 0, segments: int 
     }
 
 
+def own_metrics(own: int, shipped: int, subjects: int) -> Facts:
+    """Metrics of an own catalogue and of the shipped one, each second a counter."""
+    none = dict.fromkeys(("topic", "user", "client_id", "group", "source", "labels"))
+    gauge = {"mean": 0.03, "min": 0.0, "max": 12.0, **bounded("above", HOUR, 0, 2 * HOUR)}
+    counter = {"increase": 12_400.0, "per_second": 0.02}
+    empty = dict.fromkeys((*gauge, *counter))
+    metrics = []
+    for number in range(own + shipped):
+        kind = ("gauge", "counter")[number % 2]
+        figures = {**empty, **(counter if kind == "counter" else gauge)}
+        worst = [
+            {**none, "source": f"worker-{one}", "labels": f"connector=sink-{one},task=0", **figures,
+             "flags": [], "unknown_us": 20 * SECOND}
+            for one in range(min(20, subjects))
+        ]  # fmt: skip
+        metrics.append(
+            {"metric": f"acme.connect.failures_{number}", "families": ["acme"], "level": "series",
+             "own": number < own, "kind": kind, "unit": "{failure}", "percent": 99.5,
+             "description": "Failures of a connector's task.", "subjects": subjects, "worst": worst}
+        )  # fmt: skip
+    return {"metrics": metrics, "omitted": 0, "absent": ["acme.connect.restarts"]}
+
+
 def quiet_week() -> Facts:
     """Nothing went wrong, and all of it was seen."""
     start = datetime(2026, 11, 9, tzinfo=UTC)
@@ -557,6 +580,13 @@ def demo() -> Facts:
         },
     ]
     made["rejected"] = 3
+    made["own_metrics"] = own_metrics(2, 3, 25)
+    step = timedelta(seconds=30)
+    made["timelines"].append(
+        {"name": "acme.connect.failures_0", "unit": "{failure}",
+         "subject": "worker-0 connector=sink-0",
+         "points": points(start, step, [(n, n, n) for n in range(12)])}
+    )  # fmt: skip
     return made
 
 
@@ -623,6 +653,7 @@ def hostile() -> Facts:
     made["cluster"] = EVIL[0]
     text = {"topic", "client_id", "user", "group", "source", "first_error", "error", "old", "new"}
     text |= {"title", "description", "subject", "family", "kind", "outcome", "level"}
+    text |= {"metric", "labels", "unit"}
     turn = 0
 
     def corrupt(value: Any) -> Any:
@@ -643,7 +674,7 @@ def hostile() -> Facts:
     made["objectives"] = corrupt(made["objectives"])
     for key in ("verdicts", "min_isr", "throttling", "tier_lag", "lost_before_read"):
         made[key] = corrupt(made[key])
-    for key in ("remote_reads", "coverage", "timelines", "events"):
+    for key in ("remote_reads", "coverage", "timelines", "events", "own_metrics"):
         made[key] = corrupt(made[key])
     rows = made["min_isr"]["partitions"]
     made["min_isr"]["partitions"] = [
@@ -759,6 +790,7 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         )
         for subject in (names[0], names[1], names[2], names[3])
     ]
+    made["own_metrics"] = own_metrics(100, 100, 100_000)
     with_everything(made)
     return made
 

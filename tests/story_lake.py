@@ -22,7 +22,7 @@ BROKERS: Final = {"broker-1": "eu-1a", "broker-2": "eu-1b", "broker-3": "eu-1c"}
 TOPICS: Final = {"orders": 6, "payments": 6, "shipments": 3, "clicks": 6, "archive": 3}
 FAMILIES: Final = (
     "min_isr", "topology", "quotas", "client_rates", "quota_limits", "offsets", "tiered",
-    "remote_reads", "leaders", "log", "tiered_offsets",
+    "remote_reads", "leaders", "log", "tiered_offsets", "acme",
 )  # fmt: skip
 OTHERS: Final = {"controller-100": "controller", "client-loader": "client"}
 STORED: Final = {"orders": 400.0, "archive": 64.0}
@@ -40,6 +40,10 @@ WINDOW: Final = 300.0
 HOUR: Final = 3600.0
 ELECTED: Final = 9.0
 """Seconds until the partitions of a broker that died have another leader."""
+OWN: Final = (
+    ("queue", "gauge", "{call}", "Calls that wait for the gateway."),
+    ("calls", "counter", "{call}", "Calls of the gateway, by error code."),
+)
 NOBODY: Final = dict.fromkeys(("topic", "partition", "user", "client_id", "group", "old", "new"))
 
 
@@ -78,6 +82,7 @@ class Story:
             self._tiers(start)
             self._uploads(start)
             self._stored(start)
+            self._own(start)
             for source in BROKERS:
                 self._seen(start, source, down, back)
             for source, family in OTHERS.items():
@@ -227,6 +232,21 @@ class Story:
             self.batch.counter(f"{LOST}.{bound}", start, end, value * lost, group="nightly",
                                topic="clicks", partition=0)  # fmt: skip
 
+    def _own(self, start: float) -> None:
+        """Metrics of an own catalogue, and one of the shipped one that no question is about."""
+        end = start + WINDOW
+        for number, source in enumerate(BROKERS):
+            busy = 12.0 * (number == 1 and self.at(0.45) <= start < self.at(0.5))
+            self.batch.run(
+                "acme.gateway.queue", start, end, busy, source=source, tail=2.0 * bool(busy)
+            )
+            for code, calls in (("NONE", 300.0), ("TIMEOUT", busy)):
+                self.batch.counter(
+                    "acme.gateway.calls", start, end, calls, source=source,
+                    labels=[("error", code)],
+                )  # fmt: skip
+            self.batch.run("kafka.controller.active_brokers", start, end, 3.0, source=source)
+
     def _seen(self, start: float, source: str, down: float, back: float) -> None:
         end = start + WINDOW
         error = "connection refused by broker-2:9102; is the broker running?"
@@ -278,6 +298,15 @@ class Story:
         write_deltalake(
             made(lake, tables.EVENTS), arrow.to_arrow(tables.EVENTS, rows), mode="append"
         )
+        defined = [
+            ("story", f"acme.gateway.{name}", "acme", ["broker"], kind, unit, "zero", 0, 0, text,
+             self.batch.agent)
+            for name, kind, unit, text in OWN
+        ]  # fmt: skip
+        write_deltalake(
+            made(lake, tables.METRIC_DEFINITIONS),
+            arrow.to_arrow(tables.METRIC_DEFINITIONS, defined), mode="append",
+        )  # fmt: skip
 
 
 def _tellers(start: float, source: str, down: float, back: float) -> list[tuple[float, float, str]]:

@@ -4,6 +4,7 @@ A low bound is rounded down and a high bound up, so that the text still contains
 Names come from clients of the cluster and are treated as hostile.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -69,6 +70,9 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
     return f"{rounded // _SECOND}{_TIE}s"
 
 
+_NOUN: Final = re.compile(r"\{([a-z]{1,30})\}")
+"""A unit of UCUM that is a noun, such as {offset}."""
+
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
 _PAIRS: Final = ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", _SECOND, "s"))
 
@@ -103,10 +107,20 @@ def quantity(value: float | None, unit: str) -> str:
         return NOT_KNOWN
     if unit.startswith("By"):
         return size(value) + unit[2:]
-    plain = unit.replace("{", "").replace("}", "")
-    if value == 1 and plain.endswith("s"):
-        plain = plain[:-1]
-    return f"{count(value)}{_TIE}{line(plain)}".rstrip()
+    # Of a share or a short time the first digits count: it must not be rounded to zero.
+    number = count(value) if float(value).is_integer() or abs(value) >= 1 else f"{value:.3g}"
+    if noun := _NOUN.fullmatch(unit):
+        return f"{number}{_TIE}{noun[1] if value == 1 else _plural(noun[1])}"
+    words = "" if unit == "1" else unit.replace("{", "").replace("}", "")
+    if value == 1 and len(words) > 2:  # not of seconds, s and ms
+        words = words.removesuffix("s")
+    return f"{number}{_TIE}{line(words)}".rstrip()
+
+
+def _plural(noun: str) -> str:
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "sh", "ch", "x")) else f"{noun}s"
 
 
 def seconds(value: float | None) -> str:

@@ -70,6 +70,16 @@ class Known(NamedTuple):
     level: str = ""
 
 
+class Meaning(NamedTuple):
+    """What a catalogue says of a metric to a reader; the shipped table has no descriptions."""
+
+    metric: str
+    family: str
+    kind: str
+    unit: str
+    description: str
+
+
 Worst = Literal["parts", "total", "most", "sum", "between"]
 
 
@@ -175,6 +185,15 @@ def families(*metrics: str) -> frozenset[str]:
 def shipped() -> tuple[Definition, ...]:
     """The definitions of the shipped catalogue, which agents use that wrote none."""
     return tuple(Definition(*(row[name] for name in Definition._fields)) for row in _rows_shipped())
+
+
+@lru_cache
+def meanings_shipped() -> tuple[Meaning, ...]:
+    """What the shipped catalogue says of each metric."""
+    return tuple(
+        Meaning(row["metric"], row["family"], row["kind"], row["unit"], "")
+        for row in _rows_shipped()
+    )
 
 
 @lru_cache

@@ -143,6 +143,11 @@ def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
             yield {"finding": finding, **row}
 
 
+def _own_metrics(facts: Facts) -> Iterator[Row]:
+    for metric in value_at(facts, "own_metrics.metrics") or ():
+        yield from ({**metric, **row} for row in metric.get("worst") or ())
+
+
 def _weeks(facts: Facts) -> Iterator[Row]:
     names = value_at(facts, "trends.weeks") or ()
     for subject in _subjects(facts.get("trends")):
@@ -167,6 +172,7 @@ _ROWS: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
     "incidents": incidents.incidents,
     "topics_without_a_spare_replica": _topics_without_a_spare_replica,
     "trends": lambda facts: _subjects(facts.get("trends")),
+    "own_metrics": _own_metrics,
     "weeks": _weeks,
     "gaps": incidents.gaps,
     "points": _points,

@@ -16,6 +16,7 @@ from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
+from lakehouse.report.facts.own_metrics import OwnMetrics
 from lakehouse.report.facts.owner_labels import Account
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.throttling import Throttling
@@ -36,6 +37,7 @@ SECTIONS = {
     "remote_reads": RemoteReads,
     "tiering": Tiering,
     "capacity": Capacity,
+    "own_metrics": OwnMetrics,
     "hygiene": Hygiene,
     "coverage": Coverage,
     "timelines": Timeline,

@@ -43,6 +43,7 @@ def test_the_verdict_comes_first_and_the_reading_help_last(pages):
         "Did tiered storage keep up?",
         "Was anything deleted before it was read?",
         "What was read back from the remote store?",
+        "What do the other metrics say?",
         "What is not known, and why",
         "Events",
         "How to read it",

@@ -89,7 +89,12 @@ def test_only_all_is_shown_as_all(share):
         (47_185_920, "By", "45.0 MiB"),
         (1, "partitions", "1 partition"),
         (3, "partitions", "3 partitions"),
-        (12_400, "{offset}", "12,400 offset"),
+        (12_400, "{offset}", "12,400 offsets"),
+        (2, "{entry}", "2 entries"),
+        (1, "{miss}", "1 miss"),
+        (0.0, "{miss}", "0 misses"),
+        (1, "ms", "1 ms"),
+        (0.0321, "1", "0.0321"),
         (6.25, "%", "6.2 %"),
     ],
 )

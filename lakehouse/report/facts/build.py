@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,7 @@ from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
 from lakehouse.report.facts.min_isr import min_isr
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
+from lakehouse.report.facts.own_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.saved import FORMAT, to_json
 from lakehouse.report.facts.throttling import throttling
 from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag
@@ -61,6 +63,11 @@ class Scope:
     coverage: Coverage
     calendar: Calendar = OF_UTC
     events: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
+
+    @cached_property
+    def own_metrics(self) -> OwnMetrics:
+        """The section of that name, of which timelines are made as well."""
+        return own_metrics(self.gold, self.coverage, self.objectives)
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
@@ -234,11 +241,12 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
     "capacity": lambda it: capacity(it.gold),
+    "own_metrics": lambda it: it.own_metrics,
     "hygiene": lambda it: hygiene(
         it.gold, {one.family for one in it.coverage.sources if one.observed_us}
     ),
     "coverage": lambda it: it.coverage,
-    "timelines": lambda it: timelines(it.gold),
+    "timelines": lambda it: timelines(it.gold, it.own_metrics),
     "trends": lambda it: trends(it.gold, it.objectives),
     "racks": racks,
     "events": lambda it: [{**row, "at": iso(row["at"])} for row in it.events[0]],

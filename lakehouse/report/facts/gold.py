@@ -143,12 +143,22 @@ class Gold:
                 by_subject[subject][metric] = row | highs
         return by_subject
 
-    def by_window(self, table: Table, seconds: int, metrics: Sequence[str] = ()) -> list[Row]:
-        """A table summed per window of a length and its keys; ``window`` in microseconds."""
+    def by_window(
+        self, table: Table, seconds: int, metrics: Sequence[str] = (), only: str = "true"
+    ) -> list[Row]:
+        """A table summed per window of a length and its keys; ``window`` in microseconds.
+
+        Args:
+            table: The table.
+            seconds: Length of the windows.
+            metrics: The metrics; by default all.
+            only: Which rows, as a condition on ``r``.
+        """
         size = seconds * 1_000_000
         names = (f"r.{name} AS {name}" for name in table.column_names if name != "window")
         rows = self.engine.query(
-            f"SELECT r.window - r.window % {size} AS window, {', '.join(names)} FROM {{rows}} r",
+            f"SELECT r.window - r.window % {size} AS window, {', '.join(names)} FROM {{rows}} r "
+            f"WHERE {only}",
             rows=self.hours(table) if size >= HOUR_US else self.finest(table),
         )
         return self._summed(rows, table, ("window", *table.keys[1:]), metrics)

@@ -9,8 +9,9 @@ from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
-from lakehouse.engines.gold_reader import Row
+from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
+from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""
@@ -18,6 +19,10 @@ Point = tuple[float | None, ...]
 _MOST_POINTS: Final = 500
 _LENGTHS: Final = (300, 3600, 86_400)
 """Lengths of a timeline's windows beside that of a finest window, seconds."""
+
+_MOST_OWN: Final = 4
+_OWN_SUBJECTS: Final = 2
+"""Own metrics that are drawn, and subjects of each."""
 
 _SEEN: Final = 0.95
 """Share of a window in which a source must have been read."""
@@ -49,8 +54,8 @@ class Timeline(NamedTuple):
     points: list[list[Any]]
 
 
-def timelines(gold: Gold) -> list[Timeline]:
-    """All timelines that have a value above zero somewhere, and coverage."""
+def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
+    """All timelines that have a value above zero somewhere, those of own metrics, and coverage."""
     seconds = window_seconds(gold)
     reading = _reading(gold, seconds)
     coverage = {window: (reading.percent(window),) * 3 for window in reading.expected}
@@ -71,7 +76,31 @@ def timelines(gold: Gold) -> list[Timeline]:
                 filled = _filled(points, sorted({*coverage, *points}), read)
                 drawn.append(Timeline(name, unit, subject, filled))
     whole = [[iso(window), *point] for window, point in coverage.items()]
+    drawn += _of_own(gold, own, seconds, reading)
     return [*drawn, Timeline("coverage", "%", None, whole)]
+
+
+def _of_own(gold: Gold, own: OwnMetrics, seconds: int, reading: "_Reading") -> Iterator[Timeline]:
+    """Means of gauges and increases of counters, of the worst subjects of own metrics."""
+    for one in [one for one in own.metrics if one.own][:_MOST_OWN]:
+        table, read = TABLES[one.level], reading.windows_read(frozenset(one.families))
+        names = [name for name in table.keys if name in SUBJECT]
+        for subject in one.worst[:_OWN_SUBJECTS]:
+            only = " AND ".join(is_same(f"r.{name}", getattr(subject, name)) for name in names)
+            rows = gold.by_window(table, seconds, (one.metric,), only)
+            values = {
+                row["window"]: mean(row) if row["increase"] is None else row["increase"]
+                for row in rows
+            }
+            # Gold has no row of a client while it is zero; of others that is not known.
+            zero = 0.0 if table is tables.CLIENTS else None
+            points = {
+                window: (values.get(window, zero if window in read else None),) * 3
+                for window in reading.expected
+            }
+            label = " ".join(getattr(subject, name) for name in names if getattr(subject, name))
+            whole = [[iso(window), *point] for window, point in points.items()]
+            yield Timeline(one.metric, one.unit, label, whole)
 
 
 def window_seconds(gold: Gold) -> int:

@@ -280,6 +280,26 @@ def drained(row: Row) -> Figure:
     return figures.seen_time(row, "drained") if is_draining else Figure(formats.NOT_KNOWN)
 
 
+# Metrics that no other section shows.
+
+
+def measured(row: Row, key: str) -> Figure:
+    """A value of a metric in its unit; empty where metrics of its kind have none."""
+    value = row.get(key)
+    if value is None and row.get("kind") in {"gauge", "counter"}:
+        return Figure("")
+    return Figure(formats.quantity(value, str(row.get("unit") or "")), order=value)
+
+
+def above(row: Row) -> Figure:
+    """How long a gauge was above zero, and how much of its time was not seen."""
+    if row.get("kind") == "counter":
+        return Figure("")
+    return (
+        figures.seen_time(row, "above") if row.get("source") is None else figures.time(row, "above")
+    )
+
+
 # Owners, and findings of hygiene.
 
 

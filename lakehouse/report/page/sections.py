@@ -23,6 +23,9 @@ from lakehouse.report.page.lookup import (
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
 
+_OWN_TABLES: Final = 4
+"""Own metrics with a table each; of the others there is a row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -62,11 +65,8 @@ def changed(facts: Facts) -> list[Section]:
 
 def additional(facts: Facts) -> list[Section]:
     """The sections after the five questions, as far as the facts have them."""
-    return list(
-        filter(
-            None, (business(facts), capacity(facts), owners(facts), racks(facts), hygiene(facts))
-        )
-    )
+    parts = (business, capacity, owners, racks, own_metrics, hygiene)
+    return [section for part in parts if (section := part(facts)) is not None]
 
 
 def coverage(facts: Facts) -> Section:
@@ -300,6 +300,36 @@ def _rack(facts: Facts, sources: list[str]) -> Row:
         "percent": 100 * (expected - unknown) / expected if expected else None,
         "unknown_us": unknown if readings else None,
     }
+
+
+def own_metrics(facts: Facts) -> Section | None:
+    """Metrics that no other section shows; None where the facts have none."""
+    content = facts.get("own_metrics") or {}
+    metrics, absent = content.get("metrics") or (), content.get("absent") or ()
+    if not metrics and not absent:
+        return None
+    own = [one for one in metrics if one.get("own")]
+    shown = own[:_OWN_TABLES]
+    others = [{**one, **one["worst"][0]} for one in metrics[len(shown) :] if one.get("worst")]
+    values = {"metrics": metrics, "own": own, "absent": absent, "omitted": content["omitted"]}
+    listings = (*map(_of_metric, shown), listing("metrics", others).brief())
+    charts = {one["metric"]: one["metric"] for one in shown}
+    return replace(_section("metrics", values), listings=listings, charts=charts)
+
+
+def _of_metric(metric: Row) -> Listing:
+    """The subjects of a metric, in the order of the facts."""
+    spec = table("counters" if metric.get("kind") == "counter" else "gauges")
+    rows = [{**metric, **row} for row in metric.get("worst") or ()]
+    notes = [formats.line(metric.get("description") or "")]
+    if metric.get("kind") not in {"gauge", "counter"}:
+        notes.append("It was read as a gauge and as a counter, so mean and rate are not known.")
+    if any(row.get("flags") for row in rows):
+        notes.append("This Kafka version is known to report it wrongly.")
+    if (more := (metric.get("subjects") or 0) - len(rows)) > 0:
+        notes.append(f"{formats.plural(more, 'more subject')} in gold.")
+    caption = formats.line(metric["metric"], formats.NAME_LIMIT)
+    return replace(spec, caption=caption, note=" ".join(filter(None, notes))).listing(rows).brief()
 
 
 def hygiene(facts: Facts) -> Section | None:

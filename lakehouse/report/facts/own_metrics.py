@@ -1,0 +1,249 @@
+"""Metrics that no other section shows: of an operator's own catalogue, and of further families.
+
+Each is shown of the finest subject that gold has of it, be it a topic, a client, a group, a source,
+or one series of a source that labels tell apart. What another section shows is in ``shows`` of that
+section in page.yaml.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Meaning, known, meanings_shipped
+from lakehouse.core.objective import Objective
+from lakehouse.engines.engine import Relation, ask
+from lakehouse.engines.gold_reader import Row, before_window, is_one_of, summed
+from lakehouse.errors import TableNotFoundError
+from lakehouse.report.facts.coverage import Coverage, SourceCoverage
+from lakehouse.report.facts.gold import Gold, duration, per_second, seconds_mean
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.page.lookup import declared
+from lakehouse.tables import Table
+
+MOST_METRICS: Final = 200
+MOST_SUBJECTS: Final = 20
+"""Subjects of a metric in the facts; gold has all."""
+
+TABLES: Final = {
+    "topic": tables.TOPICS,
+    "client": tables.CLIENTS,
+    "group": tables.GROUPS,
+    "series": tables.LABELLED,
+    "source": tables.BROKERS,
+}
+"""Where the figures of a metric may be, by what they are of; the first that has any counts."""
+
+_BELOW: Final = ("gt", "gte")
+"""Operators of objectives for which a low value is bad."""
+
+
+SUBJECT: Final = ("topic", "user", "client_id", "group", "source", "labels")
+
+
+class Subject(NamedTuple):
+    """A metric's figures for one subject: values and times of a gauge, increase of a counter."""
+
+    topic: str | None
+    user: str | None
+    client_id: str | None
+    group: str | None
+    source: str | None
+    labels: str | None
+    mean: float | None
+    min: float | None
+    max: float | None
+    above_us: Bounds
+    increase: float | None
+    per_second: float | None
+    flags: list[str]
+    unknown_us: int | None
+
+
+class Metric(NamedTuple):
+    """A metric, and its subjects with the greatest values, or the least where these are bad."""
+
+    metric: str
+    families: list[str]
+    level: str
+    own: bool
+    kind: str
+    unit: str
+    description: str | None
+    percent: float | None
+    subjects: int
+    worst: list[Subject]
+
+
+class OwnMetrics(NamedTuple):
+    """The section: metrics of own catalogues first."""
+
+    metrics: list[Metric]
+    omitted: int
+    absent: list[str]
+
+
+def is_shown(metric: str) -> bool:
+    """Whether another section of the page has figures of a metric."""
+    return any(fnmatchcase(metric, pattern) for pattern in _patterns())
+
+
+@lru_cache
+def _patterns() -> frozenset[str]:
+    page = declared("page.yaml")
+    sections = [*page["questions"].values(), *page["sections"].values()]
+    return frozenset(one for section in sections for one in section.get("shows", ()))
+
+
+def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> OwnMetrics:
+    """The section, from gold and from what the lake's catalogues say of its metrics."""
+    where = _levels(gold)
+    others = sorted((name in known(), name) for name in where if not is_shown(name))
+    chosen = [name for _, name in others[:MOST_METRICS]]
+    below = [one.metric for one in objectives if one.events is None and one.op in _BELOW]
+    meanings = _meanings(gold)
+    metrics = []
+    for level in sorted({where[name] for name in chosen}):
+        names = [name for name in chosen if where[name] == level]
+        rows = gold.ask(_ranked(TABLES[level], names, below), rows=_rows(gold, TABLES[level]))
+        for name, worst in groupby(rows, itemgetter("metric")):
+            metrics.append(_metric(name, level, list(worst), meanings.get(name, ()), seen))
+    metrics.sort(key=lambda one: (not one.own, one.metric))
+    return OwnMetrics(metrics, len(others) - len(chosen), _absent(objectives, where))
+
+
+def _levels(gold: Gold) -> dict[str, str]:
+    """Of what each metric is that gold has rows of."""
+    rows = {}
+    for level, table in TABLES.items():
+        with suppress(TableNotFoundError):  # gold of an older jmxlake
+            rows[level] = gold.whole(table)
+    each = (f"SELECT '{level}' AS level, r.metric FROM {{{level}}} r" for level in rows)
+    found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)
+    order = list(TABLES)
+    found.sort(key=lambda row: order.index(row["level"]), reverse=True)
+    return {row["metric"]: row["level"] for row in found}
+
+
+def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[str]:
+    """The metrics of objectives that gold has nothing of, but for those of other sections."""
+    wanted = {
+        name
+        for one in objectives
+        for name in ((one.events.counted, one.events.total) if one.events else (one.metric,))
+    }
+    there = {*where, *(name.removesuffix(".high") for name in where), UNAVAILABLE, COVERAGE}
+    return sorted(name for name in wanted - there if not is_shown(name))
+
+
+def _meanings(gold: Gold) -> dict[str, list[Meaning]]:
+    """What the catalogues of the lake's agents say of each metric, or the shipped one."""
+    listed = ", ".join(f"r.{name}" for name in Meaning._fields)
+    try:
+        rows = ask(
+            gold.engine,
+            f"SELECT DISTINCT {listed} FROM {{rows}} r ORDER BY {listed}",
+            rows=gold.engine.rows(tables.METRIC_DEFINITIONS),
+        )
+    except TableNotFoundError:  # older agents do not make it
+        rows = []
+    own = [Meaning(*row) for row in rows]
+    there = {one.metric for one in own}
+    shipped = [one for one in meanings_shipped() if one.metric not in there]
+    meanings: defaultdict[str, list[Meaning]] = defaultdict(list)
+    for one in (*own, *shipped):
+        meanings[one.metric].append(one)
+    return meanings
+
+
+def _ranked(table: Table, metrics: Sequence[str], below: Sequence[str]) -> str:
+    """SQL of the first rows of each metric; ``subjects`` is how many there are."""
+    keys = ", ".join(f"s.{key}" for key in table.keys[1:])
+    most = "coalesce(s.max_total, s.max)" if "max_total" in table.column_names else "s.max"
+    bad = f"CASE WHEN {is_one_of('s.metric', below)} THEN -s.min ELSE {most} END"
+    sums = summed(table, table.keys[1:], is_one_of("r.metric", metrics))
+    return (
+        "SELECT p.* FROM (SELECT s.*, row_number() OVER (PARTITION BY s.metric ORDER BY "
+        f"coalesce(s.increase, {bad}) DESC NULLS LAST, {keys}) AS place, "
+        "count(*) OVER (PARTITION BY s.metric) AS subjects "
+        f"FROM ({sums}) s WHERE s.observed_us > 0) p "
+        f"WHERE p.place <= {MOST_SUBJECTS} ORDER BY p.metric, p.place"
+    )
+
+
+def _rows(gold: Gold, table: Table) -> Relation:
+    """Rows of the period; and what rows just after it say may have been above zero within it."""
+    if "spill_us" not in table.column_names:
+        return gold.whole(table)
+    spill = before_window("spill_us", "any_high_us", "any_us")
+    of_period, after = (
+        ", ".join(
+            f"{special.get(one.name, f'r.{one.name}')} AS {one.name}"
+            for one in table.columns
+            if one.name in table.keys or one in table.measures
+        )
+        for special in (
+            {},
+            {one.name: f"CAST(NULL AS {one.type})" for one in table.measures}
+            | {"any_high_us": spill},
+        )
+    )
+    return gold.engine.query(
+        f"SELECT {of_period} FROM {{rows}} r UNION ALL SELECT {after} FROM {{after}} r",
+        rows=gold.whole(table),
+        after=gold.after(table),
+    )
+
+
+def _metric(
+    name: str, level: str, rows: Sequence[Row], said: Sequence[Meaning], seen: Coverage
+) -> Metric:
+    families = sorted({one.family for one in said})
+    read = [one for one in seen.sources if one.family in families]
+    expected = sum(one.expected_us for one in read)
+    figures = {"gauge": "value_seconds", "counter": "increase"}
+    kinds = [kind for kind, key in figures.items() if any(row[key] is not None for row in rows)]
+    return Metric(
+        name,
+        families,
+        level,
+        own=name not in known(),
+        kind=" and ".join(kinds),
+        unit=" or ".join(sorted({one.unit for one in said})),
+        description=next((one.description for one in said if one.description), None),
+        percent=100 * sum(one.observed_us for one in read) / expected if expected else None,
+        subjects=rows[0]["subjects"],
+        worst=[_subject(row, read) for row in rows],
+    )
+
+
+def _subject(row: Row, read: Sequence[SourceCoverage]) -> Subject:
+    # A topic, client or group may have been reported by any source.
+    of_source = row.get("source") is not None
+    own = [one for one in read if not of_source or one.source == row["source"]]
+    seconds = sum(one.observed_us for one in own) / 1e6 / len(own) if own else 0.0
+    most, rose = row.get("max_total"), row["increase"]
+    is_mixed = rose is not None and row["value_seconds"] is not None
+    return Subject(
+        **{name: row.get(name) for name in SUBJECT},
+        mean=None if is_mixed else mean(row),
+        min=row["min"],
+        max=row["max"] if most is None else most,
+        above_us=duration(row, "any" if "any_us" in row else "positive"),
+        increase=rose,
+        per_second=None if rose is None or is_mixed or not seconds else rose / seconds,
+        flags=[tables.FLAG_KNOWN_WRONG] if row["known_wrong"] else [],
+        unknown_us=max((one.unknown_us for one in own), default=None) if of_source else None,
+    )
+
+
+def mean(row: Row) -> float | None:
+    """The mean of a gauge over time; of the brokers' total where they report one together."""
+    if row["value_seconds"] is None:
+        return None
+    return seconds_mean(row) if row.get("max_total") else per_second(row, "observed_us")
