@@ -91,6 +91,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         object: JMX object name pattern; a trailing ``,*`` allows any further keys of ``labels``.
         also: Further patterns under which the same bean stands; the first one found counts.
         attribute: Attribute of the bean; by default ``Value``, of a counter ``Count``.
+        item: Item of a composite attribute, such as ``used`` of ``HeapMemoryUsage``.
+        states: Numbers that texts of the attribute stand for; ``*`` is any other text.
         labels: Key of the object name to column of bronze/runs, or to a label of that name.
         url_encoded: Keys whose values Kafka URL-encodes.
         filter: ``positive``: what is above zero is asked of the server; ``binary``: the same, and
@@ -123,6 +125,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     object: str | None = None
     also: tuple[str, ...] = ()
     attribute: str | None = None
+    item: str | None = None
+    states: Mapping[str, float] = msgspec.field(default_factory=dict)
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     url_encoded: tuple[str, ...] = ()
     filter: Filter | None = None
@@ -152,6 +156,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def attribute_name(self) -> str:
         """The attribute to read."""
         return self.attribute or ("Count" if self.kind == "counter" else "Value")
+
+    @property
+    def attribute_text(self) -> str:
+        """The attribute and its item, for people."""
+        return ".".join(filter(None, (self.attribute_name, self.item)))
 
     @property
     def delays(self) -> Delays:

@@ -114,10 +114,7 @@ def _convert(where: str, value: dict[str, Any], kind: type[_Record]) -> _Record:
 def _check_metric(where: str, family: Family, metric: Metric) -> None:
     if not _NAME.fullmatch(metric.name):
         raise ConfigError(f"{where}: a metric's name is lower case words joined by dots")
-    if metric.percentiles and metric.kind == "counter":
-        raise ConfigError(f"{where}: a counter's increases have no percentiles: leave them out")
-    if metric.above is not None and metric.kind == "counter":
-        raise ConfigError(f"{where}: no counter has 'above'")
+    _check_value(where, metric)
     if metric.counted_by is not None:
         family.metric(metric.counted_by)
     for name in metric.written_after:
@@ -132,6 +129,15 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         raise ConfigError(f"{where}: a metric read via jmx names its object and no call")
     for pattern in metric.patterns:
         _check_pattern(where, pattern, metric)
+
+
+def _check_value(where: str, metric: Metric) -> None:
+    if metric.percentiles and metric.kind == "counter":
+        raise ConfigError(f"{where}: a counter's increases have no percentiles: leave them out")
+    if metric.above is not None and metric.kind == "counter":
+        raise ConfigError(f"{where}: no counter has 'above'")
+    if metric.filter is not None and (metric.item is not None or metric.states):
+        raise ConfigError(f"{where}: no server compares items and texts: leave 'filter' out")
 
 
 def _check_pattern(where: str, pattern: str, metric: Metric) -> None:

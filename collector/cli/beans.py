@@ -70,7 +70,7 @@ def _row(family: Family, metric: Metric) -> dict[str, Any]:
         "unit": metric.unit,
         "kind": metric.kind,
         "read_from": metric.object or f"{family.via.replace('_', ' ').capitalize()} {metric.call}",
-        "attribute": metric.attribute_name if metric.object else None,
+        "attribute": metric.attribute_text if metric.object else None,
         "kip": metric.kip,
         "first": metric.first,
         "last": metric.last,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from collector.errors import SourceDataError
 from collector.model import Answer, Reading, Series
@@ -24,6 +24,8 @@ Values = Mapping[Series, float | None]
 def number_of(value: object, where: str, name: Any, metric: Metric) -> float | None:
     """A value as a number; true and false count as 1 and 0, and NaN is None.
 
+    Of a composite it is the metric's item, and of a text the number of its state.
+
     Args:
         value: What was said.
         where: What is read, for messages.
@@ -33,11 +35,12 @@ def number_of(value: object, where: str, name: Any, metric: Metric) -> float | N
     Raises:
         SourceDataError: It is no number, or infinite.
     """
+    value = _item(value, metric)
     number = _float(value)
     if math.isinf(number):
         shown = " ".join(text_of(value)[:80].split())
         raise SourceDataError(
-            f"{where}: {text_of(name):.200} {metric.attribute_name} is {shown}, not a number:"
+            f"{where}: {text_of(name):.200} {metric.attribute_text} is {shown}, not a number:"
             f" correct or remove {metric.name} in the catalogue"
         )
     return None if math.isnan(number) else number
@@ -47,6 +50,18 @@ def split(values: Values) -> tuple[frozenset[Series], dict[Series, float | None]
     """The series that are zero, and the values of the others."""
     zeros = frozenset(series for series, value in values.items() if value == 0)
     return zeros, {series: value for series, value in values.items() if value != 0}
+
+
+def _item(value: object, metric: Metric) -> object:
+    if metric.item is not None:
+        if isinstance(value, Mapping):
+            value = value.get(metric.item, value)
+        elif (composite := cast("Any", value)) and getattr(composite, "getCompositeType", None):
+            value = composite.get(metric.item) if composite.containsKey(metric.item) else value
+    if metric.states and not isinstance(value, (int, float)):
+        text = text_of(value)
+        return metric.states.get(text, metric.states.get("*", value))
+    return value
 
 
 def _float(value: object) -> float:

@@ -81,7 +81,7 @@ def _place(metric: Metric) -> str:
     if metric.object is None:
         return f"from {code(metric.call or '')}"
     beans = " or ".join(map(code, metric.patterns))
-    return f"bean {beans}, attribute {code(metric.attribute_name)}"
+    return f"bean {beans}, attribute {code(metric.attribute_text)}"
 
 
 def traps(metric: Metric) -> Iterator[str]:

@@ -59,6 +59,25 @@ EVERYTHING: Final = replace(
 )
 
 
+# A composite of which two items are read, and a text that stands for a number.
+HEAP: Final = catalogue.load().family("jvm")
+COMPOSITE: Final = replace(
+    HEAP,
+    name="composite",
+    metrics=(
+        *(one for one in HEAP.metrics if one.item),
+        replace(
+            HEAP.metrics[0], name="jvm.spec.is_java", object="java.lang:type=Runtime", labels={},
+            kind="gauge", attribute="SpecName", states={"Java Virtual Machine Specification": 7},
+        ),
+        replace(
+            HEAP.metrics[0], name="jvm.spec.other", object="java.lang:type=Runtime", labels={},
+            kind="gauge", attribute="SpecName", states={"something else": 1, "*": 3},
+        ),
+    ),
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster that has lost a broker: the one that is left leads what is under min ISR."""
@@ -314,3 +333,25 @@ def _produce(settings: dict[str, str]) -> None:
     for partition in (0, 1):
         producer.produce("alone", b"x" * 1000, partition=partition)
     assert producer.flush(30) == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_items_of_a_composite_and_texts_are_read_as_numbers(way: str, opened: Opener) -> None:
+    source = opened(way)
+    found = {one.metric: {**one.values} for one in source.read(COMPOSITE).readings}
+    (used,), (most,), (java,), (other,) = (found[one.name].values() for one in COMPOSITE.metrics)
+    assert 0 < used <= most
+    assert most > 2**24
+    assert (java, other) == (7, 3)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("changes", [{"item": "no such item"}, {"item": None}])
+def test_a_composite_without_that_item_is_one_clear_line(
+    way: str, changes: dict[str, Any], opened: Opener
+) -> None:
+    source = opened(way)
+    metrics = tuple(replace(one, **changes) for one in COMPOSITE.metrics[:1])
+    with pytest.raises(SourceError, match="not a number: correct or remove jvm") as e:
+        source.read(replace(COMPOSITE, metrics=metrics))
+    assert len(str(e.value).splitlines()) == 1

@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceError, extra
@@ -66,6 +66,7 @@ _SEPARATORS: Final = ("/", ";", "==", '"')
 
 _LINE: Final = re.compile(
     r'\{"mBeanName" : "(?P<name>.*)", "attribute" : "(?P<attribute>[^"]*)", '
+    r'(?:"attributeKey" : "(?P<item>[^"]*)", )?'
     r'"attributeType" : "(?P<kind>[^"]*)"'
     r'(?:, "value" : (?P<value>"[^"\\]*"|[-\w.]+))?\}'
 )
@@ -177,7 +178,7 @@ def parse_answers(
         raise printed_error(where, printed.replace(password, "***") if password else printed)
     answers: dict[Question, dict[str, object]] = {}
     left = list(questions or [STARTED])
-    for name, attribute, value in _values(output, where):
+    for name, attribute, item, value in _values(output, where):
         if not left:
             raise SourceError(f"{where}: jmxquery answered more than it was asked")
         if Question(name, attribute) == STARTED:
@@ -185,6 +186,10 @@ def parse_answers(
             del left[0]
         elif attribute != left[0].attribute:
             raise SourceError(f"{where}: jmxquery answered {name:.200} {attribute:.80} unasked")
+        elif item is not None:  # of a composite there is a line for each item
+            cast("dict[str, object]", answers.setdefault(left[0], {}).setdefault(name, {}))[
+                item
+            ] = value
         else:
             answers.setdefault(left[0], {})[name] = value
     if left:
@@ -192,7 +197,7 @@ def parse_answers(
     return answers
 
 
-def _values(output: bytes, where: str) -> Iterator[tuple[str, str, object]]:
+def _values(output: bytes, where: str) -> Iterator[tuple[str, str, str | None, object]]:
     try:
         text = output.decode("utf-8")
     except UnicodeDecodeError:
@@ -206,7 +211,7 @@ def _values(output: bytes, where: str) -> Iterator[tuple[str, str, object]]:
             shown = " ".join(line.split())[:200]
             raise SourceError(f"{where}: jmxquery printed a line that cannot be parsed: {shown}")
         name = found["name"].replace('\\"', '"')
-        yield name, found["attribute"], _value(found["kind"], found["value"])
+        yield name, found["attribute"], found["item"], _value(found["kind"], found["value"])
 
 
 def _value(kind: str, printed: str | None) -> object:

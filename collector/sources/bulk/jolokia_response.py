@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -40,10 +41,12 @@ class _Version(msgspec.Struct):
     config: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-_Value = int | float | str | bool | None | _Failure
+_Scalar = int | float | str | bool | None
+_Value = _Scalar | dict[str, msgspec.Raw]
 _RESPONSES: Final = msgspec.json.Decoder(list[_Response])
 _OF_ONE: Final = msgspec.json.Decoder(dict[str, _Value])
 _OF_MANY: Final = msgspec.json.Decoder(dict[str, dict[str, _Value]])
+_SCALAR: Final = msgspec.json.Decoder(_Scalar)
 _VERSION: Final = msgspec.json.Decoder(_Version)
 
 
@@ -77,12 +80,25 @@ def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where:
         pattern = request["mbean"]
         for name, values in _beans(where, pattern, response):
             for attribute, value in values.items():
-                if not isinstance(value, _Failure):
-                    answers.setdefault(Question(pattern, attribute), {})[name] = value
-                elif value.error_type not in _GONE:
-                    reason = Failed(_line(value.error or value.error_type))
-                    answers.setdefault(Question(pattern, attribute), {})[name] = reason
+                items = _items(value) if isinstance(value, dict) else {}
+                error = items.get("error_type")
+                if error in _GONE:
+                    continue
+                if error is not None:
+                    found: object = Failed(_line(str(items.get("error") or error)))
+                else:
+                    found = items or value
+                answers.setdefault(Question(pattern, attribute), {})[name] = found
     return answers
+
+
+def _items(value: Mapping[str, msgspec.Raw]) -> dict[str, _Scalar]:
+    """The items of a composite, or what is said of a failure; trees in it are left out."""
+    items: dict[str, _Scalar] = {}
+    for name, text in value.items():
+        with suppress(msgspec.ValidationError):
+            items[name] = _SCALAR.decode(text)
+    return items
 
 
 def _check_limits(where: str, version: _Version) -> None:

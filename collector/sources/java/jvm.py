@@ -27,6 +27,7 @@ _METADATA_JARS: Final = ("kafka-metadata", "kafka-server-common")
 _RETURNED: Final = (
     *(f"java.lang.{name}" for name in ("Thread", "String", "Integer", "Long", "Double", "Boolean")),
     *("java.util.HashSet", "java.util.HashMap", "java.util.ArrayList", "java.util.Optional"),
+    *("javax.management.openmbean.CompositeDataSupport", "java.util.TreeMap"),
     *(f"javax.management.{name}" for name in ("ObjectName", "Attribute", "AttributeList", "Query")),
     "javax.management.MBeanServerNotification",
     "javax.management.InstanceNotFoundException",
@@ -41,11 +42,13 @@ _MANAGEMENT: Final = (
     *("RuntimeMBeanException", "RuntimeErrorException", "RuntimeOperationsException"),
     *("remote.NotificationResult", "remote.TargetedNotification", "remote.rmi.*"),
 )
+_COMPOSITE: Final = ("CompositeDataSupport", "CompositeType", "OpenType", "SimpleType")
 _BOUNDS: Final = "maxdepth=30;maxarray=2000000;maxrefs=20000000;maxbytes=536870912"
 _ACCEPTED: Final = (
     "java.lang.*",  # of it, not of what is below it: numbers, texts and exceptions
     *(f"javax.management.{name}" for name in _MANAGEMENT),
-    *("java.util.EventObject", "javax.rmi.ssl.SslRMIClientSocketFactory"),
+    *(f"javax.management.openmbean.{name}" for name in _COMPOSITE),
+    *("java.util.TreeMap", "java.util.EventObject", "javax.rmi.ssl.SslRMIClientSocketFactory"),
     *("java.rmi.**", "sun.rmi.**", "javax.security.auth.login.*"),
     *("java.security.GeneralSecurityException", "java.net.SocketException"),
     *("java.net.ConnectException", "java.net.InetAddress", "java.net.Inet4Address"),

@@ -56,7 +56,7 @@ class Attributes:
         """
         found: dict[str, dict[Series, float | None]] = {metric.name: {} for metric in metrics}
         for series, name in beans.items():
-            values = self._several(name, [metric.attribute_name for metric in metrics])
+            values = self._several(name, list({metric.attribute_name: None for metric in metrics}))
             for metric in metrics:
                 attribute = metric.attribute_name
                 # What was left out is absent or failed: only asked alone does it say which.
