@@ -1,0 +1,229 @@
+"""Every metric that is collected by default is shown, and so is what an own catalogue reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from deltalake import write_deltalake
+
+from collector import catalogue
+from collector.delivery import arrow
+from lakehouse import rollup, slo, tables
+from lakehouse.core import lake as lakes
+from lakehouse.core.metrics import COVERAGE, DESCRIBING, UNAVAILABLE, known
+from lakehouse.core.time.periods import Period, instant
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts import build, own_metrics
+from lakehouse.report.page.lookup import declared
+from lakehouse.report.page.page import render
+from lakehouse.rollup import Wanted
+from tests.lake_builder import Batch, made, micros
+from tests.page_reader import read
+from tests.rollups import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakehouse.core.objective import Objective
+
+FACTS = Path(own_metrics.__file__).parent
+NAME = re.compile(r'"(kafka\.[a-z0-9_]+(?:\.[a-z0-9_]+)+)"')
+SUBJECTS: dict[str, dict[str, Any]] = {
+    "partition": {"topic": "t", "partition": 0},
+    "topic": {"topic": "t"},
+    "client": {"client_id": "c"},
+    "group": {"group": "g", "topic": "t"},
+    "source": {},
+}
+
+
+def facts_of(
+    root: Path, batch: Batch, objectives: Sequence[Objective] = (), hours: int = 1
+) -> dict[str, Any]:
+    """What a report says of bronze."""
+    batch.scrape("topology", 0, 300)
+    batch.commit(root)
+    prepare(root)
+    engine = LocalEngine(lakes.at(str(root)))
+    wanted = objectives or slo.load()
+    rollup.rollup(engine, wanted, Wanted(tidy="never"))
+    period = Period.of((micros(0), micros(3600 * hours)))
+    return build.facts(engine, wanted, period, now=instant(micros(3600 * hours + 60)))
+
+
+def of(facts: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(one for one in facts["own_metrics"]["metrics"] if one["metric"] == name)
+
+
+def objective(folder: Path, metric: str, op: str, value: float) -> Objective:
+    """An objective of sources on a gauge."""
+    shipped = yaml.safe_load((slo.OPTIONAL / "request-handlers.yaml").read_text("utf-8"))
+    source = shipped["spec"]["indicator"]["spec"]["thresholdMetric"]["metricSource"]
+    source["spec"]["metric"] = metric
+    shipped["spec"]["objectives"] = [{"op": op, "value": value, "target": 0.99}]
+    folder.mkdir(exist_ok=True)
+    (folder / "own.yaml").write_text(yaml.safe_dump(shipped), "utf-8")
+    (found,) = slo.load(folder)
+    return found
+
+
+def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> None:
+    """In a section of the page that names it, or in the one that has all others."""
+    default = {
+        metric.name: metric
+        for read in (catalogue.load(), catalogue.load().preferring("metadata_log"))
+        for family in read.families
+        if family.enabled
+        for metric in family.metrics
+    }
+    batch = Batch()
+    batch.scrape("min_isr", 0, 300)
+    for name, metric in default.items():
+        write = batch.counter if metric.kind == "counter" else batch.run
+        write(name, 0, 300, 1.0, **SUBJECTS[known()[name].level])
+    shown = {one["metric"] for one in facts_of(tmp_path, batch)["own_metrics"]["metrics"]}
+    assert shown == {
+        name for name in default if not own_metrics.is_shown(name) and name not in DESCRIBING
+    }
+    assert len(shown) > 40
+
+
+def test_what_another_section_shows_is_not_shown_twice() -> None:
+    """A module of the facts that names a metric has figures of it in its own section."""
+    modules = [path.read_text("utf-8") for path in FACTS.glob("*.py")]
+    named = {name for text in modules for name in NAME.findall(text) if name in known()}
+    assert len(named) > 20
+    assert [name for name in sorted(named - {*DESCRIBING}) if not own_metrics.is_shown(name)] == []
+
+
+def test_each_pattern_of_what_a_section_shows_fits_a_metric() -> None:
+    page = declared("page.yaml")
+    patterns = [
+        one
+        for group in ("questions", "sections")
+        for section in page[group].values()
+        for one in section.get("shows", ())
+    ]
+    assert len(patterns) > 10
+    names = [*known()]
+    for pattern in patterns:
+        assert any(own_metrics.fnmatchcase(name, pattern) for name in names), pattern
+
+
+def test_of_a_hundred_thousand_series_the_greatest_are_shown_and_the_others_counted(
+    tmp_path: Path,
+) -> None:
+    batch = Batch()
+    batch.scrape("acme", 0, 300)
+    for number in range(100_000):
+        batch.run("acme.cache.size", 0, 300, float(number), labels=[("shard", f"s{number}")])
+    metric = of(facts_of(tmp_path, batch), "acme.cache.size")
+    assert (metric["level"], metric["subjects"]) == ("series", 100_000)
+    assert [row["max"] for row in metric["worst"]] == [99_999.0 - n for n in range(20)]
+    assert metric["worst"][0]["labels"] == "shard=s99999"
+
+
+def test_hostile_labels_keep_their_place_in_the_page(tmp_path: Path) -> None:
+    batch = Batch()
+    evil = {"a": "x,b=y", "<b>": "</td><script>\u202e\x1b[31m"}
+    batch.run("acme.cache.size", 0, 300, 3.0, labels=[*evil.items()])
+    batch.run("acme.cache.size", 0, 300, 2.0, labels=[("a", "x"), ("b", "y")])
+    facts = facts_of(tmp_path, batch)
+    rows = of(facts, "acme.cache.size")["worst"]
+    assert [row["max"] for row in rows] == [3.0, 2.0]
+    assert {row["labels"] for row in rows} == {
+        "<b>=</td><script>\u202e\x1b[31m,a=x\\,b\\=y", "a=x,b=y"
+    }  # fmt: skip
+    section = read(render(facts)).one("section", id="metrics")
+    table = section.one("table")
+    assert len(list(table.one("tbody").all("tr"))) == 2
+    assert not any(mark in section.text for mark in "\u202e\x1b")
+
+
+def test_a_metric_that_becomes_a_counter_has_no_mean_and_no_rate(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.run("acme.cache.loads", 0, 300, 7.0)
+    batch.counter("acme.cache.loads", 300, 600, 5.0)
+    facts = facts_of(tmp_path, batch)
+    metric = of(facts, "acme.cache.loads")
+    assert metric["kind"] == "gauge and counter"
+    (row,) = metric["worst"]
+    assert (row["mean"], row["per_second"]) == (None, None)
+    assert (row["max"], row["increase"]) == (7.0, 5.0)
+    said = "It was read as a gauge and as a counter, so mean and rate are not known."
+    assert said in read(render(facts)).one("section", id="metrics").text
+
+
+def test_what_catalogues_say_differently_is_said_and_what_nobody_defines_is_shown(
+    tmp_path: Path,
+) -> None:
+    batch = Batch()
+    for start in range(0, 3600, 300):
+        batch.scrape("acme", start, start + 300, "ok" if start < 1800 else "refused")
+    for name in ("lag", "size"):
+        batch.run(f"acme.cache.{name}", 0, 300, 1.0)
+    rows = [
+        (hash_, "acme.cache.lag", "acme", ["broker"], "gauge", unit, "idle", 0, 0, "How late.", "a")
+        for hash_, unit in (("old", "s"), ("new", "ms"))
+    ]
+    definitions = tables.METRIC_DEFINITIONS
+    write_deltalake(made(tmp_path, definitions), arrow.to_arrow(definitions, rows), mode="append")
+    facts = facts_of(tmp_path, batch)
+    lag, size = of(facts, "acme.cache.lag"), of(facts, "acme.cache.size")
+    assert (lag["unit"], lag["description"], lag["families"]) == ("ms or s", "How late.", ["acme"])
+    assert (size["unit"], size["families"], size["percent"]) == ("", [], None)
+    assert lag["percent"] == pytest.approx(50, abs=2)
+    assert lag["worst"][0]["unknown_us"] == pytest.approx(1800e6, rel=0.04)
+
+
+def test_an_objective_whose_metric_vanished_is_one_clear_line(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.scrape("min_isr", 0, 300)
+    batch.run("acme.cache.size", 0, 300, 1.0)
+    gone = objective(tmp_path / "slo", "acme.cache.idle", "gte", 0.3)
+    facts = facts_of(tmp_path, batch, [gone])
+    assert facts["own_metrics"]["absent"] == ["acme.cache.idle"]
+    assert facts["verdicts"][0]["verdict"] == "no_data"
+    said = "Nothing was read of metrics that objectives are on: acme.cache.idle."
+    assert said in read(render(facts)).one("section", id="metrics").text
+
+
+def test_where_low_is_bad_the_least_comes_first(tmp_path: Path) -> None:
+    batch = Batch()
+    for number, value in enumerate((0.9, 0.1, 0.5)):
+        batch.scrape("acme", 0, 300, source=f"broker-{number}")
+        batch.run("acme.threads.idle", 0, 300, value, source=f"broker-{number}")
+    wanted = objective(tmp_path / "slo", "acme.threads.idle", "gte", 0.3)
+    rows = of(facts_of(tmp_path, batch, [wanted]), "acme.threads.idle")["worst"]
+    assert [row["source"] for row in rows] == ["broker-1", "broker-2", "broker-0"]
+
+
+def test_the_upper_bound_has_what_was_first_seen_just_after_the_period(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.run("acme.topic.stale", 3300, 3600, 0.0, topic="t")
+    for topic in ("t", "new"):
+        batch.run("acme.topic.stale", 3610, 3900, 1.0, topic=topic, lead=40)
+    (row,) = of(facts_of(tmp_path, batch), "acme.topic.stale")["worst"]
+    assert (row["topic"], row["above_us"], row["above_high_us"]) == ("t", 0, 30_000_000)
+
+
+def test_a_metric_is_of_the_finest_subject_and_drawn_where_it_was_read(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.scrape("acme", 0, 300)
+    batch.counter("acme.topic.loads", 0, 300, 6.0, topic="t")
+    batch.run("acme.client.busy", 300, 600, 2.0, client_id="c")
+    batch.run("acme.group.members", 0, 300, 3.0, group="g")
+    facts = facts_of(tmp_path, batch)
+    names = ("acme.topic.loads", "acme.client.busy", "acme.group.members")
+    assert [of(facts, name)["level"] for name in names] == ["topic", "client", "group"]
+    lines = {one["name"]: one for one in facts["timelines"]}
+    loads = lines["acme.topic.loads"]
+    assert (loads["subject"], loads["points"][0][1:]) == ("t", [6.0, 6.0, 6.0])
+    assert loads["points"][2][1:] == [None, None, None]
+    assert {COVERAGE, UNAVAILABLE}.isdisjoint(
+        one["metric"] for one in facts["own_metrics"]["metrics"]
+    )
