@@ -63,8 +63,9 @@ test-truth: setup ## Five of the schedules of make bench-truth
 	@$(BIN)/pytest tests/oracle/nightly_truth.py
 
 .PHONY: test-truth-kafka
-test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers; five minutes
+test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers; six minutes
 	@$(BIN)/pytest tests/everywhere/truth_on_kafka.py tests/everywhere/optional_objectives_on_kafka.py \
+	  tests/everywhere/own_metrics_on_kafka.py \
 	  tests/integration/test_lost_before_read.py \
 	  tests/integration/test_slow_copy.py tests/integration/test_quota_plugin.py
 	@$(BIN)/pytest tests/integration/test_sources.py -k "without_the_listener or stopped_broker"

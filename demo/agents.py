@@ -49,14 +49,21 @@ class Agents:
         lake: Where they write to.
         folder: Theirs.
         families: Further families that are read, each every two seconds.
+        catalogue: Folder of further families of an operator.
     """
 
     def __init__(
-        self, cluster: Cluster, lake: Path, folder: Path, families: Sequence[str] = ()
+        self,
+        cluster: Cluster,
+        lake: Path,
+        folder: Path,
+        families: Sequence[str] = (),
+        catalogue: Path | None = None,
     ) -> None:
         self._cluster = cluster
         self._lake = lake
         self._folder = folder
+        self._catalogue = catalogue
         self._families = {name: {"enabled": True, "interval": "2s"} for name in families}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -68,6 +75,7 @@ class Agents:
             config = folder / "agent.yaml"
             settings = agent_config(self._cluster, node, self._lake, folder)
             settings["families"] |= self._families
+            settings |= {"catalogue": str(self._catalogue)} if self._catalogue else {}
             config.write_text(yaml.safe_dump(settings))
             command = [script("jmxlake-agent"), "run", "--config", str(config)]
             process = self._cluster.launcher.start(command, _log(folder))
