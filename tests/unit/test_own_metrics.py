@@ -12,6 +12,7 @@ from deltalake import write_deltalake
 
 from collector import catalogue
 from collector.delivery import arrow
+from collector.errors import ConfigError
 from lakehouse import rollup, slo, tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COVERAGE, DESCRIBING, UNAVAILABLE, known
@@ -227,3 +228,32 @@ def test_a_metric_is_of_the_finest_subject_and_drawn_where_it_was_read(tmp_path:
     assert {COVERAGE, UNAVAILABLE}.isdisjoint(
         one["metric"] for one in facts["own_metrics"]["metrics"]
     )
+
+
+def test_the_page_about_own_metrics_has_files_that_load(tmp_path: Path) -> None:
+    text = (FACTS.parents[2] / "docs/own-metrics.md").read_text("utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    for kind in ("family", "apiVersion"):
+        (tmp_path / kind).mkdir()
+        for number, block in enumerate(one for one in blocks if f"{kind}: " in one):
+            (tmp_path / kind / f"{number}.yaml").write_text(block, "utf-8")
+    loaded = catalogue.load(tmp_path / "family")
+    own = {name for name in loaded.metrics if name not in known()}
+    assert own == {
+        "connect.connector.failed_tasks", "connect.task.runs", "connect.task.errors",
+        "mirror.record.age",
+    }  # fmt: skip
+    assert {one.metric for one in slo.load(tmp_path / "apiVersion")} <= own
+
+
+def test_a_filter_with_items_or_texts_is_refused(tmp_path: Path) -> None:
+    """No server compares these."""
+    for key, value in (("item", "used"), ("states", {"up": 1})):
+        metric = {"object": "a:type=B", "unit": "1", "description": "x", "filter": "positive"}
+        content = {
+            "family": "acme", "via": "jmx", "roles": ["broker"],
+            "metrics": {"acme.b": {**metric, key: value}},
+        }  # fmt: skip
+        (tmp_path / "acme.yaml").write_text(yaml.safe_dump(content), "utf-8")
+        with pytest.raises(ConfigError, match="acme.b: no server compares items and texts"):
+            catalogue.load(tmp_path)
