@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COVERAGE, DESCRIBING, UNAVAILABLE, known
 from lakehouse.core.time.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report import owners
 from lakehouse.report.facts import build, own_metrics
+from lakehouse.report.facts.owner_labels import add_owners, of_team
 from lakehouse.report.page.lookup import declared
 from lakehouse.report.page.page import render
 from lakehouse.rollup import Wanted
@@ -228,6 +231,31 @@ def test_a_metric_is_of_the_finest_subject_and_drawn_where_it_was_read(tmp_path:
     assert {COVERAGE, UNAVAILABLE}.isdisjoint(
         one["metric"] for one in facts["own_metrics"]["metrics"]
     )
+
+
+def test_a_team_sees_the_figures_of_its_own_topics(tmp_path: Path) -> None:
+    batch = Batch()
+    for topic in ("mine", "theirs"):
+        batch.run("acme.topic.stale", 0, 300, 1.0, topic=topic)
+    batch.run("acme.threads.idle", 0, 300, 1.0)
+    owned = "owners: [{team: a, topics: [mine]}, {team: b, topics: ['*']}]"
+    (tmp_path / "owners.yaml").write_text(owned)
+    facts = add_owners(facts_of(tmp_path, batch), owners.load(tmp_path / "owners.yaml"))
+    (metric,) = of_team(facts, "a")["own_metrics"]["metrics"]
+    assert [row["topic"] for row in metric["worst"]] == ["mine"]
+    assert metric["subjects"] is None
+
+
+def test_gold_of_an_older_jmxlake_has_no_series_and_is_reported(tmp_path: Path) -> None:
+    batch = Batch()
+    batch.run("acme.cache.size", 0, 300, 3.0, labels=[("a", "x")])
+    facts = facts_of(tmp_path, batch)
+    assert of(facts, "acme.cache.size")["level"] == "series"
+    for table in (tables.LABELLED, tables.WINDOWS["labelled"]):
+        shutil.rmtree(tmp_path / table.path)
+    period = Period.of((micros(0), micros(3600)))
+    older = build.facts(LocalEngine(lakes.at(str(tmp_path))), slo.load(), period)
+    assert of(older, "acme.cache.size")["level"] == "source"
 
 
 def test_the_page_about_own_metrics_has_files_that_load(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Metric(NamedTuple):
     unit: str
     description: str | None
     percent: float | None
-    subjects: int
+    subjects: int | None
     worst: list[Subject]
 
 

@@ -177,6 +177,12 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
         part["hygiene"] = {**part["hygiene"], "replicas_untold": 0}
     if part.get("business_hours"):
         part["business_hours"] = {**part["business_hours"], **_judged(part["business_hours"])}
+    if part.get("own_metrics"):
+        # How many more subjects the team has is not known: the facts have the first of all teams.
+        metrics = [
+            {**one, "subjects": None} for one in part["own_metrics"]["metrics"] if one["worst"]
+        ]
+        part["own_metrics"] = {**part["own_metrics"], "metrics": metrics}
     if part.get("trends"):
         part["trends"] = _trends(part["trends"])
     return part
