@@ -192,7 +192,7 @@ def lag(lagging: tuple[int, int, int] = (0, 0, 0), most: int = 0, segments: int 
     }
 
 
-def own_metrics(own: int, shipped: int, subjects: int) -> Facts:
+def own_metrics(own: int, shipped: int, subjects: int, rows: int) -> Facts:
     """Metrics of an own catalogue and of the shipped one, each second a counter."""
     none = dict.fromkeys(("topic", "user", "client_id", "group", "source", "labels"))
     gauge = {"mean": 0.03, "min": 0.0, "max": 12.0, **bounded("above", HOUR, 0, 2 * HOUR)}
@@ -205,7 +205,7 @@ def own_metrics(own: int, shipped: int, subjects: int) -> Facts:
         worst = [
             {**none, "source": f"worker-{one}", "labels": f"connector=sink-{one},task=0", **figures,
              "flags": [], "unknown_us": 20 * SECOND}
-            for one in range(min(20, subjects))
+            for one in range(rows)
         ]  # fmt: skip
         metrics.append(
             {"metric": f"acme.connect.failures_{number}", "families": ["acme"], "level": "series",
@@ -580,7 +580,7 @@ def demo() -> Facts:
         },
     ]
     made["rejected"] = 3
-    made["own_metrics"] = own_metrics(2, 3, 25)
+    made["own_metrics"] = own_metrics(2, 3, 25, 3)
     step = timedelta(seconds=30)
     made["timelines"].append(
         {"name": "acme.connect.failures_0", "unit": "{failure}",
@@ -790,7 +790,7 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         )
         for subject in (names[0], names[1], names[2], names[3])
     ]
-    made["own_metrics"] = own_metrics(100, 100, 100_000)
+    made["own_metrics"] = own_metrics(100, 100, 100_000, 20)
     with_everything(made)
     return made
 

@@ -20,6 +20,7 @@ NOT_KNOWN: Final = "not known"
 NAME_LIMIT: Final = 48
 TITLE_LIMIT: Final = 240
 LINE_LIMIT: Final = 160
+_UNIT_LIMIT: Final = 10
 
 VERDICTS: Final = {"missed": "missed", "uncertain": "uncertain", "no_data": "no data", "met": "met"}
 """Verdicts in words, worst first."""
@@ -70,7 +71,7 @@ def duration(us: int | None, rounding: Rounding = "nearest") -> str:
     return f"{rounded // _SECOND}{_TIE}s"
 
 
-_NOUN: Final = re.compile(r"\{([a-z]{1,30})\}")
+_NOUN: Final = re.compile(r"\{([a-z]{1,16})\}")
 """A unit of UCUM that is a noun, such as {offset}."""
 
 _OPPOSITE: Final[dict[Rounding, Rounding]] = {"down": "up", "nearest": "nearest", "up": "down"}
@@ -114,7 +115,7 @@ def quantity(value: float | None, unit: str) -> str:
     words = "" if unit == "1" else unit.replace("{", "").replace("}", "")
     if value == 1 and len(words) > 2:  # not of seconds, s and ms
         words = words.removesuffix("s")
-    return f"{number}{_TIE}{line(words)}".rstrip()
+    return f"{number}{_TIE}{line(words, _UNIT_LIMIT)}".rstrip()
 
 
 def _plural(noun: str) -> str:

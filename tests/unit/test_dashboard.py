@@ -44,11 +44,12 @@ def test_there_is_a_page_for_verdicts_each_question_and_coverage() -> None:
         "Tier lag",
         "Lost before read",
         "Remote reads",
+        "Metrics",
         "Coverage",
         "Filters",
     ]
     kinds = [page["pageType"] for page in TOLD["pages"]]
-    assert kinds == ["PAGE_TYPE_CANVAS"] * 7 + ["PAGE_TYPE_GLOBAL_FILTERS"]
+    assert kinds == ["PAGE_TYPE_CANVAS"] * 8 + ["PAGE_TYPE_GLOBAL_FILTERS"]
 
 
 @pytest.mark.parametrize("page", TOLD["pages"], ids=lambda page: page["name"])

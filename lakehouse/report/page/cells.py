@@ -283,6 +283,13 @@ def drained(row: Row) -> Figure:
 # Metrics that no other section shows.
 
 
+def metric(row: Row) -> tuple[Name, ...]:
+    """A metric and its meaning."""
+    meaning = row.get("description")
+    said = (figures.name(meaning, limit=formats.LINE_LIMIT),) if meaning else ()
+    return (figures.name(row.get("metric")), *said)
+
+
 def measured(row: Row, key: str) -> Figure:
     """A value of a metric in its unit; empty where metrics of its kind have none."""
     value = row.get(key)
