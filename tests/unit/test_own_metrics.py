@@ -93,7 +93,7 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
     assert shown == {
         name for name in default if not own_metrics.is_shown(name) and name not in DESCRIBING
     }
-    assert len(shown) > 40
+    assert shown
 
 
 def test_what_another_section_shows_is_not_shown_twice() -> None:

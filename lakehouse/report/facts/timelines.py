@@ -20,7 +20,7 @@ _MOST_POINTS: Final = 500
 _LENGTHS: Final = (300, 3600, 86_400)
 """Lengths of a timeline's windows beside that of a finest window, seconds."""
 
-_MOST_OWN: Final = 4
+_MOST_OWN: Final = 3
 _OWN_SUBJECTS: Final = 2
 """Own metrics that are drawn, and subjects of each."""
 

@@ -23,7 +23,7 @@ from lakehouse.report.page.lookup import (
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
 
-_OWN_TABLES: Final = 4
+_OWN_TABLES: Final = 3
 """Own metrics with a table each; of the others there is a row."""
 
 
