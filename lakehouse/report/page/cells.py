@@ -98,8 +98,9 @@ def _of_way(row: Row, way: str) -> Row:
 
 
 def cautions(row: Row) -> str:
-    """Known errors of a lag."""
-    return "; ".join(word("flag", flag) for flag in row.get("flags") or ())
+    """What failed of a topic, and known errors of its lag."""
+    failed = [f"{text} failed"] if (text := failures(row)) else []
+    return "; ".join((*failed, *(word("flag", flag) for flag in row.get("flags") or ())))
 
 
 def failures(row: Row) -> str:

@@ -188,7 +188,6 @@ def _bounded(row: Row, definition: str) -> Figure:
 _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
     "count": formats.count,
     "size": formats.size,
-    "speed": lambda value: formats.quantity(value, "By/s"),
     "seconds": formats.seconds,
     "microseconds": formats.microseconds,
     "milliseconds": formats.milliseconds,
