@@ -84,8 +84,9 @@ class PrometheusSource(BulkSource):
             for metric in family.metrics
             if metric.needs not in ("draft", "plugin") and not self._is_shown(metric)
         ]:
+            more = f" and {len(hidden) - 1} more of {family.name}" if hidden[1:] else ""
             raise SourceDataError(
-                f"{self._where}: the exporter's rules hide {', '.join(hidden)}: add the rules of"
+                f"{self._where}: the exporter's rules hide {hidden[0]}{more}: add the rules of"
                 " docs/prometheus.md, or turn the family off"
             )
         answer = super()._read(identity, reader, family)
