@@ -1,4 +1,4 @@
-"""A fake of a Jolokia agent that means no good: an HTTP server that answers as it is told."""
+"""A fake agent that means no good: an HTTP server that answers as a test wants it to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECE = b"x" * 65_536
 
 
 class Request:
-    """One POST to the fake: what was asked, and the ways to answer it."""
+    """One request to the fake: what was asked, and the ways to answer it."""
 
     def __init__(self, handler: BaseHTTPRequestHandler, asked: list[dict[str, Any]]) -> None:
         self.asked = asked
@@ -64,6 +64,10 @@ class HostileHttp:
                 fake.requests.append(dict(self.headers))
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 misbehaviour(Request(self, asked))
+
+            def do_GET(self) -> None:
+                fake.requests.append(dict(self.headers))
+                misbehaviour(Request(self, []))
 
             def log_message(self, *_: object) -> None:
                 return

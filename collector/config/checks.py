@@ -14,7 +14,7 @@ from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.config.schema import Config, SourceSettings
+    from collector.config.schema import Config, Endpoint, SourceSettings
     from collector.config.units import Quantity
 
 WINDOW_RULES: Final = (
@@ -72,7 +72,7 @@ def _check_source(source: SourceSettings) -> None:
         raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
     if source.statistics is not None and source.role != "client":
         raise SettingError("source.statistics", "only clients have them", ("source.role",))
-    for way in ("jmx", "jolokia", "jmxquery"):
+    for way in ("jmx", "jolokia", "prometheus", "jmxquery"):
         section = getattr(source, way)
         if section is not None and section.password_file and section.password_env:
             both = (f"source.{way}.password_file", f"source.{way}.password_env")
@@ -81,11 +81,20 @@ def _check_source(source: SourceSettings) -> None:
             )
     if source.jmx and source.jmx.tls and source.jmx.tls.trust_store is None:
         _check_trust(source.jmx.host)
-    url = source.jolokia.url if source.jolokia else "http://"
-    if not url.startswith(("http://", "https://")) or "@" in url:
-        raise SettingError(
-            "source.jolokia.url", "must be http:// or https:// without user and password"
-        )
+    for way, endpoint in _endpoints(source):
+        if not endpoint.url.startswith(("http://", "https://")) or "@" in endpoint.url:
+            raise SettingError(
+                f"source.{way}.url", "must be http:// or https:// without user and password"
+            )
+    if source.prometheus and source.cluster is None:
+        raise SettingError("source.cluster", "needed: an exporter does not give its cluster's id")
+
+
+def _endpoints(source: SourceSettings) -> Iterator[tuple[str, Endpoint]]:
+    """Those that are read over HTTP."""
+    for way in ("jolokia", "prometheus"):
+        if (endpoint := getattr(source, way)) is not None:
+            yield way, endpoint
 
 
 def _check_trust(host: str) -> None:
@@ -109,13 +118,14 @@ def is_loopback(host: str) -> bool:
 
 def passwords_in_clear(source: SourceSettings) -> str | None:
     """Where a password is sent over a network as clear text; None: nowhere."""
-    jmx, jmxquery, jolokia = source.jmx, source.jmxquery, source.jolokia
-    url = urlsplit(jolokia.url) if jolokia else None
+    jmx, jmxquery = source.jmx, source.jmxquery
     hosts = [
         jmx.host if jmx and jmx.user and jmx.tls is None else None,
         jmxquery.host if jmxquery and jmxquery.user else None,
-        url.hostname if url and url.scheme == "http" and jolokia and jolokia.user else None,
     ]
+    for _, endpoint in _endpoints(source):
+        url = urlsplit(endpoint.url)
+        hosts.append(url.hostname if url.scheme == "http" and endpoint.user else None)
     return next((host for host in hosts if host and not is_loopback(host)), None)
 
 

@@ -90,8 +90,8 @@ class Attach(Section, frozen=True):
     timeout: Annotated[Duration, _RESTART] = _span("5s")
 
 
-class Jolokia(Section, frozen=True):
-    """A Jolokia agent inside the JVM.
+class Endpoint(Section, frozen=True):
+    """An HTTP endpoint.
 
     Attributes:
         url: Its address, http or https, without user and password.
@@ -108,6 +108,26 @@ class Jolokia(Section, frozen=True):
     password_env: str | None = None
     ca_file: Path | None = None
     timeout: Duration = _span("5s")
+
+
+class Jolokia(Endpoint, frozen=True):
+    """A Jolokia agent inside the JVM."""
+
+
+class Prometheus(Endpoint, frozen=True):
+    """Prometheus's jmx_exporter, in the JVM or beside it.
+
+    Attributes:
+        rules_file: The exporter's own configuration, by which it names what it shows; None: it has
+            none, and every bean has its default name.
+        staleness: How old an answer may be, where something between keeps answers for a while.
+        kafka_version: What runs there, such as 4.3.1: the exporter does not say.
+    """
+
+    rules_file: Annotated[Path | None, _RESTART] = None
+    staleness: Annotated[Duration, _RESTART] = _span("0s")
+    kafka_version: Annotated[str | None, _RESTART] = None
+    timeout: Duration = _span("10s")
 
 
 class Jmxquery(Section, frozen=True):
@@ -152,6 +172,7 @@ class SourceSettings(Section, frozen=True):
         jmx: Its JMX port: the usual way.
         attach: Java's local attach API, without a port; it gives full power over the JVM.
         jolokia: A Jolokia agent in the JVM, over HTTP; no Java on our side.
+        prometheus: Prometheus's jmx_exporter, where JMX itself is closed; ``cluster`` is needed.
         jmxquery: The package of that name, for who has it already.
         statistics: Of a client that uses librdkafka: a file of its statistics.
     """
@@ -162,6 +183,7 @@ class SourceSettings(Section, frozen=True):
     jmx: Jmx | None = None
     attach: Attach | None = None
     jolokia: Jolokia | None = None
+    prometheus: Prometheus | None = None
     jmxquery: Jmxquery | None = None
     statistics: Statistics | None = None
 
@@ -176,7 +198,7 @@ class SourceSettings(Section, frozen=True):
         return [way for way in WAYS if getattr(self, way) is not None]
 
 
-WAYS = ("jmx", "attach", "jolokia", "jmxquery", "statistics")
+WAYS = ("jmx", "attach", "jolokia", "prometheus", "jmxquery", "statistics")
 """How a source can be reached; just one of them is given."""
 
 

@@ -68,6 +68,10 @@ def _mbeans(config: Config) -> Source:
         from collector.sources.bulk.jolokia import JolokiaSource  # noqa: PLC0415
 
         return JolokiaSource(expected, source.jolokia)
+    if source.prometheus is not None:
+        from collector.sources.bulk.prometheus import PrometheusSource  # noqa: PLC0415
+
+        return PrometheusSource(expected, source.prometheus)
     if source.jmxquery is not None:
         from collector.sources.bulk.jmxquery import JmxquerySource  # noqa: PLC0415
 

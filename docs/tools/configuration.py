@@ -58,11 +58,14 @@ def sections_of(section: type[Section], name: str = "") -> Iterator[tuple[str, t
 
 
 def meanings(section: type[Section]) -> dict[str, str]:
-    """What each key of a section means, from the attributes of its docstring."""
-    _, _, attributes = inspect.cleandoc(section.__doc__ or "").partition("Attributes:\n")
-    entries = re.split(r"(?m)^    (?=\w+: )", attributes)
-    pairs = (entry.partition(": ") for entry in entries if entry.strip())
-    return {name: prose(meaning) for name, _, meaning in pairs}
+    """What each key of a section means, from the attributes of its and its base's docstrings."""
+    found: dict[str, str] = {}
+    for one in (*section.__bases__, section):
+        _, _, attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")
+        entries = re.split(r"(?m)^    (?=\w+: )", attributes)
+        pairs = (entry.partition(": ") for entry in entries if entry.strip())
+        found |= {name: prose(meaning) for name, _, meaning in pairs}
+    return found
 
 
 def _section(name: str, section: type[Section]) -> str:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from confluent_kafka import Producer
 from msgspec.structs import replace
 
+from bench.peers.exporter import write
 from collector import catalogue
-from collector.config.schema import Attach, Jmx, Jmxquery, Jolokia
+from collector.config.schema import Attach, Jmx, Jmxquery, Jolokia, Prometheus
 from collector.config.units import Duration
 from collector.errors import IdentityError, SourceError, SourceRefusedError, SourceTimeoutError
 from collector.model import Series
+from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.jmxquery import JmxquerySource
 from collector.sources.bulk.jolokia import JolokiaSource
+from collector.sources.bulk.prometheus import PrometheusSource
 from collector.sources.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.remote import JmxSource
 from demo.cluster import Cluster
+from demo.jars import exporter_jars
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
@@ -29,19 +35,20 @@ from lakehouse.tables import OTHER
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from collector.model import Answer, Source
-    from demo.node import Node
+    from demo.node import NodePlan
 
     Opener = Callable[..., Source]
 
 pytestmark = pytest.mark.kafka
 
 TIMEOUT: Final = 3.0
-WAYS: Final = ("jmx", "attach", "jolokia", "jmxquery")
+RULES: Final = Path(__file__).parents[1] / "exporter_rules"
+WAYS: Final = ("jmx", "attach", "jolokia", "prometheus", "jmxquery")
 REMOTE: Final = ("jmx", "jolokia", "jmxquery")
+"""Those with a port and a password."""
 ODD_USER: Final = "a b/c"
 ODD_CLIENTS: Final = ("app:one,x", 'q"uo\\te*?', "é\t%41")
 LOGIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -87,7 +94,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         )
     }
     folder = tmp_path_factory.mktemp("contract") / "kafka"
-    with Cluster.start(folder, 2, jolokia=True, extra=users) as cluster:
+    with Cluster.start(folder, 2, jolokia=True, extra=users, jvm_options=exporter) as cluster:
         jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
         create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
         create_assigned(cluster, "alone", [[1], [1]])
@@ -109,12 +116,29 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
+EXPORTER_PORTS: dict[int, int] = {}
+
+
+def exporter_file(plan: NodePlan) -> Path:
+    return plan.folder.with_suffix(".exporter.yaml")
+
+
+def exporter(plan: NodePlan) -> Sequence[str]:
+    """jmx_exporter in the broker, with no rules of its own."""
+    config = exporter_file(plan)
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("{}")
+    (EXPORTER_PORTS[plan.id],) = free_ports(1)
+    jar = next(exporter_jars().glob("jmx_prometheus_javaagent-*.jar"))
+    return [f"-javaagent:{jar}=127.0.0.1:{EXPORTER_PORTS[plan.id]}:{config}"]
+
+
 @pytest.fixture
 def opened(kafka: Cluster) -> Iterator[Opener]:
     sources: list[Source] = []
 
     def open_source(way: str, **changed: Any) -> Source:
-        sources.append(_source(way, kafka.nodes[1], **changed))
+        sources.append(_source(way, kafka, **changed))
         return sources[-1]
 
     yield open_source
@@ -124,11 +148,12 @@ def opened(kafka: Cluster) -> Iterator[Opener]:
 
 def _source(
     way: str,
-    node: Node,
+    kafka: Cluster,
     expected: Expected = Expected("broker", "1"),  # noqa: B008 - frozen
     password: Path | None = None,
     port: int | None = None,
 ) -> Source:
+    node = kafka.nodes[1]
     if way == "attach":
         return AttachSource(expected, Attach(node.pid, timeout=Duration(f"{TIMEOUT:g}s")))
     login: dict[str, Any] = {
@@ -139,6 +164,12 @@ def _source(
     if way == "jolokia":
         url = f"http://127.0.0.1:{port or node.plan.jolokia_port}/jolokia/"
         return JolokiaSource(expected, Jolokia(url, **login))
+    if way == "prometheus":
+        url = f"http://127.0.0.1:{port or EXPORTER_PORTS[node.plan.id]}/metrics"
+        known = Expected(expected.role, expected.node, expected.cluster or kafka.id)
+        return PrometheusSource(
+            known, Prometheus(url, timeout=login["timeout"], kafka_version="4.3.1")
+        )
     port = port or node.jmx_port or 0
     if way == "jmx":
         return JmxSource(expected, Jmx(port, **login))
@@ -184,6 +215,53 @@ def test_every_way_reads_the_same_to_the_last_bean(opened: Opener) -> None:
     _has_all_that_is_odd(before)
 
 
+@pytest.mark.parametrize("file", sorted(RULES.glob("*.y*ml")), ids=lambda file: file.stem)
+def test_under_published_rules_an_exporter_gives_what_jmx_gives(
+    kafka: Cluster, opened: Opener, file: Path
+) -> None:
+    """Of all families that these rules show; what they hide is refused, and never zero."""
+    jmx = opened("jmx")
+    with exported_by(kafka, file) as source:
+        shown: list[catalogue.Family] = []
+        for family in BEANS:
+            try:
+                source.read(family)
+            except SourceError as error:
+                assert "the exporter's rules hide" in str(error)  # noqa: PT017
+            else:
+                shown.append(family)
+        assert {"min_isr", "tiered", "log_offsets"} <= {one.name for one in shown}
+        everything = replace(
+            EVERYTHING, metrics=tuple(metric for family in shown for metric in family.metrics)
+        )
+        before, given, again = (values_of(one.read(everything)) for one in (jmx, source, jmx))
+    still = {series for series, value in before.items() if again[series] == value}
+    assert len(still) > 50
+    assert given.keys() == before.keys()
+    assert {one: given[one] for one in still} == {one: before[one] for one in still}
+
+
+@contextlib.contextmanager
+def exported_by(kafka: Cluster, file: Path) -> Iterator[Source]:
+    """The exporter of the first broker with these rules; it takes them up when its file changes."""
+    text = file.read_text()
+    (found,) = (one for one in exporter_rules.configurations(text) if "rules" in one)
+    alone = ("startDelaySeconds", "hostPort", "jmxUrl", "ssl")  # of a server of its own
+    own = exporter_file(kafka.nodes[1].plan)
+    write(own, {key: value for key, value in found.items() if key not in alone})
+    url = f"http://127.0.0.1:{EXPORTER_PORTS[1]}/metrics"
+    timeout = Duration(f"{TIMEOUT:g}s")
+    source = PrometheusSource(
+        Expected("broker", "1", kafka.id),
+        Prometheus(url, timeout=timeout, rules_file=file, kafka_version="4.3.1"),
+    )
+    try:
+        yield source
+    finally:
+        source.close()
+        write(own, {})
+
+
 def _has_all_that_is_odd(found: dict[Series, float | None]) -> None:
     throttle = "kafka.client.produce.throttle_time"
     names = {(one.client_id, one.user) for one in found if one.metric == throttle}
@@ -215,6 +293,8 @@ def test_every_way_tells_the_same_identity(kafka: Cluster, opened: Opener) -> No
 def test_another_node_or_cluster_than_expected_is_refused(
     opened: Opener, way: str, expected: Expected, told: str
 ) -> None:
+    if way == "prometheus" and expected.cluster:
+        pytest.skip("an exporter does not give its cluster's id: it is believed")
     with pytest.raises(IdentityError, match=told):
         opened(way, expected=expected).read(MIN_ISR)
 
@@ -267,8 +347,12 @@ def test_what_is_absent_is_absent_and_what_is_no_number_is_refused_by_name(
     absent = _own(tmp_path, "java.lang:type=Runtime", "None1", "kafka.nothing:type=A", "Value")
     answer = source.read(absent)
     assert (values_of(answer), answer.beans) == ({}, 0)
-    with pytest.raises(SourceError, match=r"java\.lang:type=Runtime VmName is OpenJDK"):
-        source.read(_own(tmp_path, "java.lang:type=Runtime", "VmName"))
+    text = _own(tmp_path, "java.lang:type=Runtime", "VmName")
+    if way == "prometheus":  # an exporter leaves texts out
+        assert source.read(text).beans == 0
+    else:
+        with pytest.raises(SourceError, match=r"java\.lang:type=Runtime VmName is OpenJDK"):
+            source.read(text)
     truth = _own(tmp_path, "java.lang:type=Memory", "Verbose", "java.lang:type=Threading",
                  "ThreadCpuTimeEnabled")  # fmt: skip
     assert list(values_of(source.read(truth)).values()) == [0, 1]

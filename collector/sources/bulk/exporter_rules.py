@@ -1,0 +1,321 @@
+"""Prometheus's jmx_exporter, by its configuration: under which name and labels it shows a bean.
+
+The exporter turns ``domain<key=value, ...><>attribute: value`` into a sample by the first of its
+rules that matches; a rule without a name, and no rules at all, mean its default name. We apply the
+same rules to each of our questions, with a stand-in for each wildcard: where the stand-in turns up
+among the labels, there the value of that key can be read back (jmx_exporter 1.0 to 1.5,
+JmxCollector.java; names as client_java writes them, PrometheusNaming).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import yaml
+
+from collector.config import strict_yaml
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from collector.sources.identity import Question
+
+_RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
+_REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
+_UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
+_STAND_IN: Final = re.compile(r"jmxlake(\d)standin|73010(\d)8")
+_HIDING: Final = (
+    "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
+)  # fmt: skip
+
+
+class Shown(NamedTuple):
+    """How the exporter shows an attribute of the beans that fit a pattern.
+
+    Attributes:
+        names: The sample's name; two, where the exporter's version decides.
+        constants: Labels that are the same for all of them.
+        variables: Other labels, and an expression whose groups are the wildcards, by their number.
+        factor: The sample is the attribute's value times this.
+        bean: The beans' name, in pieces between which the wildcards' values belong.
+    """
+
+    names: frozenset[str]
+    constants: Mapping[str, str]
+    variables: Mapping[str, re.Pattern[str]]
+    factor: float
+    bean: tuple[str, ...]
+
+    def named(self, labels: Mapping[str, str]) -> str | None:
+        """The object name of the bean whose sample has these labels; None: they do not fit."""
+        values: dict[str, str] = {}
+        for label, expression in self.variables.items():
+            found = expression.fullmatch(labels[label])
+            if found is None:
+                return None
+            values |= found.groupdict()
+        ends = (values[f"w{number}"] for number in range(len(self.bean) - 1))
+        return self.bean[0] + "".join(
+            value + piece for value, piece in zip(ends, self.bean[1:], strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: re.Pattern[str] | None = None
+    name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    is_constant: bool = False
+    factor: float = 1.0
+    counter: bool = False
+    snake_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """An exporter's configuration, as far as it decides on names; by default it has none."""
+
+    rules: Sequence[_Rule] = (_Rule(),)
+    lowercase_names: bool = False
+    lowercase_labels: bool = False
+    infer_counters: bool = False
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    def shown(self, question: Question, further: Iterable[str] = ()) -> list[Shown] | None:
+        """How the answers to a question are shown; None: the exporter hides some of them.
+
+        Args:
+            question: The question.
+            further: The keys that beans may have where the pattern ends in ``,*``.
+        """
+        domain, _, properties = question.pattern.partition(":")
+        if "*" in domain or "?" in domain:
+            return None
+        keys = [(key, value) for key, _, value in (p.partition("=") for p in properties.split(","))]
+        found = []
+        for chosen in _choices(keys, tuple(further)):
+            one = self._shown(domain, chosen, question.attribute)
+            if one is None:
+                return None
+            found.append(one)
+        return found
+
+    def _shown(self, domain: str, keys: list[tuple[str, str]], attribute: str) -> Shown | None:
+        wildcards = [key for key, value in keys if value == "*"]
+        stand_ins = {
+            key: f"73010{number}8" if key == "partition" else f"jmxlake{number}standin"
+            for number, key in enumerate(wildcards)
+        }
+        bean = {key: stand_ins.get(key, value) for key, value in keys}
+        if not self._is_read(domain, bean):
+            return None
+        *path, attribute = attribute.split(".")  # of a composite attribute, its part
+        head = f"{domain}<{_listed(f'{key}={value}' for key, value in bean.items())}><"
+        for rule in self.rules:
+            last = _snake_case(attribute) if rule.snake_case else attribute
+            match = None
+            if rule.pattern is not None:
+                match = rule.pattern.fullmatch(f"{head}{_listed(path)}>{last}: 1")
+                if match is None:
+                    continue
+            if rule.is_constant or not rule.factor:
+                return None
+            name, labels = self._sample(rule, match, domain, bean, [*path, last])
+            if not name or _STAND_IN.search(name):
+                return None
+            return _as_shown(self._names(name, rule), labels, rule.factor, domain, bean)
+        return None
+
+    def _is_read(self, domain: str, bean: Mapping[str, str]) -> bool:
+        fits = partial(_fits, domain, bean)
+        return (not self.include or any(map(fits, self.include))) and not any(
+            map(fits, self.exclude)
+        )
+
+    def _sample(
+        self,
+        rule: _Rule,
+        match: re.Match[str] | None,
+        domain: str,
+        bean: Mapping[str, str],
+        attribute: list[str],
+    ) -> tuple[str, dict[str, str]]:
+        if rule.name is None or match is None:
+            (_, first), *others = bean.items()
+            name, labels = "_".join([domain, first, *attribute]), dict(others)
+        else:
+            name = _expanded(rule.name, match)
+            labels = {
+                _expanded(key, match): _expanded(value, match) for key, value in rule.labels.items()
+            }
+        name = _safe(name)
+        named = {_safe(label): value for label, value in labels.items() if value}
+        if self.lowercase_labels:
+            named = {label.lower(): value for label, value in named.items()}
+        return name.lower() if self.lowercase_names else name, named
+
+    def _names(self, name: str, rule: _Rule) -> frozenset[str]:
+        base = _RESERVED.sub("", name)
+        if rule.counter or (self.infer_counters and name.endswith("_total")):
+            return frozenset({f"{base}_total"})
+        return frozenset({name, base})
+
+
+def read(path: Path | None) -> Rules:
+    """The rules in a file: the exporter's own, or a ConfigMap of Kubernetes that holds it.
+
+    Raises:
+        ConfigError: It cannot be read, or has what we cannot follow.
+    """
+    if path is None:
+        return Rules()
+    try:
+        return parse(next(configurations(path.read_text("utf-8")), {}))
+    except OSError as error:
+        raise ConfigError(f"{path}: the exporter's rules: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ConfigError(f"{path}: that is no configuration of jmx_exporter: {why}") from None
+
+
+def configurations(text: str) -> Iterator[Mapping[str, Any]]:
+    """Those in a file of several documents, some of which may be other objects of Kubernetes."""
+    for document in re.split(r"(?m)^---\s*$", text):
+        found = strict_yaml.load(document)
+        if found and found.get("kind") == "ConfigMap":
+            texts = map(str, found.get("data", {}).values())
+            yield from (strict_yaml.load(one) for one in texts if "rules:" in one)
+        elif found and "kind" not in found:
+            yield found
+
+
+def parse(found: Mapping[str, Any]) -> Rules:
+    """The rules of an exporter's configuration.
+
+    Raises:
+        ValueError: It has what we cannot follow.
+    """
+    if hiding := [key for key in _HIDING if key in found]:
+        raise ValueError(f"we cannot follow {', '.join(hiding)}")
+    rules = [_rule(one) for one in found["rules"] or ()] if "rules" in found else [_Rule()]
+    return Rules(
+        rules,
+        lowercase_names=bool(found.get("lowercaseOutputName")),
+        lowercase_labels=bool(found.get("lowercaseOutputLabelNames")),
+        infer_counters=bool(found.get("inferCounterTypeFromName")),
+        include=found.get("includeObjectNames", found.get("whitelistObjectNames")) or (),
+        exclude=found.get("excludeObjectNames", found.get("blacklistObjectNames")) or (),
+    )
+
+
+def _rule(found: Mapping[str, Any]) -> _Rule:
+    pattern = found.get("pattern")
+    try:
+        expression = None if pattern is None else re.compile(f".*(?:{pattern}).*")
+    except re.error as error:
+        raise ValueError(f"we cannot follow the pattern {pattern!r}: {error}") from None
+    return _Rule(
+        expression,
+        found.get("name"),
+        {str(key): str(value) for key, value in (found.get("labels") or {}).items()},
+        is_constant=found.get("value") not in (None, ""),
+        factor=float(found.get("valueFactor", 1.0)),
+        counter=found.get("type") == "COUNTER",
+        snake_case=bool(found.get("attrNameSnakeCase")),
+    )
+
+
+def _choices(
+    keys: list[tuple[str, str]], further: tuple[str, ...]
+) -> Iterable[list[tuple[str, str]]]:
+    """The keys that beans of a pattern have: with any of the further ones where it allows them."""
+    if keys[-1] != ("*", ""):
+        return [keys]
+    return [
+        [*keys[:-1], *((key, "*") for key in chosen)]
+        for number in range(1, len(further) + 1)
+        for chosen in combinations(further, number)
+    ]
+
+
+def _fits(domain: str, bean: Mapping[str, str], pattern: str) -> bool:
+    """Whether a bean fits an object name pattern."""
+    wanted, _, properties = pattern.partition(":")
+    keys = dict(one.partition("=")[::2] for one in properties.split(","))
+    is_open = keys.pop("*", None) is not None
+    return (
+        _glob(wanted).fullmatch(domain) is not None
+        and (keys.keys() <= bean.keys() if is_open else keys.keys() == bean.keys())
+        and all(_glob(value).fullmatch(bean[key]) for key, value in keys.items())
+    )
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+
+def _as_shown(
+    names: frozenset[str],
+    labels: Mapping[str, str],
+    factor: float,
+    domain: str,
+    bean: Mapping[str, str],
+) -> Shown | None:
+    constants, variables, seen = {}, {}, set()
+    for label, text in labels.items():
+        pieces = _STAND_IN.split(text)  # text, number or None, number or None, text, ...
+        numbers = [one or other for one, other in zip(pieces[1::3], pieces[2::3], strict=True)]
+        if not numbers:
+            constants[label] = text
+            continue
+        if len(set(numbers)) < len(numbers):
+            return None
+        groups = [f"(?P<w{number}>.*)" for number in numbers]
+        texts = map(re.escape, pieces[::3])
+        variables[label] = re.compile(
+            next(texts) + "".join(a + b for a, b in zip(groups, texts, strict=True)), re.DOTALL
+        )
+        seen |= set(numbers)
+    pattern = f"{domain}:{','.join(f'{key}={value}' for key, value in bean.items())}"
+    template = tuple(_STAND_IN.split(pattern)[::3])
+    if len(seen) < len(template) - 1:
+        return None  # beans that we tell apart have one name there
+    return Shown(names, constants, variables, factor, template)
+
+
+def _expanded(template: str, match: re.Match[str]) -> str:
+    """A replacement as Java's Matcher understands it."""
+
+    def value(reference: re.Match[str]) -> str:
+        escaped, number, name = reference.groups()
+        if escaped:
+            return escaped
+        if name:
+            return match[name] or ""
+        # As many digits as make the number of a group that there is.
+        groups = match.re.groups
+        taken = next(n for n in range(len(number), 0, -1) if n == 1 or int(number[:n]) <= groups)
+        return (match[int(number[:taken])] or "") + number[taken:]
+
+    return _REFERENCE.sub(value, template)
+
+
+def _safe(name: str) -> str:
+    """As ``toSafeName`` of the exporter: one underscore for all that a name may not have."""
+    return _UNSAFE.sub("_", f"_{name}" if name[:1].isdigit() else name)
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<![A-Z_])(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)

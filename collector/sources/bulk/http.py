@@ -1,0 +1,149 @@
+"""An HTTP endpoint inside or beside a JVM: its URL, who asks there, and an answer within bounds."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+from collector.config.secrets import Secret
+from collector.errors import ConfigError, CredentialsError, SourceError, SourceRefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.config.schema import Endpoint
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""More than the beans of 100,000 partitions take."""
+
+
+class HttpEndpoint:
+    """One endpoint, asked by one connection that is kept.
+
+    Args:
+        what: What answers there, such as ``Jolokia``, for messages.
+        section: Its section of the configuration; the password is read again at each connect.
+        key: The section's key, for messages.
+        params: Added to every request's query.
+
+    Attributes:
+        where: What answers and where, for messages.
+
+    Raises:
+        ConfigError: The URL is none of http or https, or there are no certificates in the file.
+    """
+
+    def __init__(
+        self, what: str, section: Endpoint, key: str, params: dict[str, str] | None = None
+    ) -> None:
+        self._what, self._section = what, section
+        self._url = _parse_url(section.url, key)
+        self.where = f"{what} of {self._url.netloc.decode('ascii')}"
+        self._secret = Secret(section.password_file, section.password_env)
+        self._context = _context(self._url, section.ca_file, key)
+        self._params = params
+        self._client: httpx.Client | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was asked before, by a connection that may still be there."""
+        return self._client is not None
+
+    def close(self) -> None:
+        """Give up the connection; the endpoint may be asked again."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()  # a call that was left behind ends with its next byte
+
+    def ask(self, method: str, **request: Any) -> tuple[str, bytearray]:
+        """Ask, and return the answer's content type and body.
+
+        Raises:
+            SourceError: The answer is too long, comes too slowly or has another status than 200.
+        """
+        timeout = self._section.timeout.seconds
+        end = time.monotonic() + timeout  # httpx bounds each read, not their sum
+        client = self._client = self._client or self._open()
+        with client.stream(method, self._url, **request) as response:
+            _acknowledge(response)
+            self._check_status(response.status_code)
+            body = bytearray()
+            for piece in response.iter_raw():
+                body += piece
+                if len(body) > MAX_BYTES or time.monotonic() > end:
+                    raise SourceError(
+                        f"{self.where}: the answer is longer than {MAX_BYTES >> 20} MiB, or than"
+                        f" {timeout:g} s; is that a broker?"
+                    )
+            return response.headers.get("content-type", ""), body
+
+    def _check_status(self, status: int) -> None:
+        if status == 401:
+            raise CredentialsError(f"{self.where}: {self._refusal()}")
+        if status == 403:
+            raise SourceRefusedError(
+                f"{self.where}: it forbids us to ask; allow this host in the agent's policy"
+            )
+        if status != 200:
+            raise SourceError(
+                f"{self.where}: it answers with status {status} and not as {self._what} does; is"
+                " the URL that of the agent itself?"
+            )
+
+    def _refusal(self) -> str:
+        if self._section.user is None:
+            return "it wants a user and a password; give user and password_file"
+        file, variable = self._secret.file, self._secret.variable
+        way = f"password_file ({file})" if variable is None else f"password_env ({variable})"
+        return f"it refused the user or the password; correct user and {way}"
+
+    def _open(self) -> httpx.Client:
+        auth, user = None, self._section.user
+        if user is not None:
+            auth = httpx.BasicAuth(user, self._secret.read(self.where, user))
+        return httpx.Client(
+            auth=auth,
+            params=self._params,
+            headers={"Accept-Encoding": "identity"},  # what unpacks may be endless
+            timeout=1.1 * self._section.timeout.seconds,  # by then the worker has given up
+            verify=self._context,
+            limits=httpx.Limits(max_connections=1, keepalive_expiry=None),
+            trust_env=False,  # the password is not for a proxy
+        )
+
+
+def _acknowledge(response: httpx.Response) -> None:
+    # Java's HTTP server writes head and body one by one and waits with the second until the first
+    # was acknowledged, which Linux puts off by 40 ms: 45 ms for an answer, not 4.
+    if hasattr(socket, "TCP_QUICKACK"):
+        tcp = response.extensions["network_stream"].get_extra_info("socket")
+        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+
+def _parse_url(text: str, key: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise ConfigError(
+            f"{key}.url: give http://HOST:PORT/PATH or https://..., and the user as user, the"
+            " password by password_file"
+        )
+    return url
+
+
+def _context(url: httpx.URL, ca_file: Path | None, key: str) -> ssl.SSLContext:
+    if url.scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, and without trusted CAs
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # an SSLError is one too
+        raise ConfigError(
+            f"{key}.ca_file: {ca_file} holds no certificates that can be read:"
+            f" {error.strerror or error}"
+        ) from None

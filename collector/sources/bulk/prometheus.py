@@ -1,0 +1,205 @@
+"""A JVM behind Prometheus's jmx_exporter: one GET brings every bean that the exporter shows.
+
+The exporter gives no text: neither the cluster's id nor Kafka's version. Both are believed as the
+configuration has them; without a version no value is flagged as one that it reports wrongly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from collector.errors import IdentityError, SourceDataError, SourceError
+from collector.sources.bulk import exporter_rules
+from collector.sources.bulk.http import HttpEndpoint
+from collector.sources.bulk.source import BulkReader, BulkSource
+from collector.sources.identity import STARTED, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from collector.catalogue import Family, Metric
+    from collector.config.schema import Prometheus
+    from collector.model import Answer, Identity
+    from collector.sources.bulk.exporter_rules import Shown
+    from collector.sources.identity import Answers, Expected
+
+_SHARED_SECONDS: Final = 0.25  # families that start together share an answer, as over RMI
+_APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")
+_FAILED: Final = "jmx_scrape_error"
+_LATE: Final = "jmx_scrape_timeout_total"
+_PROCESS: Final = "process_start_time_seconds"
+_BUILD: Final = "jmx_exporter_build_info"
+_OWN: Final = frozenset({_FAILED, _LATE, _PROCESS, _BUILD})
+_HTTP_HEADERS: Final = {"Accept": "text/plain;version=0.0.4"}
+_TYPES: Final = ("text/plain", "application/openmetrics-text")
+_OBJECT_NAME: Final = "_objectname"  # added by the exporter where two samples would be one
+
+
+class _Sample(NamedTuple):
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class PrometheusSource(BulkSource):
+    """A broker, controller or client JVM that is read by its jmx_exporter.
+
+    Args:
+        expected: Who should answer; its cluster is believed.
+        section: How to reach the exporter, and by which rules it names what it shows.
+
+    Raises:
+        ConfigError: The URL is wrong, or the file of rules or of certificates.
+    """
+
+    def __init__(self, expected: Expected, section: Prometheus) -> None:
+        self._endpoint = HttpEndpoint("jmx_exporter", section, "source.prometheus")
+        where, timeout = self._endpoint.where, section.timeout.seconds
+        super().__init__(where, expected, timeout, section.password_file)
+        self._rules = exporter_rules.read(section.rules_file)
+        self._staleness_us = section.staleness.us
+        self._version = section.kafka_version
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._shown: dict[Question, list[Shown] | None] = {}
+        self._asked, self._lines = -_SHARED_SECONDS, [""]
+        self._late: float | None = None
+
+    def close(self) -> None:
+        """Give up the connection; the source may be used again."""
+        super().close()
+        self._endpoint.close()
+        self._asked = -_SHARED_SECONDS
+
+    def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
+        for metric in family.metrics:
+            self._keys |= dict.fromkeys(metric.patterns, tuple(metric.labels))
+        if hidden := [
+            metric.name
+            for metric in family.metrics
+            if metric.needs not in ("draft", "plugin") and not self._is_shown(metric)
+        ]:
+            more = f" and {len(hidden) - 1} more of {family.name}" if hidden[1:] else ""
+            raise SourceDataError(
+                f"{self._where}: the exporter's rules hide {hidden[0]}{more}: add the rules of"
+                " docs/prometheus.md, or turn the family off"
+            )
+        answer = super()._read(identity, reader, family)
+        age_us = round((time.monotonic() - self._asked) * 1e6)
+        return replace(answer, listed_us=self._staleness_us + age_us)
+
+    def _fetch(self, questions: Sequence[Question]) -> Answers:
+        asked = [one for one in questions if one not in self._expected.questions]
+        wanted: dict[str, list[tuple[Question, Shown]]] = defaultdict(list)
+        for question in (*asked, STARTED, _APP_INFO):
+            for shown in self._how_shown(question) or ():
+                for name in shown.names:
+                    wanted[name].append((question, shown))
+        answers: dict[Question, dict[str, object]] = defaultdict(dict)
+        own: dict[str, _Sample] = {}
+        for sample in self._samples(wanted.keys() | _OWN):
+            if sample.name in _OWN:
+                own[sample.name] = sample
+            for question, shown in wanted.get(sample.name, ()):
+                self._take(sample, shown, answers[question])
+        self._check(own)
+        return {**answers, **self._identified(answers, own)}
+
+    def _take(self, sample: _Sample, shown: Shown, found: dict[str, object]) -> None:
+        labels = sample.labels
+        if labels.keys() - {_OBJECT_NAME} != shown.constants.keys() | shown.variables.keys() or any(
+            labels[label] != value for label, value in shown.constants.items()
+        ):
+            return
+        bean = shown.named(labels)
+        if bean is None:
+            return
+        if bean in found:
+            raise SourceDataError(
+                f"{self._where}: two samples of {sample.name} are of the bean {bean:.200}: correct"
+                " the exporter's rules, or source.prometheus.rules_file"
+            )
+        found[bean] = sample.value / shown.factor
+
+    def _check(self, own: Mapping[str, _Sample]) -> None:
+        """Make sure that the exporter itself has read the JVM just now."""
+        if _FAILED in own and own[_FAILED].value:
+            raise SourceError(
+                f"{self._where}: it could not read the JVM's beans itself ({_FAILED}); see its log"
+            )
+        late = own[_LATE].value if _LATE in own else None
+        before, self._late = self._late, late
+        if None not in (before, late) and late != before:
+            raise SourceError(
+                f"{self._where}: it gave an earlier answer, as the JVM took too long ({_LATE})"
+            )
+
+    def _identified(self, answers: Answers, own: Mapping[str, _Sample]) -> Answers:
+        """What ``Expected`` asks: the node, when its JVM started, and that its version is unknown.
+
+        Raises:
+            IdentityError: It is not known when the JVM started.
+        """
+        started = next(iter(answers.get(STARTED, {}).values()), None)
+        is_agent = _BUILD in own and "agent" in own[_BUILD].labels.get("name", "")
+        if started is None and is_agent and _PROCESS in own:
+            started = own[_PROCESS].value * 1000
+        infos = answers.get(_APP_INFO, {})
+        if started is None:
+            started = next(iter(infos.values()), None)
+        if not isinstance(started, float):
+            raise IdentityError(
+                f"{self._where}: it does not report when its JVM started: let its rules show"
+                f" {STARTED.attribute} of {STARTED.pattern}"
+            )
+        nodes = list(infos) or [_APP_INFO.pattern.replace("*", self._expected.node or "")]
+        began, info, *_ = self._expected.questions
+        return {
+            began: {STARTED.pattern: round(started)},
+            info: dict.fromkeys(nodes, self._version),
+        }
+
+    def _samples(self, names: set[str]) -> Iterator[_Sample]:
+        """The samples of these names, from an answer that may be a moment old."""
+        lines = [line for line in self._page() if line.partition("{")[0].split(" ")[0] in names]
+        try:
+            for family in text_string_to_metric_families("\n".join(lines)):
+                for sample in family.samples:
+                    yield _Sample(sample.name, sample.labels, sample.value)
+        except (ValueError, IndexError, KeyError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise SourceError(f"{self._where}: that is not Prometheus's text: {said}") from None
+
+    def _page(self) -> list[str]:
+        now = time.monotonic()
+        if now - self._asked < _SHARED_SECONDS:
+            return self._lines
+        kind, body = self._endpoint.ask("GET", headers=_HTTP_HEADERS)
+        if not kind.startswith(_TYPES):
+            raise SourceError(
+                f"{self._where}: it answers with {kind or 'no content type'!a:.80}, not with"
+                " Prometheus's text; is the path right?"
+            )
+        try:
+            lines = body.decode("utf-8").split("\n")  # a label may have other ends of lines
+        except UnicodeDecodeError:
+            raise SourceError(f"{self._where}: its answer is not UTF-8") from None
+        if lines.pop():
+            raise SourceError(f"{self._where}: its answer ends within a line; was it cut short?")
+        self._asked, self._lines = now, lines
+        return lines
+
+    def _is_shown(self, metric: Metric) -> bool:
+        questions = [Question(one, metric.attribute_name) for one in metric.patterns]
+        return any(self._how_shown(question) for question in questions)
+
+    def _how_shown(self, question: Question) -> list[Shown] | None:
+        if question not in self._shown:
+            keys = self._keys.get(question.pattern, ())
+            self._shown[question] = self._rules.shown(question, keys)
+        return self._shown[question]

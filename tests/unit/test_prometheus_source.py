@@ -1,0 +1,151 @@
+"""An exporter that answers oddly is refused in one line; what it shows is read as JMX gives it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pytest
+
+from collector import catalogue
+from collector.config.schema import Prometheus
+from collector.config.units import Duration
+from collector.errors import IdentityError, SourceError, SourceTimeoutError
+from collector.model import Answer, Series
+from collector.sources.bulk.prometheus import PrometheusSource
+from collector.sources.identity import Expected
+from tests.hostile_http import HostileHttp, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from collector.catalogue import Family
+
+MIN_ISR: Final = catalogue.load().family("min_isr")
+TEXT: Final = "Content-Type: text/plain; version=0.0.4; charset=utf-8"
+STARTED: Final = "java_lang_Runtime_StartTime 1.7E12\n"
+INFO: Final = 'kafka_server_app_info_StartTimeMs{id="1"} 1.700000001E12\n'
+LED: Final = (
+    'kafka_cluster_Partition_Value{name="InSyncReplicasCount",partition="0",topic="orders"} 2.0\n'
+)
+UNDER: Final = 'kafka_cluster_Partition_Value{name="UnderMinIsr",partition="0",topic="orders"} '
+BROKER: Final = Expected("broker", "1", "c")
+ONE_METRIC: Final = msgspec.structs.replace(MIN_ISR, metrics=MIN_ISR.metrics[:1])
+
+
+def page(text: str, kind: str = TEXT, status: str = "200 OK") -> Callable[[Request], None]:
+    return lambda request: request.answer(text.encode(), status, kind)
+
+
+def read(text: str, family: Family = ONE_METRIC, **section: object) -> Answer:
+    with HostileHttp(page(text)) as fake, closing(source(fake.url, **section)) as one:
+        return one.read(family)
+
+
+def source(url: str, expected: Expected = BROKER, **section: object) -> PrometheusSource:
+    settings = msgspec.convert({"url": url, "timeout": "2s"}, Prometheus, dec_hook=_duration)
+    return PrometheusSource(expected, msgspec.structs.replace(settings, **section))
+
+
+def _duration(kind: type, text: object) -> object:
+    return kind(text)
+
+
+def test_a_page_is_read_as_its_beans() -> None:
+    answer = read(f"# HELP x y\n{STARTED}{INFO}{LED}{UNDER}1.0\n")
+    assert answer.readings[0].values == {Series(ONE_METRIC.metrics[0].name, "orders", 0): 1.0}
+
+
+def test_not_a_number_is_observed_and_idle() -> None:
+    answer = read(f"{STARTED}{LED}{UNDER}NaN\n")
+    assert list(answer.readings[0].values.values()) == [None]
+
+
+def test_staleness_widens_the_bounds() -> None:
+    fresh, old = (
+        read(f"{STARTED}{LED}{UNDER}1.0\n", staleness=Duration(text)) for text in ("0s", "30s")
+    )
+    assert fresh.listed_us < 2_000_000
+    assert 30_000_000 <= old.listed_us < 32_000_000
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (page("<html>no</html>\n", "Content-Type: text/html"), "answers with 'text/html'"),
+        (page("", status="503 Busy"), "status 503"),
+        (page(f"{STARTED}{LED}{UNDER}1.0"), "ends within a line"),
+        (page(f"{STARTED}{LED}{UNDER}one\n"), "not Prometheus's text"),
+        (page(STARTED + UNDER.rstrip("} ") + "\n"), "not Prometheus's text"),
+        (page(f"{STARTED}{LED}{UNDER}+Inf\n"), "is inf, not a number"),
+        (page(f"{STARTED}{LED}{UNDER}1.0\n{UNDER}0.0\n"), "two samples of"),
+        (page(f"{STARTED}jmx_scrape_error 1.0\n"), "could not read the JVM's beans itself"),
+        (lambda request: request.answer(b"\xff\n", "200 OK", TEXT), "not UTF-8"),
+        (page(LED), "does not report when its JVM started"),
+        (page(f"process_start_time_seconds 1.7E9\n{LED}"), "does not report when its JVM started"),
+        (lambda request: request.stream(iter([b"x" * 65_536] * 2_000)), "longer than 64 MiB"),
+    ],
+)
+def test_an_odd_answer_is_refused_in_one_line(answer: Callable[[Request], None], why: str) -> None:
+    with (
+        HostileHttp(answer) as fake,
+        closing(source(fake.url, timeout=Duration("20s"))) as one,
+        pytest.raises(SourceError, match=why) as refused,
+    ):
+        one.read(ONE_METRIC)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_one_that_hangs_costs_no_more_than_the_timeout() -> None:
+    def hang(request: Request) -> None:
+        request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        request.drip(b"#" * 200)
+
+    with (
+        HostileHttp(hang) as fake,
+        closing(source(fake.url, timeout=Duration("500ms"))) as one,
+        pytest.raises(SourceTimeoutError, match=r"no answer within 0\.5 s"),
+    ):
+        one.read(ONE_METRIC)
+
+
+def test_another_node_is_refused_where_the_exporter_shows_it() -> None:
+    with (
+        HostileHttp(page(STARTED + INFO)) as fake,
+        closing(source(fake.url, Expected("broker", "2", "c"))) as one,
+        pytest.raises(IdentityError, match="node 1 answers, not 2"),
+    ):
+        one.identify()
+
+
+def test_an_agent_in_the_jvm_gives_its_start_by_the_process() -> None:
+    build = 'jmx_exporter_build_info{name="jmx_prometheus_javaagent",version="1.0.1"} 1\n'
+    text = f"{build}process_start_time_seconds 1.700000000123E9\n"
+    with HostileHttp(page(text)) as fake, closing(source(fake.url)) as one:
+        identity = one.identify()
+    assert (identity.node, identity.started_us) == ("1", 1_700_000_000_123_000)
+
+
+def test_what_the_rules_hide_is_unknown_and_never_zero(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yml"
+    rules.write_text("rules: [{pattern: 'kafka.server<.*'}]")
+    with pytest.raises(SourceError, match=r"rules hide kafka\.partition\.under_min_isr"):
+        read(f"{STARTED}{LED}{UNDER}1.0\n{INFO}", rules_file=rules)
+
+
+def test_an_answer_that_the_exporter_repeats_is_not_used() -> None:
+    texts = [f"{STARTED}{LED}{UNDER}1.0\njmx_scrape_timeout_total {late}.0\n" for late in (0, 1, 1)]
+    pages = iter(texts)
+    with (
+        HostileHttp(lambda request: request.answer(next(pages).encode(), "200 OK", TEXT)) as fake,
+        closing(source(fake.url)) as one,
+    ):
+        one._fetch([])
+        one._asked -= 1
+        with pytest.raises(SourceError, match="it gave an earlier answer"):
+            one._fetch([])
+        one._asked -= 1
+        one._fetch([])
