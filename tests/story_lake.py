@@ -78,6 +78,7 @@ class Story:
             self._tiers(start)
             self._uploads(start)
             self._stored(start)
+            self._groups(start)
             for source in BROKERS:
                 self._seen(start, source, down, back)
             for source, family in OTHERS.items():
@@ -222,6 +223,21 @@ class Story:
         reads = self.at(0.7) <= start < self.at(0.74)
         for name, value in (("requests", 40.0), ("bytes", 12 * MEBI), ("errors", 0.0)):
             self.batch.counter(f"{FETCH}.{name}", start, end, value * reads, topic="archive")
+
+    def _groups(self, start: float) -> None:
+        """The nightly job falls behind, loses what it has not read in time, and catches up."""
+        end = start + WINDOW
+        since = start - self.at(0.7)
+        behind = since / WINDOW + 1 if since >= 0 and start < self.at(0.9) else 0.0
+        nightly: dict[str, Any] = {"group": "nightly", "topic": "clicks"}
+        nightly |= {"lead": 30.0, "tail": 30.0}
+        low, high = behind * WINDOW, (behind + 1) * WINDOW if behind else 75.0
+        self.batch.run("kafka.group.lag", start, end, behind * 4_096.0, **nightly)
+        self.batch.run("kafka.group.time_lag.low", start, end, low, **nightly)
+        self.batch.run("kafka.group.time_lag.high", start, end, high, **nightly)
+        if behind * 4_096 > 10_000:
+            nightly |= {"partition": 0}
+            self.batch.run("kafka.group.partition_lag", start, end, behind * 4_096.0, **nightly)
         lost = start == self.at(0.85)
         for bound, value in (("low", 12_400.0), ("high", 12_431.0)):
             self.batch.counter(f"{LOST}.{bound}", start, end, value * lost, group="nightly",

@@ -12,6 +12,7 @@ import pytest
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.capacity import Capacity, Tiering
+from lakehouse.report.facts.consumer_lag import ConsumerLag
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
@@ -32,6 +33,7 @@ SECTIONS = {
     "min_isr": MinIsr,
     "throttling": Throttling,
     "tier_lag": TierLag,
+    "consumer_lag": ConsumerLag,
     "lost_before_read": LostBeforeRead,
     "remote_reads": RemoteReads,
     "tiering": Tiering,

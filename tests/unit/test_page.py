@@ -42,6 +42,7 @@ def test_the_verdict_comes_first_and_the_reading_help_last(pages):
         "Which clients did quotas slow down?",
         "Did tiered storage keep up?",
         "Was anything deleted before it was read?",
+        "Did consumers keep up?",
         "What was read back from the remote store?",
         "What is not known, and why",
         "Events",
@@ -121,7 +122,7 @@ def test_a_figure_in_a_table_has_its_bounds_and_its_unknown_time(pages):
 def test_silence_is_never_shown_as_good_or_zero(pages):
     page = pages["silent_week"]
     answers = [one.text for one in page.one("ul", class_="findings").all("span")]
-    assert len(answers) == 5
+    assert len(answers) == 6
     assert all("Not known: no source was read for this question." in one for one in answers)
     section = page.one("section", id="min-isr")
     for row in range(6):

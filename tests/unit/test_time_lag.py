@@ -45,30 +45,30 @@ def test_a_group_that_reads_within_an_interval_has_the_same_bounds_at_every_scra
     scraped = Scraped()
     assert scraped.read({OF_P: 100}, {P: 100}) == (0, None), "of before nothing is known"
     for end, position in ((200, 100), (200, 200), (300, 250), (300, 300), (300, 300)):
-        assert scraped.read({OF_P: position}, {P: end}) == (0, 90)
+        assert scraped.read({OF_P: position}, {P: end}) == (0, 75)
 
 
 def test_the_age_of_the_first_record_to_read_is_between_two_scrapes() -> None:
     scraped = Scraped()
     for end in (100, 200, 300, 400):  # 100 came after the first and before the second scrape
         found = scraped.read({OF_P: 100}, {P: end})
-    assert found == (30, 180), "59.8 seconds, and 90.2 and another interval, at the steps about"
-    assert scraped.read({OF_P: 250}, {P: 500}) == (30, 180), "it has caught up by one scrape"
+    assert found == (45, 150), "59.8 seconds, and 90.2 and another interval, at the steps about"
+    assert scraped.read({OF_P: 250}, {P: 500}) == (45, 150), "it has caught up by one scrape"
 
 
 def test_a_group_that_was_behind_at_first_has_no_upper_bound_until_it_has_read_that() -> None:
     scraped = Scraped()
-    for low in (0, 15, 30, 60):
+    for low in (0, 20, 45, 75):
         assert scraped.read({OF_P: 10}, {P: 100}) == (low, None)
-    assert scraped.read({OF_P: 100}, {P: 200}) == (0, 90)
+    assert scraped.read({OF_P: 100}, {P: 200}) == (0, 75)
 
 
 def test_a_topic_has_the_worst_of_its_partitions() -> None:
     scraped = Scraped()
     for number in range(5):
         found = scraped.read({OF_P: 100, OF_Q: 0}, {P: 100, Q: 100 * number})
-    assert found == (60, 180)
-    assert scraped.read({OF_P: 90, OF_Q: 500}, {P: 100, Q: 500}) == (30, None)
+    assert found == (75, 180)
+    assert scraped.read({OF_P: 90, OF_Q: 500}, {P: 100, Q: 500}) == (45, None)
 
 
 @pytest.mark.parametrize("order", [(OF_P, OF_Q), (OF_Q, OF_P)])
@@ -79,7 +79,7 @@ def test_a_topic_of_which_a_partition_is_not_known_is_not_known(order: tuple[Com
     without = {one: {OF_P: 100}.get(one) for one in order}
     assert scraped.read(without, {P: 100, Q: 100}) == (NOT_KNOWN, NOT_KNOWN)
     assert scraped.read(both, {P: 100}) == (NOT_KNOWN, NOT_KNOWN)
-    assert scraped.read(both, {P: 200, Q: 200}) == (0, 180), "what was seen before is remembered"
+    assert scraped.read(both, {P: 200, Q: 200}) == (0, 150), "what was seen before is remembered"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_group_that_goes_back_before_what_is_remembered_has_no_upper_bound() -
     scraped = Scraped()
     for end in range(100, 2000, 100):
         scraped.read({OF_P: end}, {P: end})
-    assert scraped.read({OF_P: 150}, {P: 1900}) == (30, None)
+    assert scraped.read({OF_P: 150}, {P: 1900}) == (45, None)
 
 
 def test_the_longer_ago_the_fewer_scrapes_are_remembered() -> None:

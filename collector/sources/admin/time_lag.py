@@ -4,8 +4,8 @@ Kafka does not say when a record arrived, and timestamps of records are producer
 end of each log is asked for at every scrape, so a record arrived after the last scrape that saw the
 log end before it, and before the first that saw the log end behind it.
 
-Of a partition whose groups all keep up, two scrapes are remembered; of others all since the group
-furthest behind was at the end, fewer the longer ago. Nothing is known of the time before the agent
+Of a partition whose groups all keep up, two scrapes are remembered; of others those since the group
+furthest behind was at the end, and of old ones few. Nothing is known of the time before the agent
 started, or the broker became leader: a group that was behind by then has no upper bound until it
 has read what was there.
 """
@@ -28,8 +28,9 @@ HIGH: Final = "kafka.group.time_lag.high"
 
 _DAY_S: Final = 24 * 60 * 60
 _STEPS_S: Final = (
-    0, 15, 30, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 2 * 3600, 3 * 3600,
-    4 * 3600, 6 * 3600, 8 * 3600, 12 * 3600, 18 * 3600, _DAY_S,
+    0, 15, 20, 30, 45, 60, 75, 90, 120, 150, 180, 240,
+    *(60 * minutes for minutes in (5, 6, 8, 10, 12, 15, 18, 20, 25, 30, 36, 45, 54)),
+    *(1800 * halves for halves in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 30, 36, 42, 48)),
 )  # fmt: skip
 _GAP: Final = 1 / 8  # of its age may lie between a scrape that is remembered and the next
 _LATE: Final = 1.1  # so many intervals later is the next scrape, at most

@@ -17,6 +17,7 @@ from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.capacity import capacity, tiering
+from lakehouse.report.facts.consumer_lag import consumer_lag
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
@@ -230,6 +231,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "min_isr": lambda it: min_isr(it.gold, it.statements),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
+    "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
     "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),
