@@ -119,11 +119,11 @@ def _report(folder: Path, start: str, end_: str) -> None:
     objectives.mkdir()
     for file in (*slo.SHIPPED.glob("*.yaml"), *_OBJECTIVES.glob("*.yaml")):
         shutil.copy(file, objectives)
-    files = ("--objectives", str(objectives), *files)
+    options = ("--objectives", str(objectives), "--engine", "local")
     command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)
     launcher = Launcher()
     with _step("jmxlake weekly: rollup, statements and report"):
-        process = launcher.start([script("jmxlake"), *command, "--engine", "local", *files], log)
+        process = launcher.start([script("jmxlake"), *command, *options, *files], log)
         try:
             if code := process.wait():
                 raise DemoError(f"jmxlake weekly ended with {code}:\n{last_lines(log)}")

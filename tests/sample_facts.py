@@ -159,6 +159,7 @@ def facts(
         "verdicts": verdicts,
         "objectives": [pair[0] for pair in pairs],
         "min_isr": {"topics": [], "partitions": [], "brokers": []},
+        "replication": {"topics": []},
         "throttling": {"clients": []},
         "tier_lag": {"topics": []},
         "consumer_lag": {"groups": [], "partitions": []},
@@ -435,6 +436,17 @@ def demo() -> Facts:
             "flags": ["known_wrong"],
         }
     ]
+    made["replication"]["topics"] = [
+        {
+            "topic": "orders",
+            **exactly("under_replicated_any", 95 * SECOND),
+            **exactly("without_spare_any", 71 * SECOND),
+            **exactly("reassigning_any", 0),
+            **exactly("unclean_leader_any", 240_000),
+            "unclean_elections": 1,
+            "unknown_us": 20 * SECOND,
+        }
+    ]
     made["consumer_lag"] = {
         "groups": [
             late("nightly", "clicks", (12_000, 14_263), (900, 1200)),
@@ -678,7 +690,7 @@ def hostile() -> Facts:
     made["objectives"] = corrupt(made["objectives"])
     for key in ("verdicts", "min_isr", "throttling", "tier_lag", "lost_before_read"):
         made[key] = corrupt(made[key])
-    for key in ("consumer_lag", "remote_reads", "coverage", "timelines", "events"):
+    for key in ("replication", "consumer_lag", "remote_reads", "coverage", "timelines", "events"):
         made[key] = corrupt(made[key])
     rows = made["min_isr"]["partitions"]
     made["min_isr"]["partitions"] = [

@@ -30,6 +30,7 @@ STORED: Final = {"orders": 400.0, "archive": 64.0}
 ISR: Final = "kafka.partition.under_min_isr"
 UNDER: Final = "kafka.broker.under_min_isr"
 LEADERLESS: Final = "kafka.partition.leaderless"
+MISSING: Final = "kafka.partition.under_replicated"
 THROTTLE: Final = "kafka.client.produce.throttle_time"
 RATE: Final = "kafka.client.produce.byte_rate"
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
@@ -133,6 +134,7 @@ class Story:
         whole = {"topic": topic, "partition": one, "source": source}
         lead, tail = 2.0 * (since > start), 2.0 * (until < start + WINDOW)
         self.batch.run(ISR, since, until, 1.0, lead=lead, tail=tail, **whole)
+        self.batch.run(MISSING, since, until, 1.0, lead=lead, tail=tail, **whole)
 
     def _clients(self, start: float) -> None:
         """The bulk loader is slowed down for a part of each load; billing never."""

@@ -18,6 +18,7 @@ from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.owner_labels import Account
+from lakehouse.report.facts.replication import Replication
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.throttling import Throttling
 from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, TierLag
@@ -31,6 +32,7 @@ SECTIONS = {
     "restated": Restated,
     "business_hours": BusinessHours,
     "min_isr": MinIsr,
+    "replication": Replication,
     "throttling": Throttling,
     "tier_lag": TierLag,
     "consumer_lag": ConsumerLag,

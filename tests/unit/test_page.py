@@ -99,6 +99,9 @@ def test_what_happened_says_each_question_in_words(pages):
         "Tiered storage Topic archive was behind with its uploads for 52 s (48 s to 55 s), by "
         "45.0 MiB at most; with its deletions for 21 s (18 s to 25 s).",
         "Lost before read Group nightly lost 12,400 to 12,431 offsets of clicks-0.",
+        "Consumer lag Group nightly was behind in topic clicks for 30 m 0 s (29 m 0 s to "
+        "31 m 0 s): by 12,000 to 14,263 records, and by 15 m 0 s to 20 m 0 s. So was 1 other group "
+        "in a topic.",
         "Remote reads Topic archive was read from the remote store most: 318 requests, "
         "28.5 MiB, errors: 2.",
     ]
