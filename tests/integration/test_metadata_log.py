@@ -128,12 +128,14 @@ class Told:
         )
         return [Run(*row) for row in rows.fetchall()]
 
-    def events(self) -> list[tuple[str, str, str, str | None, str]]:
-        """What was noticed of partitions, and by whom: kind, source, topic, before, after."""
+    def events(self, kind: str) -> list[tuple[str, int, int, str, str | None, str]]:
+        """What was noticed of partitions: topic, partition, instant, by whom, before, after."""
         events = duckdb.read_parquet(DeltaTable(f"{self.lake}/bronze/events").file_uris())
         assert events
         return duckdb.execute(
-            "SELECT kind, source, topic, old, new FROM events WHERE partition IS NOT NULL"
+            "SELECT topic, partition, epoch_us(events.at), source, old, new FROM events "
+            "WHERE kind = ?",
+            [kind],
         ).fetchall()
 
     def spans(self, metric: str) -> dict[Partition, Spans]:

@@ -94,10 +94,19 @@ def test_bronze_has_what_the_controller_decided_to_the_microsecond(told: Told, m
     assert told.spans(metric) == told.true_spans(KINDS[metric])
 
 
-def test_each_is_an_event_noted_once_by_the_leaders_agent(told: Told) -> None:
-    noted = [one for one in told.events() if one[0] in ("unclean_election", "reassignment")]
-    assert sorted(noted) == [
-        ("reassignment", "broker-1", MOVED, "1", "2"),
-        ("reassignment", "broker-2", MOVED, "2", "1"),
-        ("unclean_election", "broker-1", RISKY, None, "1"),
+@pytest.mark.parametrize(
+    ("kind", "event"), [("unclean_leader", "unclean_election"), ("reassigning", "reassignment")]
+)
+def test_each_is_an_event_noted_once_at_its_instant(told: Told, kind: str, event: str) -> None:
+    begun = [(*of, start) for of, spans in told.true_spans(kind).items() for start, _ in spans]
+    assert sorted(one[:3] for one in told.events(event)) == sorted(begun)
+
+
+def test_an_event_says_what_was_and_what_is_and_is_of_the_leaders_agent(told: Told) -> None:
+    assert [one[3:] for one in told.events("unclean_election") if one[0] == RISKY] == [
+        ("broker-1", None, "1")
+    ]
+    assert sorted(one[3:] for one in told.events("reassignment")) == [
+        ("broker-1", "1", "2"),
+        ("broker-2", "2", "1"),
     ]

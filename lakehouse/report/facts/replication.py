@@ -63,7 +63,8 @@ def replication(
 
 def _elections(noted: int, metrics: Mapping[str, Row]) -> int | None:
     """None: nothing was noted, and nothing was read by which it would have been."""
-    return noted if noted or METRICS["unclean_leader_any_us"] in metrics else None
+    was_read = bool(metrics.get(METRICS["unclean_leader_any_us"]))  # an empty row: not read
+    return noted if noted or was_read else None
 
 
 def _happened(topic: Topic) -> bool:
