@@ -101,12 +101,16 @@ class Identity:
 
 
 class Notice(NamedTuple):
-    """Something that changed and is worth a row of bronze/events."""
+    """Something that changed and is worth a row of bronze/events.
+
+    ``at_us`` is its instant where that is known; None: it was noticed with the answer.
+    """
 
     kind: str
     subject: Series
     old: str | None
     new: str | None
+    at_us: int | None = None
 
 
 class Event(NamedTuple):

@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from demo.clock import now_iso
-from demo.scenarios import broker_loss, expiry, throttling, tiering
+from demo.scenarios import broker_loss, expiry, falling_behind, throttling, tiering
 from demo.stage import CurtainError, Stage
 from demo.topics import create_healthy
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from demo.cluster import Cluster
     from demo.truth import Truth
 
-_SCENARIOS = (throttling, expiry, tiering, broker_loss)
+_SCENARIOS = (throttling, expiry, falling_behind, tiering, broker_loss)
 _PLAYS: tuple[Callable[[Stage], None], ...] = (
     throttling.run,
     expiry.load,
     expiry.run,
+    falling_behind.run,
     tiering.run,
     broker_loss.load,
     broker_loss.run,

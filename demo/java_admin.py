@@ -1,4 +1,4 @@
-"""Quotas and cluster-wide broker settings, which librdkafka cannot change: Kafka's own Java client.
+"""Quotas, broker defaults and reassignments, which librdkafka cannot change: Kafka's Java client.
 
 Run as a process of its own (``python -m demo.java_admin``, the wish as JSON on standard input): a
 process can hold one JVM only, and the caller's may be taken.
@@ -52,6 +52,15 @@ def set_broker_defaults(cluster: Cluster, settings: Mapping[str, str | None]) ->
     _call(cluster, {"broker_defaults": dict(settings)})
 
 
+def reassign(cluster: Cluster, topic: str, replicas: Sequence[Sequence[int]]) -> None:
+    """Give each partition of a topic other replicas; returns when the controller has begun.
+
+    Raises:
+        DemoError: Kafka refused it.
+    """
+    _call(cluster, {"reassignment": {"topic": topic, "replicas": replicas}})
+
+
 def _call(cluster: Cluster, wish: dict[str, Any]) -> None:
     request = {"libs": str(cluster.libs), "bootstrap": cluster.bootstrap, **wish}
     ran = subprocess.run(
@@ -86,6 +95,8 @@ def main() -> None:
             admin.alterClientQuotas(_quota_alterations(quotas)).all().get()
         if settings := request.get("broker_defaults"):
             admin.incrementalAlterConfigs(_broker_alterations(settings)).all().get()
+        if moves := request.get("reassignment"):
+            admin.alterPartitionReassignments(_reassignments(**moves)).all().get()
     finally:
         admin.close()
 
@@ -118,6 +129,17 @@ def _broker_alterations(settings: dict[str, str | None]) -> Any:
     alterations = jpype.JClass("java.util.HashMap")()
     alterations.put(resource(broker, ""), operations)
     return alterations
+
+
+def _reassignments(topic: str, replicas: list[list[int]]) -> Any:
+    partition = jpype.JClass("org.apache.kafka.common.TopicPartition")
+    target = jpype.JClass("org.apache.kafka.clients.admin.NewPartitionReassignment")
+    integer = jpype.JClass("java.lang.Integer")
+    wanted = jpype.JClass("java.util.HashMap")()
+    for number, brokers in enumerate(replicas):
+        listed = jpype.java.util.ArrayList([integer(broker) for broker in brokers])
+        wanted.put(partition(topic, number), jpype.java.util.Optional.of(target(listed)))
+    return wanted
 
 
 if __name__ == "__main__":

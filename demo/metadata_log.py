@@ -1,4 +1,4 @@
-"""When partitions were under min ISR or leaderless, from the controller's own log.
+"""When partitions were under min ISR, leaderless and the like, from the controller's own log.
 
 Independent of JMX and of the agents: Kafka's dump tool reads ``__cluster_metadata``, and every
 change of a partition there carries the instant at which the controller decided it.
@@ -25,9 +25,16 @@ _SECONDS = 120
 _RECORD = re.compile(r"^\| offset: \d+ CreateTime: (\d+) .*? payload: (\{.*\})$")
 _DEFAULT_MIN_ISR = 1
 _NO_LEADER = -1
+_RECOVERING, _SAME = 1, -1  # leaderRecoveryState
 _UNCHANGED = -2  # how a change record says that the leader stays
 
 Span = tuple[float, float]
+
+KINDS = (
+    "under_min_isr", "leaderless", "under_replicated", "without_spare", "reassigning",
+    "unclean_leader",
+)  # fmt: skip
+"""What a partition may be."""
 
 
 @dataclass
@@ -39,6 +46,9 @@ class _Partition:
     replicas: list[int]
     isr: list[int]
     leader: int
+    adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
+    recovering: bool = False
     removed: bool = False
     since: dict[str, float] = field(default_factory=dict)
     spans: defaultdict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
@@ -71,17 +81,17 @@ def read_log(libs: Path, log_dir: Path) -> list[tuple[float, dict[str, Any]]]:
 def partition_truth(
     records: Iterable[tuple[float, dict[str, Any]]], start: float, end: float
 ) -> dict[str, list[dict[str, Any]]]:
-    """What truth.json says of min ISR, clipped to [start, end) in seconds since the epoch.
+    """What truth.json says of partitions, clipped to [start, end) in seconds since the epoch.
 
-    ``under_min_isr`` counts a partition only while it has a leader, as its bean does;
-    ``leaderless`` the rest. ``*_any`` are the unions over a topic's partitions.
+    ``leaderless`` counts a partition while it has no leader, all others only while it has one, as
+    beans do. ``*_any`` are the unions over a topic's partitions.
     """
     history = _History()
     for at, record in records:
         history.apply(at, record["type"], record["data"])
     history.settle(end)
     truth: dict[str, list[dict[str, Any]]] = {}
-    for kind in ("under_min_isr", "leaderless"):
+    for kind in KINDS:
         by_topic: defaultdict[str, list[Span]] = defaultdict(list)
         truth[kind] = []
         for partition in history.partitions.values():
@@ -125,8 +135,16 @@ class _History:
             wanted = self._min_isr.get(partition.topic, self._min_isr.get("", _DEFAULT_MIN_ISR))
             under = len(partition.isr) < min(wanted, len(partition.replicas))
             led = partition.leader != _NO_LEADER and not partition.removed
-            state = {"leaderless": leaderless, "under_min_isr": under and led}
-            for kind, holds in state.items():
+            own = set(partition.replicas) - set(partition.adding)
+            state = (
+                under and led,
+                leaderless,
+                led and len(partition.isr) < len(own),
+                led and len(partition.isr) <= 1 < len(own),
+                led and bool(partition.adding or partition.removing),
+                led and partition.recovering,
+            )
+            for kind, holds in zip(KINDS, state, strict=True):
                 if holds and not closing:
                     partition.since.setdefault(kind, at)
                 elif kind in partition.since:
@@ -157,12 +175,19 @@ class _History:
             replicas=data["replicas"],
             isr=data["isr"],
             leader=data["leader"],
+            adding=data.get("addingReplicas", []),
+            removing=data.get("removingReplicas", []),
+            recovering=data.get("leaderRecoveryState", 0) == _RECOVERING,
         )
 
     def _change(self, data: dict[str, Any]) -> None:
         partition = self.partitions[data["topicId"], data["partitionId"]]
         partition.isr = _given(data.get("isr"), partition.isr)
         partition.replicas = _given(data.get("replicas"), partition.replicas)
+        partition.adding = _given(data.get("addingReplicas"), partition.adding)
+        partition.removing = _given(data.get("removingReplicas"), partition.removing)
+        if (state := data.get("leaderRecoveryState", _SAME)) != _SAME:
+            partition.recovering = state == _RECOVERING
         if (leader := data.get("leader", _UNCHANGED)) != _UNCHANGED:
             partition.leader = leader
 

@@ -24,6 +24,7 @@ from demo.jars import kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
+from lakehouse import slo
 from lakehouse.report.terminal import verdict_table
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 WARM_UP_SECONDS = 8.0
 AFTERMATH_SECONDS = 4.0
+_OBJECTIVES = Path(__file__).parent / "objectives"
+"""Those of the demo, beside those that jmxlake ships."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,10 +115,15 @@ def _next_window() -> str:
 def _report(folder: Path, start: str, end_: str) -> None:
     log = folder / "weekly.log"
     files = ("--html", str(folder / "report.html"), "--json", str(folder / "report.json"))
+    objectives = folder / "objectives"
+    objectives.mkdir()
+    for file in (*slo.SHIPPED.glob("*.yaml"), *_OBJECTIVES.glob("*.yaml")):
+        shutil.copy(file, objectives)
+    options = ("--objectives", str(objectives), "--engine", "local")
     command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)
     launcher = Launcher()
     with _step("jmxlake weekly: rollup, statements and report"):
-        process = launcher.start([script("jmxlake"), *command, "--engine", "local", *files], log)
+        process = launcher.start([script("jmxlake"), *command, *options, *files], log)
         try:
             if code := process.wait():
                 raise DemoError(f"jmxlake weekly ended with {code}:\n{last_lines(log)}")

@@ -41,6 +41,23 @@ def topic(name: str, **given: Any) -> Facts:
     return nothing | given
 
 
+def late(group: str, topic: str, records: Any, seconds: Any, **given: Any) -> Facts:
+    """A group that was behind for half an hour, and still is."""
+    keys = ("records_low", "records_high", "seconds_low", "seconds_high")
+    behind: Facts = dict(zip(keys, (*records, *seconds), strict=True))
+    behind["seconds_unknown_us"] = 30 * SECOND if seconds[1] is None else 0
+    return {
+        "group": group,
+        "topic": topic,
+        **bounded("behind", 30 * MINUTE, 29 * MINUTE, 31 * MINUTE),
+        "most": behind,
+        "last": behind,
+        "as_of": iso(WEEK_START + timedelta(days=6)),
+        "unknown_us": 0,
+        **given,
+    }
+
+
 def indexes(
     source: str, basis: str, trips: Any, at_once: Any, saved: Any, fetches: Any = None
 ) -> Facts:
@@ -142,8 +159,10 @@ def facts(
         "verdicts": verdicts,
         "objectives": [pair[0] for pair in pairs],
         "min_isr": {"topics": [], "partitions": [], "brokers": []},
+        "replication": {"topics": []},
         "throttling": {"clients": []},
         "tier_lag": {"topics": []},
+        "consumer_lag": {"groups": [], "partitions": []},
         "lost_before_read": {"groups": []},
         "remote_reads": {"topics": [], "brokers": []},
         "coverage": {
@@ -440,6 +459,34 @@ def demo() -> Facts:
             "flags": ["known_wrong"],
         }
     ]
+    made["replication"]["topics"] = [
+        {
+            "topic": "orders",
+            **exactly("under_replicated_any", 95 * SECOND),
+            **exactly("without_spare_any", 71 * SECOND),
+            **exactly("reassigning_any", 0),
+            **exactly("unclean_leader_any", 240_000),
+            "unclean_elections": 1,
+            "unknown_us": 20 * SECOND,
+        }
+    ]
+    made["consumer_lag"] = {
+        "groups": [
+            late("nightly", "clicks", (12_000, 14_263), (900, 1200)),
+            late("payments-app", "orders", (1_218, 1_448), (120, None)),
+        ],
+        "partitions": [
+            {
+                "group": "nightly",
+                "topic": "clicks",
+                "partition": 3,
+                "records_low": 10_088,
+                "records_high": 11_996,
+                **bounded("above", 9 * MINUTE, 8 * MINUTE, 10 * MINUTE),
+                "unknown_us": 0,
+            }
+        ],
+    }
     made["lost_before_read"]["groups"] = [
         {
             "group": "nightly",
@@ -674,7 +721,15 @@ def hostile() -> Facts:
     made["objectives"] = corrupt(made["objectives"])
     for key in ("verdicts", "min_isr", "throttling", "tier_lag", "lost_before_read"):
         made[key] = corrupt(made[key])
-    for key in ("remote_reads", "coverage", "timelines", "events", "own_metrics"):
+    for key in (
+        "replication",
+        "consumer_lag",
+        "remote_reads",
+        "coverage",
+        "timelines",
+        "events",
+        "own_metrics",
+    ):
         made[key] = corrupt(made[key])
     rows = made["min_isr"]["partitions"]
     made["min_isr"]["partitions"] = [
@@ -737,6 +792,9 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         {"topic": name, "copy": lag(none, n), "delete": lag(none, n), "unknown_us": 0, "flags": []}
         for n, name in enumerate(names)
     ]
+    made["consumer_lag"]["groups"] = [
+        late(f"group-{n}", name, (n, n + 7), (n, 2 * n)) for n, name in enumerate(names)
+    ]
     made["lost_before_read"]["groups"] = [
         {
             "group": f"group-{n}",
@@ -798,7 +856,8 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
 def with_everything(made: Facts) -> None:
     """All that a page may have beside the five questions, as long as it gets."""
     subjects = [one for objective in made["objectives"] for one in objective["subjects"]]
-    lists = ("min_isr", "throttling", "tier_lag", "lost_before_read", "remote_reads")
+    lists = ("min_isr", "throttling", "tier_lag", "consumer_lag", "lost_before_read")
+    lists += ("remote_reads",)
     owned = [row for name in lists for rows in made[name].values() for row in rows]
     for number, row in enumerate((*subjects, *owned)):
         row["team"] = f"team-{number % 60}"

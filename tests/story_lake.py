@@ -30,6 +30,7 @@ STORED: Final = {"orders": 400.0, "archive": 64.0}
 ISR: Final = "kafka.partition.under_min_isr"
 UNDER: Final = "kafka.broker.under_min_isr"
 LEADERLESS: Final = "kafka.partition.leaderless"
+MISSING: Final = "kafka.partition.under_replicated"
 THROTTLE: Final = "kafka.client.produce.throttle_time"
 RATE: Final = "kafka.client.produce.byte_rate"
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
@@ -83,6 +84,7 @@ class Story:
             self._uploads(start)
             self._stored(start)
             self._own(start)
+            self._groups(start)
             for source in BROKERS:
                 self._seen(start, source, down, back)
             for source, family in OTHERS.items():
@@ -137,6 +139,7 @@ class Story:
         whole = {"topic": topic, "partition": one, "source": source}
         lead, tail = 2.0 * (since > start), 2.0 * (until < start + WINDOW)
         self.batch.run(ISR, since, until, 1.0, lead=lead, tail=tail, **whole)
+        self.batch.run(MISSING, since, until, 1.0, lead=lead, tail=tail, **whole)
 
     def _clients(self, start: float) -> None:
         """The bulk loader is slowed down for a part of each load; billing never."""
@@ -227,6 +230,21 @@ class Story:
         reads = self.at(0.7) <= start < self.at(0.74)
         for name, value in (("requests", 40.0), ("bytes", 12 * MEBI), ("errors", 0.0)):
             self.batch.counter(f"{FETCH}.{name}", start, end, value * reads, topic="archive")
+
+    def _groups(self, start: float) -> None:
+        """The nightly job falls behind, loses what it has not read in time, and catches up."""
+        end = start + WINDOW
+        since = start - self.at(0.7)
+        behind = since / WINDOW + 1 if since >= 0 and start < self.at(0.9) else 0.0
+        nightly: dict[str, Any] = {"group": "nightly", "topic": "clicks"}
+        nightly |= {"lead": 30.0, "tail": 30.0}
+        low, high = behind * WINDOW, (behind + 1) * WINDOW if behind else 75.0
+        self.batch.run("kafka.group.lag", start, end, behind * 4_096.0, **nightly)
+        self.batch.run("kafka.group.time_lag.low", start, end, low, **nightly)
+        self.batch.run("kafka.group.time_lag.high", start, end, high, **nightly)
+        if behind * 4_096 > 10_000:
+            nightly |= {"partition": 0}
+            self.batch.run("kafka.group.partition_lag", start, end, behind * 4_096.0, **nightly)
         lost = start == self.at(0.85)
         for bound, value in (("low", 12_400.0), ("high", 12_431.0)):
             self.batch.counter(f"{LOST}.{bound}", start, end, value * lost, group="nightly",

@@ -260,7 +260,10 @@ class Encoder(msgspec.Struct):
                 track = family.counters.setdefault(metric, CounterTrack())
                 track.add(rises, scrape.asked_us, scrape.answered_us, self.ledger)
                 add_up(self.lost, rises)
-        self.events.extend(Event(scrape.answered_us, *notice) for notice in answer.notices)
+        self.events.extend(
+            Event(scrape.answered_us if one.at_us is None else one.at_us, *one[:-1])
+            for one in answer.notices
+        )
 
     def _meet(self, identity: Identity, at_us: int) -> None:
         known = self.identity

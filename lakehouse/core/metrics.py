@@ -22,6 +22,11 @@ QUOTAS: Final = "kafka.quota."
 COVERAGE: Final = "jmxlake.coverage"
 """The agents' own account of a source; it is in no bean."""
 
+GROUP_LAG: Final = "kafka.group.lag"
+PARTITION_LAG: Final = "kafka.group.partition_lag"
+TIME_LAG: Final = "kafka.group.time_lag"
+"""By bounds, ``.low`` and ``.high``."""
+
 CONTROLLER_METRICS: Final = "kafka.client.controller_mutation."
 """Prefix of client metrics that controllers report as well as brokers."""
 
@@ -143,6 +148,7 @@ WATCHED_OF: Final[dict[str, tuple[Watched, ...]]] = {
     ),
     "group": (
         Watched("kafka.group.non_consumed", "Lost before it was read", "{offset}", "between"),
+        Watched(PARTITION_LAG, "More than 10,000 records behind", "{offset}"),
     ),
     "source": (
         Watched(

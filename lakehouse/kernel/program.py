@@ -13,6 +13,7 @@ from lakehouse import tables
 from lakehouse.core.metrics import (
     CONTROLLER_METRICS,
     DESCRIBING,
+    GROUP_LAG,
     LEADERLESS,
     UNAVAILABLE,
     UNDER_MIN_ISR,
@@ -130,9 +131,8 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
     """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
     # A leader's own readings of these claim the time that it was read.
-    by_others = {
-        one.metric for one in timed if one.kind in {"topic", "client", "group"}
-    } - _BY_LEADERS
+    of_others = (one.metric for one in timed if one.kind in {"topic", "client", "group"})
+    by_others = {GROUP_LAG, *of_others} - _BY_LEADERS
     watched = {*WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
         "describing": _rows({"metric": "string"}, ([one] for one in sorted(DESCRIBING))),

@@ -81,7 +81,7 @@ def _answers(facts: Facts) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for question in questions(facts):
-        table.add_row(question.kip, Text(plain_text(question.answer)))
+        table.add_row(question.kip or question.short, Text(plain_text(question.answer)))
     seen = formats.per_cent(value_at(facts, "coverage.percent"))
     table.add_row("coverage", Text(f"{seen} of the expected time was seen."))
     return table

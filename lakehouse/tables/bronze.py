@@ -150,6 +150,7 @@ EVENTS: Final = _dated(
             "string",
             "agent_start, source_restart, version_change, leader_change, quota_change, "
             "config_change, topic_recreated, group_unreadable, broker_without_listener, "
+            "unclean_election, reassignment, "
             "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
             "lake_lost_commits, spool_damaged, spool_restored, spool_unwritable, agent_crashed, "
             "family_coarsened or family_restored",

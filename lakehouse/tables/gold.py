@@ -193,6 +193,40 @@ NON_CONSUMED: Final = _gold(
     ),
 )
 
+CONSUMER_LAG: Final = _gold(
+    "consumer_lag",
+    "How far consumer groups were behind in a topic, over all brokers",
+    (
+        _GROUP,
+        _TOPIC,
+        required(
+            "seen_us",
+            "bigint",
+            "microseconds in which as many brokers as ever in it reported, and all were read",
+            "sum",
+        ),
+        Column(
+            "records_max",
+            "double",
+            "most records not read at one instant, summed over brokers, each rounded up by less "
+            "than a fifth; while a partition moves, both its leaders may count",
+            "max",
+        ),
+        required("behind_us", "bigint", "microseconds with a lag above 0 on any broker", "sum"),
+        required("behind_low_us", "bigint", "lower bound of behind_us", "sum"),
+        required("behind_high_us", "bigint", "upper bound of behind_us", "sum"),
+        Column("seconds_low_max", "double", "longest time behind, seconds, at least", "max"),
+        Column("seconds_high_max", "double", "the same, at most, as far as it is known", "max"),
+        required(
+            "seconds_unknown_us",
+            "bigint",
+            "microseconds in which for how long it was behind has no upper bound",
+            "sum",
+        ),
+        _SPILL,
+    ),
+)
+
 DISTRIBUTIONS: Final = _gold(
     "distributions",
     "Time per bucket of value and hour, for metrics whose catalogue entry asks for percentiles: "
@@ -406,7 +440,8 @@ BEYOND: Final = "no calendar has its start"
 """Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
 HOURS: Final = (
-    PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, LABELLED, COVERAGE, NON_CONSUMED, SLI
+    PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, LABELLED, COVERAGE, NON_CONSUMED,
+    CONSUMER_LAG, SLI,
 )  # fmt: skip
 """Tables with a row an hour, each with one of finest windows beside it."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.demo_truth import index_fetches
+from tests.demo_truth import index_fetches, lag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 QUESTIONS: Final[Mapping[str, Callable[[Any, Any], Iterable[Figure]]]] = {
     "index_fetches": index_fetches.figures,
+    "lag": lag.figures,
 }
 """Figures of each question, from truth.json and report.json."""
 

@@ -282,7 +282,10 @@ def test_the_page_tells_the_same(demo: Path) -> None:
 @pytest.fixture(scope="module")
 def by_python(demo: Path) -> dict[str, Rows]:
     """Gold as plain Python computes it from the demo's bronze."""
-    return gold.wanted(decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US), slo.load())
+    return gold.wanted(
+        decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US),
+        slo.load(demo / "objectives"),
+    )
 
 
 @pytest.mark.parametrize("name", gold.KEYS)

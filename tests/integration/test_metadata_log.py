@@ -128,6 +128,16 @@ class Told:
         )
         return [Run(*row) for row in rows.fetchall()]
 
+    def events(self, kind: str) -> list[tuple[str, int, int, str, str | None, str]]:
+        """What was noticed of partitions: topic, partition, instant, by whom, before, after."""
+        events = duckdb.read_parquet(DeltaTable(f"{self.lake}/bronze/events").file_uris())
+        assert events
+        return duckdb.execute(
+            "SELECT topic, partition, epoch_us(events.at), source, old, new FROM events "
+            "WHERE kind = ?",
+            [kind],
+        ).fetchall()
+
     def spans(self, metric: str) -> dict[Partition, Spans]:
         """When a partition was bad, whoever said so, within the time that all agents tell."""
         found: dict[Partition, Spans] = defaultdict(list)
@@ -167,7 +177,7 @@ def _us(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp() * 1e6)
 
 
-def _leader(cluster: Cluster, topic: str) -> int:
+def leader_of(cluster: Cluster, topic: str) -> int:
     return int(cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions[0].leader)
 
 
@@ -193,7 +203,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
                 agents.stop(node)
         finally:
             agents.end()
-        yield _tell(cluster, agents.lake)
+        yield tell(cluster, agents.lake)
 
 
 def _play(cluster: Cluster, agents: Agents) -> None:
@@ -202,7 +212,7 @@ def _play(cluster: Cluster, agents: Agents) -> None:
     # While all is well: a change of min ISR takes away what a partition without a leader waits for.
     set_broker_defaults(cluster, {"min.insync.replicas": "2"})
     cluster.nodes[3].kill()
-    wait_for(lambda: _leader(cluster, "solo") == -1, 60)
+    wait_for(lambda: leader_of(cluster, "solo") == -1, 60)
     agents.kill(1)
     configure(cluster, "three", {"min.insync.replicas": "3"})
     admin = cluster.admin()  # kept in a name: without it the futures fail
@@ -212,13 +222,13 @@ def _play(cluster: Cluster, agents: Agents) -> None:
     agents.await_started()
     time.sleep(TOLD_SECONDS)  # Admin, too, is asked while nobody leads solo
     cluster.nodes[3].start()
-    wait_for(lambda: _leader(cluster, "solo") == 3, 60)
+    wait_for(lambda: leader_of(cluster, "solo") == 3, 60)
     agents.start(2)
     for topic, count in {"three": 3, "two": 2, "plain": 2}.items():
         wait_for(lambda: replicas_in_sync(cluster, topic) == count, 60)  # noqa: B023
 
 
-def _tell(cluster: Cluster, lake: Path) -> Told:
+def tell(cluster: Cluster, lake: Path) -> Told:
     scrapes = duckdb.read_parquet(DeltaTable(f"{lake}/bronze/scrapes").file_uris())
     assert scrapes
     (bounds,) = duckdb.execute(

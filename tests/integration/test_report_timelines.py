@@ -80,6 +80,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )  # fmt: skip
     gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
     gold_builder.put(root, tables.WINDOWS["non_consumed"])
+    gold_builder.put(root, tables.WINDOWS["groups"])
     now_us = micros(2 * WINDOWS * WINDOW)
     told = timelines(Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, SOURCES, now_us))
     return {one.name: [tuple(point[1:]) for point in one.points] for one in told}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -137,6 +138,35 @@ def test_of_tiered_topics_alone_it_is_told_what_is_not_tiered(
     assert values_of(admin.read(family), metric) == {Series(metric, "tiered", 0): 0}
     _fill(single, "tiered")
     assert values_of(admin.read(family), metric) == {Series(metric, "tiered", 0): 11}, "10, rounded"
+
+
+def test_for_how_long_a_group_is_behind_is_known_since_it_was_seen_at_the_end(
+    admin: AdminSource, single: Cluster
+) -> None:
+    create_assigned(single, "late", [[1]])
+    _fill(single, "late")
+    for group, position in (("on-time", 10), ("stranger", 4)):
+        _commit(single, group, {("late", 0): position})
+
+    def read() -> dict[str | None, tuple[float | None, float | None]]:
+        answer = admin.read(CATALOGUE.family("offsets"))
+        low, high = (
+            {one.group: value for one, value in values_of(answer, metric).items()
+             if one.topic == "late"}
+            for metric in ("kafka.group.time_lag.low", "kafka.group.time_lag.high")
+        )  # fmt: skip
+        return {group: (low[group], high[group]) for group in low}
+
+    assert read() == {"on-time": (0, None), "stranger": (0, None)}
+    _fill(single, "late")
+    time.sleep(1)
+    for _ in range(2):
+        found = read()
+    assert found["stranger"] == (0, None), "it was behind when we came"
+    low, high = found["on-time"]
+    assert low == 0
+    assert high is not None
+    assert 1 < high <= 60, "what it has to read came after the first scrape"
 
 
 def test_an_assigned_group_counts_before_its_first_commit(

@@ -24,7 +24,10 @@ class Attention:
     def __init__(self, bronze: Bronze) -> None:
         self._window_us = bronze.window_us
         self._families = {
-            name: family.name for family in catalogue.load().families for name in _names(family)
+            name: family.name
+            for family in catalogue.load().families
+            for metric in _names(family)
+            for name in (metric, metric.removesuffix(".high"))  # of groups it may be two bounds
         }
         self._answered: defaultdict[Key, list[Span]] = defaultdict(list)
         self._down: defaultdict[Key, list[Span]] = defaultdict(list)

@@ -273,8 +273,19 @@ def _groups(made: Fleet, window: float) -> None:
                 f"my.group.behind.{bound}", start, end, None if behind is None else behind + more,
                 source=source, topic="t", partition=rng.randint(0, 1), **where, **made.edges(),
             )  # fmt: skip
+        _behind(made, start, end, {**where, "topic": "t", "source": source})
         if rng.random() < 0.3:
             made.batch.run("my.group.members", start, end, 6.0, source=source, **where)
+
+
+def _behind(made: Fleet, start: float, end: float, where: dict[str, Any]) -> None:
+    """What a broker reports of a group's whole topic: records, and for how long by bounds."""
+    rng, low = made.rng, made.rng.choice((0.0, 5.0, 12.0))
+    high = rng.choice((low, low + 6.0, None))
+    for name, value in (("lag", rng.choice((0.0, 0.0, *VALUES, None))), ("time_lag.low", low)):
+        made.batch.run(f"kafka.group.{name}", start, end, value, **where, **made.edges())
+    if rng.random() < 0.9:
+        made.batch.run("kafka.group.time_lag.high", start, end, high, **where, **made.edges())
 
 
 def _changing(made: Fleet, window: float) -> None:

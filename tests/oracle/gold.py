@@ -39,7 +39,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 _ROUNDED = frozenset(
     {
         "value_seconds", "mean", "increase", "max_total", "seconds_total", "offsets_low",
-        "offsets_high", "total",
+        "offsets_high", "total", "records_max",
     }
 )  # fmt: skip
 

@@ -111,7 +111,7 @@ def _members(runs: list[Run], objective: Objective) -> list[Member]:
         claimant = (run.source, run.agent)
         of_topic = objective.level == "group" and run.topic is not None
         whole = run.partition is None and run.members is None
-        summed = of_topic and whole and not is_least and not breaks(0)
+        summed = of_topic and whole and not is_least and not breaks(0) and not place[-1]
         found[summed, place, run.series][claimant].append(run)
 
     def known(run: Run) -> bool:

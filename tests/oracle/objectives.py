@@ -24,6 +24,7 @@ OBJECTIVES = (
     slo.Objective("busy", "", "", "source", "my.own.idle", 12.0, 0.99, op="lt"),
     slo.Objective("lag", "", "", "group", f"{_GROUP}lag", 12.0, 0.99),
     slo.Objective("no-lag", "", "", "group", f"{_GROUP}lag", 0.0, 0.99),
+    slo.Objective("in-time", "", "", "group", f"{_GROUP}time_lag", 6.0, 0.99),
     slo.Objective("behind", "", "", "group", "my.group.behind", 6.0, 0.99),
     slo.Objective("ahead", "", "", "group", "my.group.behind", 6.0, 0.99, op="gt"),
     slo.Objective("each-partition", "", "", "partition", _ISR, 0.0, 0.99),

@@ -11,6 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle import claims
+from tests.oracle.attention import Attention
+from tests.oracle.consumer_lag import consumer_lag
 from tests.oracle.distributions import distributions
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def finest(bronze: Bronze) -> dict[str, Rows]:
         "labelled": labelled(runs),
         "coverage": coverage(bronze),
         "non_consumed": non_consumed(runs),
+        "consumer_lag": consumer_lag(runs, Attention(bronze)),
         "distributions": distributions(runs),
     }
 

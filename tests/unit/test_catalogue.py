@@ -110,7 +110,11 @@ def test_where_the_metadata_log_is_read_it_takes_the_names_and_the_rest_are_cros
         for family in ("metadata_log", "min_isr", "leaders")
     }
     assert names["metadata_log"] == {
-        f"kafka.partition.{name}" for name in ("under_min_isr", "at_min_isr", "leaderless")
+        f"kafka.partition.{name}"
+        for name in (
+            *("under_min_isr", "at_min_isr", "leaderless", "under_replicated"),
+            *("without_spare", "reassigning", "unclean_leader"),
+        )
     }
     assert {"kafka.partition.under_min_isr.jmx", "kafka.partition.at_min_isr.jmx"} < names[
         "min_isr"

@@ -12,12 +12,14 @@ import pytest
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.capacity import Capacity, Tiering
+from lakehouse.report.facts.consumer_lag import ConsumerLag
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.own_metrics import OwnMetrics
 from lakehouse.report.facts.owner_labels import Account
+from lakehouse.report.facts.replication import Replication
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.facts.throttling import Throttling
 from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, TierLag
@@ -31,8 +33,10 @@ SECTIONS = {
     "restated": Restated,
     "business_hours": BusinessHours,
     "min_isr": MinIsr,
+    "replication": Replication,
     "throttling": Throttling,
     "tier_lag": TierLag,
+    "consumer_lag": ConsumerLag,
     "lost_before_read": LostBeforeRead,
     "remote_reads": RemoteReads,
     "tiering": Tiering,

@@ -8,8 +8,17 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from collector.model import Reading, Series
-from collector.sources.metadata_log.image import AT, LEADERLESS, UNDER, MetadataState
+from collector.model import Notice, Reading, Series
+from collector.sources.metadata_log.image import (
+    AT,
+    LEADERLESS,
+    REASSIGNING,
+    UNCLEAN,
+    UNDER,
+    UNDER_REPLICATED,
+    WITHOUT_SPARE,
+    MetadataState,
+)
 from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
@@ -22,7 +31,10 @@ from collector.sources.metadata_log.records import (
 
 pytestmark = pytest.mark.slow
 
-METRICS = {UNDER: "under", AT: "at", LEADERLESS: "leaderless"}
+METRICS = {
+    UNDER: "under", AT: "at", LEADERLESS: "leaderless", UNDER_REPLICATED: "missing",
+    WITHOUT_SPARE: "spare", REASSIGNING: "moving", UNCLEAN: "unclean",
+}  # fmt: skip
 ME = 1
 
 
@@ -30,6 +42,9 @@ class Known(NamedTuple):
     leader: int
     in_sync: int
     replicas: int
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    recovering: bool = False
 
 
 @dataclass
@@ -49,11 +64,9 @@ class Oracle:
             case TopicRemoved(id=key):
                 self.of_topic.pop(self.names.pop(key), None)
                 self.partitions = {at: k for at, k in self.partitions.items() if at[0] != key}
-            case PartitionChange(key, number, int(leader), int(in_sync), int(replicas)):
-                self.partitions[key, number] = Known(leader, in_sync, replicas)
-            case PartitionChange(key, number, leader, in_sync, replicas):
-                old = self.partitions[key, number]
-                new = (leader, in_sync, replicas)
+            case PartitionChange(topic_id=key, partition=number):
+                new = record[2:]
+                old = self.partitions.get((key, number), Known(0, 0, 0))
                 told = [o if n is None else n for o, n in zip(old, new, strict=True)]
                 self.partitions[key, number] = Known(*told)
             case MinIsrSetting(topic, broker, value):
@@ -75,6 +88,13 @@ class Oracle:
                 found[Series("under", topic, number)] = float(known.in_sync < wanted)
                 found[Series("at", topic, number)] = float(known.in_sync == wanted)
                 found[Series("leaderless", topic, number)] = 0.0
+                factor = known.replicas - len(known.adding)
+                found[Series("missing", topic, number)] = float(known.in_sync < factor)
+                alone = known.in_sync < 2 and factor > 1
+                found[Series("spare", topic, number)] = float(alone)
+                moving = known.adding + known.removing
+                found[Series("moving", topic, number)] = float(len(moving) > 0)
+                found[Series("unclean", topic, number)] = float(known.recovering)
             elif known.leader == -1 and reporter:
                 found[Series("leaderless", topic, number)] = 1.0
         return found
@@ -97,10 +117,12 @@ BASE: list[Record] = [
 ]
 node = st.sampled_from([-1, 1, 1, 2])
 count = st.integers(0, 3)
+brokers = st.none() | st.sampled_from([(), (3,), (2, 3)])
 changes = st.one_of(
     st.builds(
         PartitionChange, st.sampled_from(["id-a", "id-b", "id-c"]), st.integers(0, 1),
-        st.none() | node, st.none() | count, st.none() | st.integers(1, 3),
+        st.none() | node, st.none() | count, st.none() | st.integers(1, 3), brokers, brokers,
+        st.none() | st.booleans(),
     ),
     st.builds(MinIsrSetting, st.sampled_from(["a", "b"]), st.none(), st.none() | st.integers(1, 4)),
     st.builds(
@@ -116,7 +138,7 @@ changes = st.one_of(
 def possible(record: Record, oracle: Oracle) -> bool:
     """Whether a controller would write it."""
     match record:
-        case PartitionChange(key, number) if None in record:
+        case PartitionChange(key, number) if None in record[:5]:
             return (key, number) in oracle.partitions
         case PartitionChange(key):
             return key in oracle.names
@@ -148,7 +170,8 @@ def test_what_did_not_change_is_the_same_object() -> None:
     before = state.readings()
     state.apply([PartitionChange("id-a", 0, None, 2, None)])  # under min ISR: still not
     after = state.readings()
-    assert [new is old for new, old in zip(after, before, strict=True)] == [True, False, True]
+    same = [new is old for new, old in zip(after, before, strict=True)]
+    assert same == [True, False, True, False, True, True, True], "at min ISR, and not all in sync"
 
 
 @pytest.mark.parametrize(("end", "wanted"), [("end", 1.0), ("abort", 0.0)])
@@ -167,3 +190,32 @@ def test_a_transaction_holds_from_its_end_on_or_never(end: str, wanted: float) -
 def test_a_change_of_an_unknown_partition_is_no_guess() -> None:
     with pytest.raises(LookupError):
         MetadataState(ME, 2, METRICS).apply([PartitionChange("id-x", 0, 1, 1, None)])
+
+
+def test_what_begins_is_noted_by_the_leader_and_once() -> None:
+    state, other = MetadataState(ME, 2, METRICS), MetadataState(2, 2, METRICS)
+    for one in (state, other):
+        one.apply(BASE)
+        one.apply([PartitionChange("id-a", 0, -1, 0, None)])
+        one.apply([PartitionChange("id-a", 0, 1, 1, None, recovering=True)])
+        one.apply([PartitionChange("id-a", 0, None, 2, None)])
+        one.apply([PartitionChange("id-b", 1, None, None, 4, adding=(4,), removing=(2,))])
+        one.apply([PartitionChange("id-b", 1, None, 4, None)])
+        one.apply([PartitionChange("id-b", 1, None, 3, 3, adding=(), removing=())])
+        one.apply([PartitionChange("id-a", 0, None, None, None, recovering=False)])
+    assert state.notices == [
+        Notice("unclean_election", Series("", "a", 0), None, "1"),
+        Notice("reassignment", Series("", "b", 1), "2", "4"),
+    ]
+    assert other.notices == []
+
+
+def test_a_replica_that_is_being_added_is_not_missing() -> None:
+    state = MetadataState(ME, 1, METRICS)
+    state.apply(BASE)
+    missing = Series("missing", "a", 0)
+    for in_sync, wanted in ((3, 0.0), (2, 1.0)):
+        state.apply([PartitionChange("id-a", 0, None, in_sync, 4, adding=(4,))])
+        assert values(state.readings())[missing] == wanted
+    state.apply([PartitionChange("id-a", 0, None, 2, 2, adding=())])
+    assert values(state.readings())[missing] == 0.0

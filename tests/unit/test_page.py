@@ -42,6 +42,7 @@ def test_the_verdict_comes_first_and_the_reading_help_last(pages):
         "Which clients did quotas slow down?",
         "Did tiered storage keep up?",
         "Was anything deleted before it was read?",
+        "Did consumers keep up?",
         "What was read back from the remote store?",
         "What do the other metrics say?",
         "What is not known, and why",
@@ -99,6 +100,9 @@ def test_what_happened_says_each_question_in_words(pages):
         "Tiered storage Topic archive was behind with its uploads for 52 s (48 s to 55 s), by "
         "45.0 MiB at most; with its deletions for 21 s (18 s to 25 s).",
         "Lost before read Group nightly lost 12,400 to 12,431 offsets of clicks-0.",
+        "Consumer lag Group nightly was behind in topic clicks for 30 m 0 s (29 m 0 s to "
+        "31 m 0 s): by 12,000 to 14,263 records, and by 15 m 0 s to 20 m 0 s. So was 1 other group "
+        "in a topic.",
         "Remote reads Topic archive was read from the remote store most: 318 requests, "
         "28.5 MiB, errors: 2.",
     ]
@@ -122,7 +126,7 @@ def test_a_figure_in_a_table_has_its_bounds_and_its_unknown_time(pages):
 def test_silence_is_never_shown_as_good_or_zero(pages):
     page = pages["silent_week"]
     answers = [one.text for one in page.one("ul", class_="findings").all("span")]
-    assert len(answers) == 5
+    assert len(answers) == 6
     assert all("Not known: no source was read for this question." in one for one in answers)
     section = page.one("section", id="min-isr")
     for row in range(6):

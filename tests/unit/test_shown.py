@@ -13,8 +13,6 @@ from lakehouse.report.page.lookup import declared
 
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
 NOT_SHOWN: Final = {
-    "kafka.group.lag": "of groups' lag the report has a section of its own",
-    "kafka.group.partition_lag": "likewise",
     "kafka.client.controller_mutation.tokens": "below zero it is throttling, which is shown",
     "kafka.rsm.upload_by_type.*": "their sums are those of kafka.rsm.upload",
 }

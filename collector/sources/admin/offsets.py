@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.model import Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.lags import keeps_up, lags
 from collector.sources.admin.retention import HIGH, LOW, SAFE, headrooms
+from collector.sources.admin.time_lag import LogEnds
 from collector.sources.readings import Values
 
 if TYPE_CHECKING:
@@ -41,13 +43,21 @@ class OffsetReader:
         node: Node id of the broker.
         now_ms: The clock, in milliseconds since the epoch.
         rules: Which groups count.
+        steady: A clock that is never set, in seconds.
     """
 
-    def __init__(self, node: int, now_ms: Callable[[], int], rules: GroupRules) -> None:
+    def __init__(
+        self,
+        node: int,
+        now_ms: Callable[[], int],
+        rules: GroupRules,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._node, self._rules = node, rules
-        self._now_ms = now_ms
+        self._now_ms, self._steady = now_ms, steady
         self._ours: dict[Partition, int] = {}
         self._ends: Mapping[Partition, int] = {}
+        self._log_ends = LogEnds()
 
     def read(self, client: KafkaAdmin) -> GroupOffsets:
         """Ask for everything; what is remembered changes only if all of it was answered."""
@@ -60,7 +70,9 @@ class OffsetReader:
         assigned = client.assigned_topics(client.groups())
         before = client.commits(assigned.found)
         starts = client.offsets((p for p in ours if leaders[p] is not None), "earliest")
+        asked = self._steady()
         ends = client.offsets(led, "latest")
+        within = asked, self._steady()
         after = client.commits(before.found)
         names = {partition.topic for partition in expiring}
         interests = {group: assigned.found[group] for group in after.found}
@@ -74,6 +86,7 @@ class OffsetReader:
         positions = _positions(readings.commits_in(led, after.found, {}, self._rules), starts)
         values = {
             **lags(positions, ends, self._ends),
+            **self._log_ends.time_lags(positions, ends, ids, within),
             **self._headrooms(client, positions, ends, configs),
         }
         self._ours, self._ends = ours, ends

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MIN_ISR: Final = "min.insync.replicas"
 _TOPIC, _BROKER = 2, 4  # ConfigResource.Type
 _SAME_LEADER: Final = -2
+_RECOVERING: Final = {0: False, 1: True}  # LeaderRecoveryState; -1: no change
 _UNFENCED, _FENCED = -1, 1  # BrokerRegistrationChangeRecord.Fenced; 0: no change
 _PACKAGES: Final = ("org.apache.kafka.common.record.internal", "org.apache.kafka.common.record")
 
@@ -91,7 +92,14 @@ def _partition(message: Any) -> Record:
         None if leader == _SAME_LEADER else leader,
         None if isr is None else int(isr.size()),
         None if replicas is None else int(replicas.size()),
+        _brokers(message.addingReplicas()),
+        _brokers(message.removingReplicas()),
+        _RECOVERING.get(int(message.leaderRecoveryState())),
     )
+
+
+def _brokers(listed: Any) -> tuple[int, ...] | None:
+    return None if listed is None else tuple(map(int, listed))
 
 
 def _config(message: Any) -> Record | None:

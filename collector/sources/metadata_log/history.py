@@ -70,6 +70,7 @@ class History:
         self._series = 0
         self._clock_back = False
         state.changed = True  # the first state is reported in any case
+        state.notices.clear()
         self.known_us, self.reported_us = known_us, reported_us
         if reported_us is not None and reported_us < known_us:
             self._moments.append(Moment(reported_us, None))
@@ -100,6 +101,10 @@ class History:
         self._mind_clock(batch.at_us)
         self._state.apply(batch.records)
         self.known_us = max(self.known_us, batch.at_us)
+        if self.reported_us is not None and self.known_us >= self.reported_us:
+            at_us = self.known_us
+            self._notices += [one._replace(at_us=at_us) for one in self._state.notices]
+        self._state.notices.clear()
 
     def take(self) -> tuple[tuple[Moment, ...], tuple[Notice, ...]]:
         """The moments since the last time, the last of them at the end of what is known."""

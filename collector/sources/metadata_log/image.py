@@ -1,15 +1,16 @@
 """The state of the cluster by the controllers' log, and the readings of one broker from it.
 
-A partition is three numbers: its leader, its replicas, and how many of them are in sync. A record
+A partition is a few numbers, and most have the same ones. A record
 updates only the partitions that it changes. So it costs the same in a cluster of ten thousand
 partitions as in one of ten, and readings are made only when they are needed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.model import Reading, Series
+from collector.model import Notice, Reading, Series
 from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
@@ -27,15 +28,29 @@ if TYPE_CHECKING:
 UNDER: Final = "underMinIsr"
 AT: Final = "atMinIsr"
 LEADERLESS: Final = "leaderless"
+UNDER_REPLICATED: Final = "underReplicated"
+WITHOUT_SPARE: Final = "withoutSpare"
+REASSIGNING: Final = "reassigning"
+UNCLEAN: Final = "uncleanLeader"
+_CALLS: Final = (UNDER, AT, LEADERLESS, UNDER_REPLICATED, WITHOUT_SPARE, REASSIGNING, UNCLEAN)
 NO_LEADER: Final = -1
 _REPORTERS: Final = 2
 _CLUSTER: Final = ""
+_WHOLE: Final = 3  # leader, in_sync and replicas: the first record of a partition says them
 
 
 class _Partition(NamedTuple):
     leader: int
     in_sync: int
     replicas: int
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    recovering: bool = False
+
+    @property
+    def factor(self) -> int:
+        """How many replicas it should have, as Kafka counts it: without those that are added."""
+        return self.replicas - len(self.adding)
 
 
 class _MetricValues:
@@ -73,16 +88,17 @@ class MetadataState:
     Args:
         node: Node id of the broker.
         min_isr: min.insync.replicas of the broker's own configuration file: the log doesn't say it.
-        metrics: Names of the metrics, by UNDER, AT and LEADERLESS.
+        metrics: Names of the metrics, by their calls in the catalogue.
 
     Attributes:
         changed: Whether a value has changed; the user of the flag resets it.
+        notices: What happened to partitions that the broker leads; their user takes them out.
     """
 
     def __init__(self, node: int, min_isr: int, metrics: Mapping[str, str]) -> None:
         self._node = node
         self._own_min_isr = min_isr
-        self._metrics = tuple(_MetricValues(metrics[what]) for what in (UNDER, AT, LEADERLESS))
+        self._metrics = tuple(_MetricValues(metrics[what]) for what in _CALLS)
         self._names: dict[str, str] = {}
         self._partitions: dict[str, dict[int, _Partition]] = {}
         self._interned: dict[_Partition, _Partition] = {}
@@ -91,6 +107,7 @@ class MetadataState:
         self._for_all = False
         self._transaction: list[Record] | None = None
         self.changed = False
+        self.notices: list[Notice] = []
 
     def apply(self, records: Iterable[Record]) -> None:
         """Take in records in their order."""
@@ -125,15 +142,28 @@ class MetadataState:
             case BrokerState(id=node, fenced=fenced):
                 self._see(node, fenced=fenced)
 
-    def _set_partition(self, topic_id: str, partition: int, *new: int | None) -> None:
-        partitions = self._partitions[topic_id]
+    def _set_partition(self, topic_id: str, partition: int, *new: Any) -> None:
+        partitions, topic = self._partitions[topic_id], self._names[topic_id]
         fields = dict(zip(_Partition._fields, new, strict=True))
         known = {name: value for name, value in fields.items() if value is not None}
-        # A partition that there is not raises, unless the record says all of it.
-        whole = len(known) == len(fields)
-        state = _Partition(**known) if whole else partitions[partition]._replace(**known)
+        before = partitions.get(partition)
+        if before is None and None in new[:_WHOLE]:
+            raise LookupError(partition)
+        state = before._replace(**known) if before else _Partition(**known)
         partitions[partition] = self._interned.setdefault(state, state)  # there are few different
-        self._judge(self._names[topic_id], partition, state)
+        if before is not None and state.leader == self._node:
+            self._notice(Series("", topic, partition), before, state)
+        self._judge(topic, partition, state)
+
+    def _notice(self, subject: Series, before: _Partition, state: _Partition) -> None:
+        """Note what began; the leader's agent alone does, so that it is noted once."""
+        if state.recovering and not before.recovering:
+            old = None if before.leader == NO_LEADER else str(before.leader)
+            self.notices.append(Notice("unclean_election", subject, old, str(state.leader)))
+        moves = state.adding, state.removing
+        if any(moves) and moves != (before.adding, before.removing):
+            old, new = (",".join(map(str, nodes)) for nodes in (state.removing, state.adding))
+            self.notices.append(Notice("reassignment", subject, old, new))
 
     def _remove(self, topic_id: str) -> None:
         name = self._names.pop(topic_id)
@@ -166,10 +196,21 @@ class MetadataState:
     def _judge(self, topic: str, partition: int, state: _Partition) -> None:
         if state.leader == self._node:
             wanted = min(self._min_isr(topic), state.replicas)
-            under, at = state.in_sync < wanted, state.in_sync == wanted
-            self._set_values(topic, partition, under, at, False)  # noqa: FBT003
+            self._set_values(
+                topic,
+                partition,
+                {
+                    UNDER: state.in_sync < wanted,
+                    AT: state.in_sync == wanted,
+                    LEADERLESS: False,
+                    UNDER_REPLICATED: state.in_sync < state.factor,
+                    WITHOUT_SPARE: state.in_sync <= 1 < state.factor,
+                    REASSIGNING: bool(state.adding or state.removing),
+                    UNCLEAN: state.recovering,
+                },
+            )
         elif state.leader == NO_LEADER and self._for_all:
-            self._set_values(topic, partition, None, None, True)  # noqa: FBT003
+            self._set_values(topic, partition, {LEADERLESS: True})
         else:
             self._set_values(topic, partition)
 
@@ -179,7 +220,9 @@ class MetadataState:
         found = (self._min_isrs[whose] for whose in order if whose in self._min_isrs)
         return next(found, self._own_min_isr)
 
-    def _set_values(self, topic: str, partition: int, *values: bool | None) -> None:
-        """Set under min ISR, at min ISR and leaderless; without values: remove all three."""
-        for metric, value in zip(self._metrics, values or (None, None, None), strict=True):
-            self.changed |= metric.set(topic, partition, value)
+    def _set_values(
+        self, topic: str, partition: int, values: Mapping[str, bool] = MappingProxyType({})
+    ) -> None:
+        """Set values by their calls; remove all others."""
+        for call, metric in zip(_CALLS, self._metrics, strict=True):
+            self.changed |= metric.set(topic, partition, values.get(call))

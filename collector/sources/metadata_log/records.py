@@ -1,4 +1,4 @@
-"""Records of the controllers' log, as far as min ISR depends on them."""
+"""Records of the controllers' log, as far as the state of partitions depends on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ class TopicRemoved(NamedTuple):
 class PartitionChange(NamedTuple):
     """A partition's state from now on; None: as before.
 
-    ``leader`` is -1 where it has none, the others are how many there are.
+    Attributes:
+        leader: -1 where it has none.
+        in_sync: How many replicas are.
+        replicas: How many there are, with those that a reassignment adds.
+        adding: Brokers that a reassignment adds.
+        removing: Brokers that it will remove.
+        recovering: Whether the leader was not in sync when it was elected, and has not recovered.
     """
 
     topic_id: str
@@ -29,6 +35,9 @@ class PartitionChange(NamedTuple):
     leader: int | None
     in_sync: int | None
     replicas: int | None
+    adding: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    recovering: bool | None = None
 
 
 class MinIsrSetting(NamedTuple):

@@ -1,4 +1,4 @@
-"""The exact history of min ISR, from a broker's own copy of the controllers' log.
+"""The exact history of partitions, from a broker's own copy of the controllers' log.
 
 Nothing is kept on disk: after a start the state is rebuilt from the newest snapshot of the log that
 is older than the last recorded moment, and the history since then is reported.

@@ -57,6 +57,7 @@ _FORMS: Final = {
     tables.LABELLED.name: Form("series", ("source", "labels")),
     tables.COVERAGE.name: Form("source", ("source", "family", "outcome"), "jmxlake_coverage"),
     tables.SLI.name: Form("objective", _SUBJECT, "jmxlake_sli", optional=True),
+    tables.CONSUMER_LAG.name: Form("group", ("group", "topic"), "kafka_consumer_lag"),
     tables.NON_CONSUMED.name: Form(
         "group", ("group", "topic", "partition"), "kafka_group_non_consumed", optional=True
     ),

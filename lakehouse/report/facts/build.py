@@ -18,12 +18,14 @@ from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.capacity import capacity, tiering
+from lakehouse.report.facts.consumer_lag import consumer_lag
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
 from lakehouse.report.facts.min_isr import min_isr
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
 from lakehouse.report.facts.own_metrics import OwnMetrics, own_metrics
+from lakehouse.report.facts.replication import replication
 from lakehouse.report.facts.saved import FORMAT, to_json
 from lakehouse.report.facts.throttling import throttling
 from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag
@@ -235,8 +237,10 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "restated": lambda it: restated(it.gold, SECTIONS["objectives"](it)),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "min_isr": lambda it: min_isr(it.gold, it.statements),
+    "replication": lambda it: replication(it.gold, it.statements, it.events[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),
+    "consumer_lag": lambda it: consumer_lag(it.gold, it.objectives),
     "lost_before_read": lambda it: lost_before_read(it.gold, it.statements, it.objectives),
     "remote_reads": lambda it: remote_reads(it.gold),
     "tiering": lambda it: tiering(it.gold, it.statements),

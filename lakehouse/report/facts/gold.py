@@ -38,7 +38,8 @@ LAGS: Final = (COPY_LAG, DELETE_LAG)
 LAGGING: Final = {COPY_LAG: COPY_LAG, DELETE_LAG: "kafka.topic.remote_delete_lag.segments"}
 """What is above zero while there is a lag: its bytes leave out what failed to be deleted."""
 _MOST_EVENTS: Final = 10_000
-_MOST_ELECTIONS: Final = 1_000
+_OF_PARTITIONS: Final = ("leader_change", "reassignment")
+_MOST_OF_PARTITIONS: Final = 1_000
 _NOT_SHOWN: Final = ("date", "cluster", "agent", "batch")
 EVENT: Final = ", ".join(
     f"r.{name}" for name in tables.EVENTS.column_names if name not in _NOT_SHOWN
@@ -241,17 +242,18 @@ class Gold:
     def events(self) -> tuple[list[Row], dict[str, int]]:
         """Events, oldest first; and how many of each kind are left out.
 
-        A rolling restart has an election for each partition; these must not displace rare events.
+        A rolling restart has an election for each partition, and a rebalance moves thousands;
+        neither must displace rare events.
         """
         try:
             rows = self.hours(tables.EVENTS)
         except TableNotFoundError:
             return [], {}
-        is_election = "r.kind = 'leader_change'"
+        of_partitions = f"CASE WHEN {is_one_of('r.kind', _OF_PARTITIONS)} THEN r.kind END"
         placed = self.engine.query(
-            f"SELECT r.*, row_number() OVER (PARTITION BY {is_election} ORDER BY r.at, {EVENT}) "
-            f"AS place, CASE WHEN {is_election} THEN {_MOST_ELECTIONS} ELSE {_MOST_EVENTS} END "
-            "AS most FROM {rows} r",
+            f"SELECT r.*, row_number() OVER (PARTITION BY {of_partitions} ORDER BY r.at, {EVENT}) "
+            f"AS place, CASE WHEN {of_partitions} IS NULL THEN {_MOST_EVENTS} "
+            f"ELSE {_MOST_OF_PARTITIONS} END AS most FROM {{rows}} r",
             rows=rows,
         )
         listed = self.ask(

@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
-from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
+from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
+from lakehouse.report.facts.consumer_lag import ROUNDED_UP
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
 from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
 
@@ -34,6 +35,7 @@ _DRAWN: Final = {
     "remote_fetch_bytes": ("By", "kafka.topic.remote_fetch.bytes"),
     "copy_lag_bytes": ("By", COPY_LAG),
     "delete_lag_bytes": ("By", DELETE_LAG),
+    "consumer_lag": ("{offset}", GROUP_LAG),
     "lost_offsets": ("{offset}", "kafka.group.non_consumed.low"),
 }
 """Units, and the metric whose families a timeline is read with; one of them is enough."""
@@ -140,6 +142,9 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     for row in gold.by_window(tables.CLIENTS, seconds):
         if row["metric"].endswith(".throttle_time"):
             yield "throttled", None, row["window"], at_once(row, "any")
+    for row in gold.by_window(tables.GROUPS, seconds, (GROUP_LAG,)):
+        most = row["value_seconds"] / seconds
+        yield "consumer_lag", row["group"], row["window"], (most, most / ROUNDED_UP, most)
     for row in gold.by_window(tables.NON_CONSUMED, seconds):
         low, high = row["offsets_low"], row["offsets_high"]
         yield "lost_offsets", row["group"], row["window"], (low, low, high)

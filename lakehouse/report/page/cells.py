@@ -33,7 +33,7 @@ def times(value: float | None) -> str:
     return formats.NOT_KNOWN if value is None else f"{value:,.1f}".removesuffix(".0") + "\u00d7"
 
 
-# The five questions.
+# The questions.
 
 
 def partition_time(row: Row, stem: str) -> Figure:
@@ -141,6 +141,21 @@ def lost_badness(row: Row) -> Any:
     """Offsets lost at most."""
     most = row.get("offsets_high")
     return 0.5 if most is None else most, figures.badness(row)[1]
+
+
+def records(row: Row, when: str = "") -> Figure:
+    """How many records a group had not read: the ``most``, or ``last``."""
+    behind = row.get(when) or row
+    low, high = behind.get("records_low"), behind.get("records_high")
+    return figures.least_to_most(low, high, formats.count)
+
+
+def lateness(row: Row, when: str) -> Figure:
+    """For how long a group was behind: the ``most``, or ``last``."""
+    behind = row.get(when) or {}
+    low, high = behind.get("seconds_low"), behind.get("seconds_high")
+    unknown = figures.unknown_time(behind.get("seconds_unknown_us"))
+    return figures.least_to_most(low, high, formats.seconds, unknown)
 
 
 # Coverage.

@@ -154,17 +154,23 @@ def attainment(row: Row) -> Figure:
 
 def offsets(row: Row) -> Figure:
     """The offsets that were lost, at least and at most."""
-    low, high = row.get("offsets_low"), row.get("offsets_high")
     unknown = unknown_time(row.get("unknown_us"))
+    return least_to_most(row.get("offsets_low"), row.get("offsets_high"), formats.count, unknown)
+
+
+def least_to_most(
+    low: float | None, high: float | None, write: Callable[[float | None], str], unknown: str = ""
+) -> Figure:
+    """A figure of which the bounds alone are known, or one of them."""
     order = low if high is None else high
     if order is None:
         return Figure(formats.NOT_KNOWN, "", unknown)
     if low is None or high is None:
         limit = "at least" if high is None else "at most"
-        return Figure(f"{limit} {formats.count(order)}", "", unknown, order)
+        return Figure(f"{limit} {write(order)}", "", unknown, order)
     if low == high:
-        return Figure(formats.count(low), "±0", unknown, high)
-    return Figure(f"{formats.count(low)} to {formats.count(high)}", "", unknown, high)
+        return Figure(write(low), "±0", unknown, high)
+    return Figure(f"{write(low)} to {write(high)}", "", unknown, high)
 
 
 def between(row: Row, stem: str, write: Callable[[float | None], str]) -> Figure:

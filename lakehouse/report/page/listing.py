@@ -19,7 +19,7 @@ MORE: Final = 42
 """Rows behind the fold, so that the page of a fleet stays below 1.5 MB."""
 
 PRINTED: Final = 20
-"""Rows of a list on paper, and of a list in a section that is none of the five questions."""
+"""Rows of a list on paper, and of a list in a section that is none of the questions."""
 
 Content = Figure | str | tuple[Name, ...] | Cell
 """The content of a cell."""

@@ -1,4 +1,4 @@
-"""The sections of the page: the five questions, and those on what qualifies or adds to them."""
+"""The sections of the page: the questions, and those on what qualifies or adds to them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -53,7 +53,7 @@ class Section:
 
 
 def questions(facts: Facts) -> tuple[Section, ...]:
-    """The five questions in the order of the page."""
+    """The questions in the order of the page."""
     specs = declared("page.yaml")["questions"]
     return tuple(_question(facts, anchor, spec) for anchor, spec in specs.items())
 
@@ -64,7 +64,7 @@ def changed(facts: Facts) -> list[Section]:
 
 
 def additional(facts: Facts) -> list[Section]:
-    """The sections after the five questions, as far as the facts have them."""
+    """The sections after the questions, as far as the facts have them."""
     parts = (business, capacity, owners, racks, own_metrics, hygiene)
     return [section for part in parts if (section := part(facts)) is not None]
 
@@ -132,7 +132,7 @@ def _section(
     note_values: Mapping[str, str] | None = None,
     **rows: Iterable[Row],
 ) -> Section:
-    """A section of page.yaml that is none of the five questions.
+    """A section of page.yaml that is none of the questions.
 
     Args:
         anchor: Its key in page.yaml, and the name of the sentence that answers it.

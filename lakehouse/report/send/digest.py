@@ -33,7 +33,7 @@ class Digest:
         about: The cluster, and the team.
         verdicts: The verdicts, worst first.
         changed: A short name and an answer for each section on what changed.
-        findings: A short name and an answer for each of the five questions.
+        findings: A short name and an answer for each question.
         coverage: How much was seen.
     """
 

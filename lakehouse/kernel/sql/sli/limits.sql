@@ -4,7 +4,8 @@
 -- limited: runs of gauges with an objective. Each series is compared by itself, so `y` is 1 where it breaks
 -- the threshold and the sum must not be above 0; but what several brokers report of a group's topic, each
 -- of what it leads, is added up where too much of it is bad. Bounds of a group are two gauges, .low and
--- .high: the better one breaks it surely, the worse one possibly.
+-- .high: the better one breaks it surely, the worse one possibly. They are not added up: time passes on
+-- all brokers at once.
 CREATE OR REPLACE TABLE limited AS
 WITH named AS (
     SELECT stream, level, metric, '' AS bound FROM streams WHERE level IN ('source', 'group') AND NOT counter
@@ -15,7 +16,7 @@ runs AS (
     SELECT u.*, objective, bound, op, threshold, starts_with(op, 'l') AS most_is_bad,
         CASE WHEN o.level = 'group' THEN u."group" ELSE u.source END AS subject, o.level AS kind,
         o.level = 'group' AND topic IS NOT NULL AND partition IS NULL AND members IS NULL AND most_is_bad
-            AND NOT breaks(op, threshold, 0) AS summed
+            AND bound = '' AND NOT breaks(op, threshold, 0) AS summed
     FROM usable u JOIN named n USING (stream) JOIN objectives o ON o.level = n.level AND o.metric = n.metric)
 SELECT w, objective, kind, subject, series, s, e, lead_us, tail_us, claimant,
     {topic: topic, partition: partition, members: members, labels: labels, bound: bound} AS member,
@@ -93,7 +94,8 @@ times AS (
         -- A rise reaches over the cut where it may have been bad at the cut already.
         bool_or(t = w AND high > 0 AND bad = 0) AS rises
     FROM segments GROUP BY ALL),
-spills AS (SELECT w, objective, subject, max(spill) AS spill FROM limit_edges WHERE worse GROUP BY ALL)
+spills AS (
+    SELECT w, objective, subject, coalesce(max(spill) FILTER (worse), 0) AS spill FROM limit_edges GROUP BY ALL)
 SELECT w, objective, CASE WHEN kind = 'source' THEN subject END AS source,
     CASE WHEN kind = 'group' THEN subject END AS "group", good_us, bad_us, bad_low_us,
     CASE WHEN rises THEN spill ELSE 0 END AS spill_us, bad_high_us + spill_us AS bad_high_us

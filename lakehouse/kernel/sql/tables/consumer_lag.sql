@@ -1,0 +1,42 @@
+-- How far groups were behind in a topic. What a broker reports is of the partitions that it leads: their
+-- records are added up, and the group is as late as on the broker where it is latest. It is seen while as
+-- many brokers report it as ever in the window, and every one is read.
+INSERT INTO out_consumer_lag BY NAME
+WITH reported AS (
+    SELECT *, metric = 'kafka.group.lag' AS counts, ends_with(metric, '.high') AND value IS NULL AS open_ended
+    FROM usable WHERE level = 'group' AND topic IS NOT NULL AND partition IS NULL AND members IS NULL
+        AND metric IN ('kafka.group.lag', 'kafka.group.time_lag.low', 'kafka.group.time_lag.high')),
+edges AS (
+    SELECT w, "group", topic, unnest([s, e, sure, may]) AS t, unnest([1, -1, 0, 0]) AS runs,
+        unnest([v, -v, 0, 0]) AS v, unnest([p, -p, 0, 0]) AS pos, unnest([p, 0, -p, 0]) AS low,
+        unnest([0, -p, 0, p]) AS high, 0 AS unknown, 0 AS unread
+    FROM (SELECT *, positive::INTEGER AS p, exact(coalesce(value, 0)) AS v FROM reported WHERE counts)
+    UNION ALL
+    SELECT w, "group", topic, unnest([s, e]), 0, 0, 0, 0, 0, step(1), 0 FROM reported WHERE open_ended
+    UNION ALL
+    SELECT w, "group", topic, unnest([x.s, x.e]), 0, 0, 0, 0, 0, 0, step(1)
+    FROM (SELECT DISTINCT w, "group", topic FROM reported) JOIN unread x USING (w)
+    WHERE x.metric = 'kafka.group.lag' AND x.live AND starts_with(x.source, 'broker-')),
+running AS (
+    SELECT w, "group", topic, lead(t) OVER along - t AS us, sum(sum(runs)) OVER along AS runs,
+        sum(sum(v)) OVER along AS v, sum(sum(pos)) OVER along AS pos, sum(sum(low)) OVER along AS low,
+        sum(sum(high)) OVER along AS high, sum(sum(unknown)) OVER along AS unknown,
+        sum(sum(unread)) OVER along AS unread
+    FROM edges GROUP BY w, "group", topic, t WINDOW along AS (PARTITION BY w, "group", topic ORDER BY t)),
+segments AS (SELECT *, max(runs) OVER (PARTITION BY w, "group", topic) AS most FROM running WHERE us > 0),
+sums AS (
+    SELECT w, "group", topic, max(v) FILTER (runs > 0) AS records_max,
+        sum(us) FILTER (runs > 0 AND runs = most AND unread = 0) AS seen_us,
+        sum(us) FILTER (pos > 0) AS behind_us, sum(us) FILTER (low > 0) AS behind_low_us,
+        sum(us) FILTER (high > 0) AS behind_high_us, sum(us) FILTER (unknown > 0) AS seconds_unknown_us
+    FROM segments GROUP BY ALL),
+ages AS (
+    SELECT w, "group", topic, max(value) FILTER (ends_with(metric, '.low')) AS seconds_low_max,
+        max(value) FILTER (ends_with(metric, '.high')) AS seconds_high_max,
+        unless_open(bool_or(opens) FILTER (counts), max(spill) FILTER (counts AND positive)) AS spill_us
+    FROM reported GROUP BY ALL)
+SELECT w, "group", topic, records_max::DOUBLE AS records_max, seconds_low_max, seconds_high_max,
+    coalesce(seen_us, 0) AS seen_us, coalesce(behind_us, 0) AS behind_us,
+    coalesce(behind_low_us, 0) AS behind_low_us, coalesce(behind_high_us, 0) + spill_us AS behind_high_us,
+    coalesce(seconds_unknown_us, 0) AS seconds_unknown_us, spill_us
+FROM ages LEFT JOIN sums USING (w, "group", topic);

@@ -1,0 +1,176 @@
+"""How far consumer groups were behind: records, and for how long, with bounds.
+
+A group that has read all that was there a scrape before keeps up, and is not behind.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import expected_us, with_ends
+from lakehouse.core.metrics import PARTITION_LAG
+from lakehouse.core.time.periods import iso
+from lakehouse.engines.gold_reader import Row, before_window, is_same
+from lakehouse.errors import TableNotFoundError
+from lakehouse.report.facts.gold import Gold, duration
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo import Objective
+
+ROUNDED_UP: Final = 2**0.25
+"""Agents round records up by less than this factor."""
+
+_Key = tuple[str, str]
+_FIGURES: Final = ("records_max", "seconds_low_max", "seconds_high_max", "seconds_unknown_us")
+
+
+class Behind(NamedTuple):
+    """Records that were not read, and the age of the oldest in seconds; None: not known.
+
+    While the group was behind before anything was known of the log, its age had no upper bound:
+    ``seconds_unknown_us``, which is in no ``seconds_high``.
+    """
+
+    records_low: float | None
+    records_high: float | None
+    seconds_low: float | None
+    seconds_high: float | None
+    seconds_unknown_us: int
+
+
+class GroupLag(NamedTuple):
+    """A group that was behind in a topic: the most of a period, and what was seen last."""
+
+    group: str
+    topic: str
+    behind_us: Bounds
+    most: Behind
+    last: Behind
+    as_of: str
+    unknown_us: int | None
+
+
+class PartitionBehind(NamedTuple):
+    """A partition in which a group was far behind; ``above_us``: for how long it was."""
+
+    group: str
+    topic: str
+    partition: int | None
+    records_low: float
+    records_high: float
+    above_us: Bounds
+    unknown_us: int | None
+
+
+class ConsumerLag(NamedTuple):
+    """The section, the longest behind first; None: an older version rolled it up."""
+
+    groups: list[GroupLag] | None
+    partitions: list[PartitionBehind] | None
+
+
+def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
+    """Groups that were behind, of those that objectives are on; without objectives all."""
+    chosen = [one for one in objectives if one.level == "group"]
+
+    def counts(row: Row) -> bool:
+        names = {"cluster": gold.cluster, "group": row["group"]}
+        return not chosen or any(one.matches(names) for one in chosen)
+
+    try:
+        rows, last, after = gold.sums(tables.CONSUMER_LAG), _last(gold), _after(gold)
+    except TableNotFoundError:
+        return ConsumerLag(None, None)
+    expected = _expected(gold)
+    groups = [
+        GroupLag(
+            row["group"],
+            row["topic"],
+            duration(row, "behind"),
+            _behind(row),
+            _behind(last[row["group"], row["topic"]]),
+            iso(last[row["group"], row["topic"]]["window"]),
+            _unknown(expected.get(row["group"]), row["seen_us"]),
+        )
+        for row in (_with(row, after) for row in rows)
+        if counts(row) and (row["behind_high_us"] or row["seconds_low_max"])
+    ]
+    groups.sort(key=lambda one: (-(one.behind_us.high or 0), one.group, one.topic))
+    unknown = {(one.group, one.topic): one.unknown_us for one in groups}
+    return ConsumerLag(
+        groups, [_partition(row, unknown) for row in _stretches(gold) if counts(row)]
+    )
+
+
+def _behind(row: Row) -> Behind:
+    most, low, high = (row[name] for name in ("records_max", "seconds_low_max", "seconds_high_max"))
+    if high is not None and low is not None and high < low:
+        high = None  # it was the latest while nothing bounded it
+    least = None if most is None else _least(most)
+    return Behind(least, most, low, high, row["seconds_unknown_us"])
+
+
+def _least(records: float) -> int:
+    return math.ceil(records / ROUNDED_UP)
+
+
+def _with(row: Row, after: Mapping[_Key, int]) -> Row:
+    """A row, with what was first seen just after the period in its upper bound."""
+    more = after.get((row["group"], row["topic"]), 0)
+    return {**row, "behind_high_us": row["behind_high_us"] + more}
+
+
+def _after(gold: Gold) -> dict[_Key, int]:
+    us = before_window("spill_us", "behind_high_us", "behind_us")
+    rows = gold.ask(
+        f"SELECT r.group, r.topic, {us} AS us FROM {{rows}} r",
+        rows=gold.after(tables.CONSUMER_LAG),
+    )
+    return {(row["group"], row["topic"]): row["us"] for row in rows}
+
+
+def _last(gold: Gold) -> dict[_Key, Row]:
+    """The figures of the last window with a report; ``window`` is its start, microseconds."""
+    names = ", ".join(f"r.{name}" for name in ("group", "topic", "window", *_FIGURES))
+    rows = gold.ask(
+        f"SELECT {names} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.group, r.topic "
+        "ORDER BY r.window DESC) AS place FROM {rows} r) r WHERE r.place = 1",
+        rows=gold.finest(tables.CONSUMER_LAG),
+    )
+    return {(row["group"], row["topic"]): row for row in rows}
+
+
+def _expected(gold: Gold) -> dict[str | None, int]:
+    """For how long each group existed in the period, microseconds."""
+    return {
+        subject.group: expected_us(subject, end_us, gold.period, gold.now_us)
+        for subject, end_us in with_ends(gold.subjects)
+        if subject.kind == "group"
+    }
+
+
+def _unknown(expected: int | None, seen: int) -> int | None:
+    return None if expected is None else max(0, expected - seen)
+
+
+def _stretches(gold: Gold) -> list[Row]:
+    """Partitions with more records than the agents' threshold; the greatest first."""
+    length = "r.end - r.start"
+    return gold.ask(
+        "SELECT r.group, r.topic, r.partition, max(r.worst) AS records, "
+        f"CAST(sum({length}) AS BIGINT) AS above_us, "
+        f"CAST(sum(greatest(0, {length} - r.tail_us)) AS BIGINT) AS above_low_us, "
+        f"CAST(sum({length} + r.lead_us) AS BIGINT) AS above_high_us "
+        f"FROM {{rows}} r WHERE {is_same('r.metric', PARTITION_LAG)} "
+        "GROUP BY r.group, r.topic, r.partition "
+        "ORDER BY records DESC, r.group, r.topic, r.partition",
+        rows=gold.whole(tables.INCIDENTS),
+    )
+
+
+def _partition(row: Row, unknown: Mapping[_Key, int | None]) -> PartitionBehind:
+    group, topic, most = row["group"], row["topic"], row["records"]
+    return PartitionBehind(
+        group, topic, row["partition"], _least(most), most, duration(row, "above"),
+        unknown.get((group, topic)),
+    )  # fmt: skip

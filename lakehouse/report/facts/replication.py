@@ -1,0 +1,71 @@
+"""Replicas that were missing, leaders that were not in sync, reassignments: by the metadata log.
+
+Under-replicated partitions are in beans, too (family ``replication``), all else in the log alone.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from lakehouse import tables
+from lakehouse.core.metrics import UNAVAILABLE
+from lakehouse.engines.gold_reader import Row
+from lakehouse.report.facts.gold import Gold, duration, unknown_of
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo.statement import Statement
+
+METRICS: Final = {
+    "under_replicated_any_us": "kafka.partition.under_replicated",
+    "without_spare_any_us": "kafka.partition.without_spare",
+    "reassigning_any_us": "kafka.partition.reassigning",
+    "unclean_leader_any_us": "kafka.partition.unclean_leader",
+}
+UNCLEAN_ELECTION: Final = "unclean_election"
+"""The kind of event."""
+
+
+class Topic(NamedTuple):
+    """For how long a partition of a topic, or several, were so; all None: not read."""
+
+    topic: str
+    under_replicated_any_us: Bounds
+    without_spare_any_us: Bounds
+    reassigning_any_us: Bounds
+    unclean_leader_any_us: Bounds
+    unclean_elections: int | None
+    unknown_us: int | None
+
+
+class Replication(NamedTuple):
+    """The section, of topics of which something is to be said."""
+
+    topics: list[Topic]
+
+
+def replication(
+    gold: Gold, statements: Sequence[Statement], events: Iterable[Mapping[str, Any]]
+) -> Replication:
+    """Topics with missing replicas, with moving ones, or with a leader that was not in sync."""
+    elected = Counter(row["topic"] for row in events if row["kind"] == UNCLEAN_ELECTION)
+    unknown = {key[0]: us for key, us in unknown_of(statements, UNAVAILABLE).items()}
+    rows = gold.raised(tables.TOPICS)
+    topics = [
+        Topic(
+            topic,
+            **{name: duration(rows[topic][metric], "any") for name, metric in METRICS.items()},
+            unclean_elections=_elections(elected[topic], rows[topic]),
+            unknown_us=unknown.get(topic),
+        )
+        for topic in sorted(rows.keys() | elected.keys())
+    ]
+    return Replication([one for one in topics if one.unclean_elections or _happened(one)])
+
+
+def _elections(noted: int, metrics: Mapping[str, Row]) -> int | None:
+    """None: nothing was noted, and nothing was read by which it would have been."""
+    was_read = bool(metrics.get(METRICS["unclean_leader_any_us"]))  # an empty row: not read
+    return noted if noted or was_read else None
+
+
+def _happened(topic: Topic) -> bool:
+    return any(getattr(topic, name).high for name in METRICS)

@@ -1,0 +1,135 @@
+"""How far groups were behind in the report, of gold made by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from lakehouse import slo, tables
+from lakehouse.core.lake import Lake
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.metrics import PARTITION_LAG
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.consumer_lag import Behind, ConsumerLag, consumer_lag
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.saved import Bounds
+from tests import gold_builder
+from tests.lake_builder import BASE, CLUSTER, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECOND: Final = 1_000_000
+WINDOW: Final = 300
+PERIOD: Final = Period(BASE, BASE + dt.timedelta(seconds=2 * WINDOW))
+
+
+def window(number: int, group: str = "g", **figures: Any) -> dict[str, Any]:
+    """A window in which a group kept up with topic t, but for these figures."""
+    well = {
+        "cluster": CLUSTER, "group": group, "topic": "t", "seen_us": WINDOW * SECOND,
+        "window": BASE + dt.timedelta(seconds=number * WINDOW), "records_max": 0.0,
+        "behind_us": 0, "behind_low_us": 0, "behind_high_us": 0, "spill_us": 0,
+        "seconds_low_max": 0.0, "seconds_high_max": 75.0, "seconds_unknown_us": 0,
+    }  # fmt: skip
+    return well | figures
+
+
+def behind(low: int, us: int, high: int) -> dict[str, int]:
+    return {
+        "behind_low_us": low * SECOND,
+        "behind_us": us * SECOND,
+        "behind_high_us": high * SECOND,
+    }
+
+
+def found(root: Path, *windows: Any, objectives: Any = (), stretches: Any = ()) -> ConsumerLag:
+    gold_builder.put(root, tables.WINDOWS["consumer_lag"], *windows)
+    gold_builder.put(root, tables.CONSUMER_LAG)
+    gold_builder.put(root, tables.INCIDENTS, *stretches)
+    return consumer_lag(gold_of(root), objectives)
+
+
+def gold_of(root: Path) -> Gold:
+    groups = [
+        Subject(CLUSTER, "group", None, None, None, name, None, micros(0), micros(2 * WINDOW))
+        for name in ("g", "h")
+    ]
+    now_us = micros(2 * WINDOW)
+    return Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, groups, now_us)
+
+
+def test_the_most_of_the_period_and_what_was_seen_last(tmp_path: Path) -> None:
+    late = {"records_max": 12.0, "seconds_low_max": 60.0, "seconds_high_max": 120.0}
+    (row,) = (
+        found(
+            tmp_path,
+            window(0, **late, **behind(80, 100, 110), seen_us=280 * SECOND),
+            window(1),
+            window(2, **behind(5, 5, 20), spill_us=9 * SECOND),
+            window(0, "h"),
+            window(1, "h"),
+        ).groups
+        or ()
+    )
+    assert (row.group, row.topic) == ("g", "t")
+    assert row.most == Behind(11, 12.0, 60.0, 120.0, 0), "11 of 12 may be rounding"
+    assert row.last == Behind(0, 0.0, 0.0, 75.0, 0)
+    assert row.as_of == "2026-11-16T10:05:00Z"
+    whole = Bounds(100 * SECOND, 80 * SECOND, 119 * SECOND)
+    assert row.behind_us == whole, "9 s of the next window's bound lie before it"
+    assert row.unknown_us == 20 * SECOND
+
+
+@pytest.mark.parametrize(("high", "bound"), [(75.0, None), (60.0, 60.0), (None, None)])
+def test_an_age_that_nothing_bounds_has_no_upper_bound(
+    tmp_path: Path, high: float | None, bound: float | None
+) -> None:
+    """It was an hour late, and at some other time 75 seconds at most."""
+    low = 60.0 if high == 60.0 else 3600.0
+    figures = {"seconds_low_max": low, "seconds_high_max": high, "seconds_unknown_us": 30 * SECOND}
+    (row,) = found(tmp_path, window(0, **figures, **behind(1, 1, 1))).groups or ()
+    assert row.most == Behind(0, 0.0, low, bound, 30 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("match", "shown"),
+    [((), ["g", "h"]), (("!h",), ["g"]), (("h*",), ["h"])],
+)
+def test_groups_are_those_that_objectives_are_on(
+    tmp_path: Path, match: tuple[str, ...], shown: list[str]
+) -> None:
+    (shipped,) = [one for one in slo.load(slo.OPTIONAL) if one.name == "consumers-in-time"]
+    own = replace(shipped, match={"group": match} if match else {})
+    windows = [window(0, group, **behind(1, 1, 1)) for group in ("g", "h")]
+    section = found(tmp_path, *windows, objectives=[own], stretches=[stretch(3), stretch(4, "h")])
+    assert [row.group for row in section.groups or ()] == shown
+    assert {row.group for row in section.partitions or ()} == set(shown)
+
+
+def stretch(partition: int, group: str = "g", start: float = 0.0, worst: float = 11_996.0) -> Any:
+    return {
+        "cluster": CLUSTER, "window": BASE, "metric": PARTITION_LAG, "level": "group", "topic": "t",
+        "partition": partition, "group": group, "source": "broker-1",
+        "start": BASE + dt.timedelta(seconds=start),
+        "end": BASE + dt.timedelta(seconds=start + 100), "lead_us": 7 * SECOND,
+        "tail_us": 3 * SECOND, "worst": worst, "total": worst, "runs": 1, "known_wrong": False,
+    }  # fmt: skip
+
+
+def test_a_partition_far_behind_has_all_its_stretches(tmp_path: Path) -> None:
+    stretches = [stretch(3), stretch(3, start=200.0, worst=20_000.0), stretch(4, worst=15_000.0)]
+    section = found(tmp_path, window(0, **behind(1, 1, 1)), stretches=stretches)
+    first, second = section.partitions or ()
+    assert (first.partition, second.partition) == (3, 4), "the worst first"
+    assert (first.records_low, first.records_high) == (16_818, 20_000.0)
+    assert first.above_us == Bounds(200 * SECOND, 194 * SECOND, 214 * SECOND)
+    assert first.unknown_us == 300 * SECOND
+
+
+def test_what_an_older_version_rolled_up_is_not_known(tmp_path: Path) -> None:
+    assert consumer_lag(gold_of(tmp_path), ()) == ConsumerLag(None, None)

@@ -1,0 +1,64 @@
+"""Missing, moving and unclean replicas in the report, of gold made by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+from lakehouse import slo, tables
+from lakehouse.core.lake import Lake
+from lakehouse.core.lifetimes import Subject
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts.gold import Gold
+from lakehouse.report.facts.replication import METRICS, Topic, replication
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo.statement import Statement, Times
+from tests import gold_builder
+from tests.lake_builder import BASE, CLUSTER, micros
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECOND: Final = 1_000_000
+WINDOW: Final = 300
+NOTHING: Final = Bounds(None, None, None)
+
+
+def window(metric: str, topic: str, us: int) -> dict[str, Any]:
+    row = {"cluster": CLUSTER, "window": BASE, "metric": metric, "topic": topic, "series": 1}
+    names = ("positive_us", "positive_low_us", "positive_high_us", "any_us", "any_low_us")
+    return row | dict.fromkeys((*names, "any_high_us"), us) | {"observed_us": WINDOW * SECOND}
+
+
+def found(root: Path, *windows: Any, events: Any = ()) -> list[Topic]:
+    gold_builder.put(root, tables.WINDOWS["topics"], *windows)
+    gold_builder.put(root, tables.TOPICS)
+    period = Period(BASE, BASE + dt.timedelta(seconds=WINDOW))
+    gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, period, WINDOW)
+    topic = Subject(CLUSTER, "topic", "t", None, None, None, None, micros(0), micros(WINDOW))
+    (objective,) = (one for one in slo.load() if one.name == "min-isr")
+    seen = Times(250 * SECOND, 0)
+    return replication(gold, [Statement(objective, topic, WINDOW * SECOND, seen)], events).topics
+
+
+def test_what_was_not_read_is_not_known_and_a_topic_of_which_nothing_is_to_be_said_is_left_out(
+    tmp_path: Path,
+) -> None:
+    missing = METRICS["under_replicated_any_us"]
+    (row,) = found(tmp_path, window(missing, "t", 7), window(missing, "well", 0))
+    assert row == Topic("t", Bounds(7, 7, 7), NOTHING, NOTHING, NOTHING, None, 50 * SECOND)
+
+
+def test_elections_are_counted_where_they_were_noted_however_short(tmp_path: Path) -> None:
+    rows = [window(metric, "t", 0) for metric in METRICS.values()]
+    events = [
+        {"kind": "unclean_election", "topic": "t"},
+        {"kind": "unclean_election", "topic": "t"},
+        {"kind": "leader_change", "topic": "t"},
+        {"kind": "unclean_election", "topic": "elsewhere"},
+    ]
+    elsewhere, row = found(tmp_path, *rows, events=events)
+    zero = Bounds(0, 0, 0)
+    assert row == Topic("t", zero, zero, zero, zero, 2, 50 * SECOND)
+    assert elsewhere == Topic("elsewhere", NOTHING, NOTHING, NOTHING, NOTHING, 1, None)
