@@ -146,6 +146,22 @@ BROKERS: Final = _gold(
     (_METRIC, SOURCE, *_measures("series", series=f"most series {_IN_A_ROW}")),
 )
 
+LABELLED: Final = _gold(
+    "labelled",
+    "Metrics per source and those labels that have no column of their own, such as an error code: "
+    "each series by itself; gold/brokers has their sum",
+    (
+        _METRIC,
+        SOURCE,
+        required(
+            "labels",
+            "string",
+            "key=value by key, joined by commas; in a name \\, = and , follow a \\",
+        ),
+        *_measures("series", series=f"most series {_IN_A_ROW}"),
+    ),
+)
+
 COVERAGE: Final = _gold(
     "coverage",
     "How long each source was seen, per family and outcome",
@@ -389,7 +405,9 @@ TOO_LATE: Final = "its hour is not recomputed any more"
 BEYOND: Final = "no calendar has its start"
 """Reason in gold/rejected of rows that start before 1970 or after 9998."""
 
-HOURS: Final = (PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, COVERAGE, NON_CONSUMED, SLI)
+HOURS: Final = (
+    PARTITIONS, TOPICS, CLIENTS, GROUPS, BROKERS, LABELLED, COVERAGE, NON_CONSUMED, SLI
+)  # fmt: skip
 """Tables with a row an hour, each with one of finest windows beside it."""
 
 WINDOWS: Final = {table.name: _windows(table) for table in HOURS}

@@ -32,6 +32,7 @@ def finest(bronze: Bronze) -> dict[str, Rows]:
         "clients": clients(runs),
         "groups": additive((run for run in runs if run.level == "group"), "group", "topic"),
         "brokers": additive((run for run in runs if run.level != "group"), "source"),
+        "labelled": labelled(runs),
         "coverage": coverage(bronze),
         "non_consumed": non_consumed(runs),
         "distributions": distributions(runs),
@@ -112,6 +113,20 @@ def additive(runs: Iterable[Run], *names: str) -> Rows:
     """Rows of series that do not overlap, summed; counters and gauges side by side."""
     wanted = (run for run in runs if run.measure)
     return {key: _sum(own) for key, own in _grouped(wanted, "metric", *names).items()}
+
+
+def labelled(runs: Iterable[Run]) -> Rows:
+    """Series of a source, by what their labels say."""
+    named = (run for run in runs if run.level == "source" and run.labels)
+    rows = additive(named, "source", "labels")
+    return {
+        (*key, ",".join(f"{_escaped(label)}={_escaped(value)}" for label, value in labels)): row
+        for (*key, labels), row in rows.items()
+    }
+
+
+def _escaped(name: str | None) -> str:
+    return "".join(f"\\{one}" if one in "\\,=" else one for one in name or "")
 
 
 def _sum(runs: list[Run]) -> dict[str, Any]:

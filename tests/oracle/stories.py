@@ -335,6 +335,9 @@ def users_own_bean(it: Story) -> None:
     it.run("acme.group.members", 0, 300, 3.0, group="g")
     long = [("cache", "a" * 1024), ("shard", "b" * 1024)]
     it.run("acme.cache.hits", 0, 300, 18.0, labels=long)
+    it.run(
+        "acme.cache.loads", 0, 300, 5.0, labels=[("b", "x,y=\\z"), ("a", "")], flags=["increase"]
+    )
 
 
 def beyond_the_cap(it: Story) -> None:

@@ -17,6 +17,10 @@ CREATE MACRO is_long(name) AS coalesce(strlen(name) > 1024, false);
 CREATE MACRO part_of(level, labels) AS
     CASE WHEN level = 'partition' OR labels IS NULL THEN level
         ELSE concat(level, list_sort(map_entries(labels))::VARCHAR) END;
+-- Labels as one text that can be read again, the same for the same labels.
+CREATE MACRO labels_of(labels) AS array_to_string(list_transform(list_sort(map_entries(labels)),
+    lambda x: concat(escaped(x.key), '=', escaped(x.value))), ',');
+CREATE MACRO escaped(name) AS regexp_replace(coalesce(name, ''), '([\\,=])', '\\\1', 'g');
 -- A span adds x at its start and subtracts it at its end: running sums of steps count open spans.
 CREATE MACRO step(x) AS unnest([x, -x]);
 -- Whether a value breaks a threshold (OpenSLO: op compares a good one).

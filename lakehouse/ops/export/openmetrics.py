@@ -54,6 +54,7 @@ _FORMS: Final = {
     tables.CLIENTS.name: Form("client", ("user", "client_id"), optional=True),
     tables.GROUPS.name: Form("group", ("group", "topic"), optional=True),
     tables.BROKERS.name: Form("broker", ("source",)),
+    tables.LABELLED.name: Form("series", ("source", "labels")),
     tables.COVERAGE.name: Form("source", ("source", "family", "outcome"), "jmxlake_coverage"),
     tables.SLI.name: Form("objective", _SUBJECT, "jmxlake_sli", optional=True),
     tables.NON_CONSUMED.name: Form(

@@ -267,6 +267,10 @@ def test_a_metric_of_no_shipped_catalogue_rolls_up(one: Reader):
     row = one("brokers", "users_own_bean", metric="acme.cache.misses")
     assert (row["max"], row["observed_us"]) == (12.0, 600 * SECOND)
     assert one("brokers", "users_own_bean", metric="acme.cache.hits")["max"] == 18.0
+    labelled = one("labelled", "users_own_bean", metric="acme.cache.misses", labels="cache=b")
+    assert (labelled["max"], labelled["observed_us"]) == (12.0, 300 * SECOND)
+    odd = one("labelled", "users_own_bean", metric="acme.cache.loads")
+    assert (odd["labels"], odd["increase"]) == (r"a=,b=x\,y\=\\z", 5.0)
     group = one("groups", "users_own_bean")
     assert (group["topic"], group["mean"]) == (None, 3.0)
 

@@ -1,15 +1,18 @@
 -- Reports of one source or one group never overlap: plain sums of its runs. Nor do those of replicas,
--- whose topic has their sum beside the sources.
+-- whose topic has their sum beside the sources. Series of a source that labels tell apart are also rows
+-- of their own, with `labels`.
 CREATE OR REPLACE TABLE additive AS
 WITH summed AS (
     SELECT *, unnest(CASE WHEN level = 'group' THEN ['group']
         WHEN replica AND topic IS NOT NULL AND NOT counter THEN ['source', 'topic']
+        WHEN level = 'source' AND cardinality(streams.labels) > 0 THEN ['source', 'labels']
         ELSE ['source'] END) AS sum_of
     FROM streams WHERE measure)
 SELECT w, metric, sum_of,
+    CASE WHEN sum_of = 'labels' THEN labels_of(summed.labels) END AS labels,
     CASE WHEN sum_of = 'group' THEN "group" END AS "group",
-    CASE WHEN sum_of <> 'source' THEN topic END AS topic,
-    CASE WHEN sum_of = 'source' THEN source END AS source,
+    CASE WHEN sum_of IN ('group', 'topic') THEN topic END AS topic,
+    CASE WHEN sum_of IN ('source', 'labels') THEN source END AS source,
     coalesce(sum(CASE WHEN counter THEN known_us ELSE us END * series), 0) AS observed_us,
     sum(total) FILTER (NOT counter) AS value_seconds,
     min(min) FILTER (NOT counter) AS min, max(max) FILTER (NOT counter) AS max,
@@ -20,13 +23,16 @@ SELECT w, metric, sum_of,
 FROM stream_sums JOIN summed USING (stream) GROUP BY ALL;
 
 INSERT INTO out_brokers BY NAME
-SELECT * EXCLUDE (sum_of, "group", topic) FROM additive WHERE sum_of = 'source';
+SELECT * EXCLUDE (sum_of, labels, "group", topic) FROM additive WHERE sum_of = 'source';
+
+INSERT INTO out_labelled BY NAME
+SELECT * EXCLUDE (sum_of, "group", topic) FROM additive WHERE sum_of = 'labels';
 
 INSERT INTO out_groups BY NAME
-SELECT * EXCLUDE (sum_of, source) FROM additive WHERE sum_of = 'group';
+SELECT * EXCLUDE (sum_of, labels, source) FROM additive WHERE sum_of = 'group';
 
 INSERT INTO out_topics BY NAME
-SELECT * EXCLUDE (sum_of, "group", source) FROM additive WHERE sum_of = 'topic' AND max > 0;
+SELECT * EXCLUDE (sum_of, labels, "group", source) FROM additive WHERE sum_of = 'topic' AND max > 0;
 
 -- Counters of topics, partitions and clients: by how much they rose. Where that is not known (null)
 -- they are not observed.
