@@ -18,6 +18,7 @@ from lakehouse.report.facts.min_isr import MinIsr
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.owner_labels import Account
 from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.service import Service
 from lakehouse.report.facts.throttling import Throttling
 from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, TierLag
 from lakehouse.report.facts.timelines import Timeline
@@ -29,6 +30,7 @@ SECTIONS = {
     "verdicts": Verdict,
     "restated": Restated,
     "business_hours": BusinessHours,
+    "service": Service,
     "min_isr": MinIsr,
     "throttling": Throttling,
     "tier_lag": TierLag,

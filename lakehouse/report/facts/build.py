@@ -23,6 +23,7 @@ from lakehouse.report.facts.hygiene import hygiene
 from lakehouse.report.facts.min_isr import min_isr
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
 from lakehouse.report.facts.saved import FORMAT, to_json
+from lakehouse.report.facts.service import service
 from lakehouse.report.facts.throttling import throttling
 from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag
 from lakehouse.report.facts.timelines import timelines
@@ -227,6 +228,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     ],
     "restated": lambda it: restated(it.gold, SECTIONS["objectives"](it)),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
+    "service": lambda it: service(it.gold, it.statements),
     "min_isr": lambda it: min_isr(it.gold, it.statements),
     "throttling": lambda it: throttling(it.gold, it.statements),
     "tier_lag": lambda it: tier_lag(it.gold, it.statements),

@@ -15,11 +15,11 @@ from lakehouse.report.page.lookup import columns, declared, value_at
 WORST: Final = 8
 """Rows above the fold: a question with all its lists fits on a screen or two."""
 
-MORE: Final = 42
+MORE: Final = 36
 """Rows behind the fold, so that the page of a fleet stays below 1.5 MB."""
 
-PRINTED: Final = 20
-"""Rows of a list on paper, and of a list in a section that is none of the five questions."""
+PRINTED: Final = 12
+"""Rows of a list on paper, and of a list in a section that is no question on a KIP."""
 
 Content = Figure | str | tuple[Name, ...] | Cell
 """The content of a cell."""
