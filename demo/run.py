@@ -24,6 +24,7 @@ from demo.jars import kafka_libs
 from demo.launcher import Launcher, end, last_lines
 from demo.metadata_log import partition_truth, read_log
 from demo.truth import Truth
+from lakehouse import slo
 from lakehouse.report.terminal import verdict_table
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 WARM_UP_SECONDS = 8.0
 AFTERMATH_SECONDS = 4.0
+FAMILIES = ("requests", "traffic", index_fetches.FAMILY)
+"""Those that are off by default; two objectives are on what the first reads."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,7 +87,7 @@ def run(folder: Path, *, report: bool) -> None:
 def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
     with _step("Creating topics and quotas"):
         driver.prepare(cluster, truth)
-    agents = Agents(cluster, folder / "lake", folder / "agents", [index_fetches.FAMILY])
+    agents = Agents(cluster, folder / "lake", folder / "agents", FAMILIES)
     try:
         with _step("Starting 4 agents, and a quiet while for them to see"):
             agents.start()
@@ -112,7 +115,12 @@ def _next_window() -> str:
 def _report(folder: Path, start: str, end_: str) -> None:
     log = folder / "weekly.log"
     files = ("--html", str(folder / "report.html"), "--json", str(folder / "report.json"))
-    command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)
+    objectives = folder / "objectives"
+    shutil.copytree(slo.SHIPPED, objectives, ignore=shutil.ignore_patterns(slo.OPTIONAL.name))
+    shutil.copy(slo.OPTIONAL / "produce-availability.yaml", objectives)
+    shutil.copy(Path(__file__).parent / "produce-latency.yaml", objectives)
+    command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW,
+               "--objectives", str(objectives))  # fmt: skip
     launcher = Launcher()
     with _step("jmxlake weekly: rollup, statements and report"):
         process = launcher.start([script("jmxlake"), *command, "--engine", "local", *files], log)
