@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from demo.clock import now_iso
-from demo.scenarios import broker_loss, expiry, falling_behind, throttling, tiering
+from demo.scenarios import broker_loss, expiry, falling_behind, throttling, tiering, traffic
 from demo.stage import CurtainError, Stage
 from demo.topics import create_healthy
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from demo.cluster import Cluster
     from demo.truth import Truth
 
-_SCENARIOS = (throttling, expiry, falling_behind, tiering, broker_loss)
+_SCENARIOS = (throttling, expiry, falling_behind, tiering, broker_loss, traffic)
 _PLAYS: tuple[Callable[[Stage], None], ...] = (
     throttling.run,
     expiry.load,
@@ -25,6 +25,8 @@ _PLAYS: tuple[Callable[[Stage], None], ...] = (
     tiering.run,
     broker_loss.load,
     broker_loss.run,
+    traffic.run,
+    traffic.wait_for_replicas,
 )
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 WARM_UP_SECONDS = 8.0
 AFTERMATH_SECONDS = 4.0
+FAMILIES = ("requests", "traffic", index_fetches.FAMILY)
+"""Those that are off by default; two objectives are on what the first reads."""
 _OBJECTIVES = Path(__file__).parent / "objectives"
 """Those of the demo, beside those that jmxlake ships."""
 
@@ -87,7 +89,7 @@ def run(folder: Path, *, report: bool) -> None:
 def _scrape(cluster: Cluster, truth: Truth, folder: Path) -> None:
     with _step("Creating topics and quotas"):
         driver.prepare(cluster, truth)
-    agents = Agents(cluster, folder / "lake", folder / "agents", [index_fetches.FAMILY])
+    agents = Agents(cluster, folder / "lake", folder / "agents", FAMILIES)
     try:
         with _step("Starting 4 agents, and a quiet while for them to see"):
             agents.start()
@@ -117,7 +119,11 @@ def _report(folder: Path, start: str, end_: str) -> None:
     files = ("--html", str(folder / "report.html"), "--json", str(folder / "report.json"))
     objectives = folder / "objectives"
     objectives.mkdir()
-    for file in (*slo.SHIPPED.glob("*.yaml"), *_OBJECTIVES.glob("*.yaml")):
+    for file in (
+        *slo.SHIPPED.glob("*.yaml"),
+        slo.OPTIONAL / "produce-availability.yaml",
+        *_OBJECTIVES.glob("*.yaml"),
+    ):
         shutil.copy(file, objectives)
     options = ("--objectives", str(objectives), "--engine", "local")
     command = ("weekly", str(folder / "lake"), "--from", start, "--to", end_, "--window", WINDOW)

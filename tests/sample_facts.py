@@ -179,6 +179,70 @@ def facts(
     }
 
 
+def answered(name: str | None, request: str, good: int, errors: int, unknown: int = 0) -> Facts:
+    shares = (good / (good + errors), (good - 40) / (good + errors - 40), good / (good + errors))
+    return {
+        "source": name,
+        "request": request,
+        **dict(zip(("answers", "answers_low", "answers_high"), (good + errors,) * 3, strict=True)),
+        **dict(zip(("errors", "errors_low", "errors_high"), (errors,) * 3, strict=True)),
+        **dict(zip(("good", "good_low", "good_high"), shares, strict=True)),
+        "unknown_us": unknown,
+    }
+
+
+def slow(name: str, us: tuple[int, int, int], most: float, unknown: int = 0) -> Facts:
+    row = {"source": name, "request": "produce", "threshold_ms": 500.0, **bounded("slow", *us)}
+    return row | {"p99_ms_max": most, "unknown_us": unknown}
+
+
+def moved(name: str, records: int, unknown: int = 0) -> Facts:
+    row: Facts = {"topic": name}
+    for key, many in (
+        ("records_in", records),
+        ("bytes_in", 400 * records),
+        ("bytes_out", 900 * records),
+        ("bytes_rejected", 0),
+        ("produce_requests", records // 8),
+    ):
+        row |= {key: many, f"{key}_low": many, f"{key}_high": many + many // 100}
+    return row | {"unknown_us": unknown}
+
+
+def served(leaderless: tuple[int, int, int], refused: int, unknown: int = 0) -> Facts:
+    """Three brokers, of which the second was not read for a while."""
+    brokers = [
+        answered(f"broker-{n}", request, many, refused * (n == 1), unknown * (n == 2))
+        for n in (1, 2, 3)
+        for request, many in (("produce", 90_000), ("fetch", 410_000))
+    ]
+    return {
+        **bounded("leaderless", *leaderless),
+        "unknown_us": unknown,
+        "requests": [
+            answered(None, "produce", 270_000, refused, unknown),
+            answered(None, "fetch", 1_230_000, refused, unknown),
+        ],
+        "brokers": brokers,
+        "errors": [
+            {
+                "request": request,
+                "error": "NOT_ENOUGH_REPLICAS",
+                "answers": refused,
+                "answers_low": refused,
+                "answers_high": refused,
+            }
+            for request in ("produce", "fetch")
+            if refused
+        ],
+        "latency": [slow(f"broker-{n}", (0, 0, 0), 14.0, unknown * (n == 2)) for n in (1, 2, 3)],
+        "topics": [moved("orders", 240_000, unknown), moved("payments", 30_000, unknown)],
+        "clients": [
+            {"user": "alice", "client_id": "billing", "bytes_in": 4_000_000.0, "bytes_out": None}
+        ],
+    }
+
+
 def source(name: str, family: str, expected: int, unknown: int = 0, **given: Any) -> Facts:
     return {
         "source": name,
@@ -195,8 +259,8 @@ def source(name: str, family: str, expected: int, unknown: int = 0, **given: Any
     }
 
 
-FAMILIES = ("min_isr", "quotas", "tiered", "offsets", "remote_reads")
-"""What must be read to answer the five questions."""
+FAMILIES = ("min_isr", "quotas", "tiered", "offsets", "remote_reads", "requests", "traffic")
+"""What must be read to answer the questions."""
 
 TOPICS = ("orders", "payments", "shipments", "clicks", "audit-log", "inventory")
 
@@ -259,6 +323,7 @@ def quiet_week() -> Facts:
         }
         for n in (1, 2, 3)
     ]
+    made["service"] = served((0, 0, 0), 0)
     made["throttling"]["clients"] = [client("billing", "alice", "produce")]
     made["tier_lag"]["topics"] = [
         {"topic": "audit-log", "copy": lag(), "delete": lag(), "unknown_us": 0, "flags": []}
@@ -416,6 +481,10 @@ def demo() -> Facts:
             },
         ],
     }
+    made["service"] = served(alone, 312, 20 * SECOND)
+    made["service"]["latency"][0] |= slow(
+        "broker-1", (48 * SECOND, 44 * SECOND, 52 * SECOND), 2_300.0
+    )
     made["throttling"]["clients"] = [
         client(
             "bulk-loader",
@@ -719,7 +788,7 @@ def hostile() -> Facts:
         return changed
 
     made["objectives"] = corrupt(made["objectives"])
-    for key in ("verdicts", "min_isr", "throttling", "tier_lag", "lost_before_read"):
+    for key in ("verdicts", "service", "min_isr", "throttling", "tier_lag", "lost_before_read"):
         made[key] = corrupt(made[key])
     for key in (
         "replication",
@@ -778,6 +847,19 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         }
         for name in bad
         for number in range(3)
+    ]
+    made["service"]["topics"] = [moved(name, 1_000 * n) for n, name in enumerate(names)]
+    made["service"]["brokers"] = [
+        answered(f"broker-{n}", request, 90_000, n, n * SECOND)
+        for n in range(200)
+        for request in ("produce", "fetch")
+    ]
+    made["service"]["latency"] = [
+        slow(f"broker-{n}", (n * SECOND,) * 3, 10.0 * n, n * SECOND) for n in range(200)
+    ]
+    made["service"]["clients"] = [
+        {"user": None, "client_id": f"application-{n}", "bytes_in": n, "bytes_out": n}
+        for n in range(clients)
     ]
     made["throttling"]["clients"] = [
         client(
@@ -849,16 +931,32 @@ def fleet(topics: int = 3_000, clients: int = 5_000) -> Facts:
         for subject in (names[0], names[1], names[2], names[3])
     ]
     made["own_metrics"] = own_metrics(100, 100, 100_000, 20)
+    made["timelines"] += [
+        {
+            "name": name,
+            "unit": unit,
+            "subject": None,
+            "points": points(start, step, [(n, n, n) for n in wave]),
+        }
+        for name, unit in (
+            ("error_answers", "{error}"),
+            ("produce_p99", "ms"),
+            ("fetch_p99", "ms"),
+            ("bytes_in", "By"),
+            ("bytes_out", "By"),
+        )
+    ]
     with_everything(made)
     return made
 
 
 def with_everything(made: Facts) -> None:
-    """All that a page may have beside the five questions, as long as it gets."""
+    """All that a page may have beside the questions, as long as it gets."""
     subjects = [one for objective in made["objectives"] for one in objective["subjects"]]
     lists = ("min_isr", "throttling", "tier_lag", "consumer_lag", "lost_before_read")
     lists += ("remote_reads",)
     owned = [row for name in lists for rows in made[name].values() for row in rows]
+    owned += [row for name in ("topics", "clients") for row in made["service"][name]]
     for number, row in enumerate((*subjects, *owned)):
         row["team"] = f"team-{number % 60}"
     made["owners"] = {"currency": "EUR", "accounts": [account(n) for n in range(60)]}

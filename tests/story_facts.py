@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from lakehouse import slo
+from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
 from lakehouse.core.time.periods import WEEK, Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
+from lakehouse.rollup import Wanted
 from lakehouse.slo.business_hours import Calendar
 from lakehouse.slo.maintenance import Maintenance
-from tests import rollups
 from tests.lake_builder import BASE, micros
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _WEEK_HOURS = 7 * 24
 
 
+def wanted() -> tuple[slo.Objective, ...]:
+    """The shipped objectives, and the optional one on latency."""
+    optional = (one for one in slo.load(slo.OPTIONAL) if one.name == "produce-latency")
+    return (*slo.load(), *optional)
+
+
 def facts_of(root: Path, story: Story) -> dict[str, Any]:
     """Roll a story's lake up and report over the whole of it.
 
@@ -31,7 +37,8 @@ def facts_of(root: Path, story: Story) -> dict[str, Any]:
         story: What happened.
     """
     story.tell().commit(root)
-    rollups.local(root)
+    engine, objectives = LocalEngine(lakes.at(str(root))), wanted()
+    rollup.rollup(engine, objectives, Wanted(tidy="never"))
     start = BASE + dt.timedelta(seconds=story.first)
     grain = WEEK if story.hours == _WEEK_HOURS else "span"
     period = Period(start, start + dt.timedelta(hours=story.hours), grain)
@@ -40,7 +47,7 @@ def facts_of(root: Path, story: Story) -> dict[str, Any]:
         {"cluster": ("*",), "topic": ("shipments", "payments")},
     )  # fmt: skip
     told = reports.facts(
-        LocalEngine(lakes.at(str(root))), slo.load(), period,
+        engine, objectives, period,
         now=period.end + dt.timedelta(minutes=6), calendar=Calendar(maintenance=(planned,)),
     )  # fmt: skip
     # Neither the version nor what is installed is a part of the story.

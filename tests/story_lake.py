@@ -22,7 +22,8 @@ BROKERS: Final = {"broker-1": "eu-1a", "broker-2": "eu-1b", "broker-3": "eu-1c"}
 TOPICS: Final = {"orders": 6, "payments": 6, "shipments": 3, "clicks": 6, "archive": 3}
 FAMILIES: Final = (
     "min_isr", "topology", "quotas", "client_rates", "quota_limits", "offsets", "tiered",
-    "remote_reads", "leaders", "log", "tiered_offsets", "acme",
+    "remote_reads", "leaders", "log", "tiered_offsets", "acme", "requests",
+    "traffic",
 )  # fmt: skip
 OTHERS: Final = {"controller-100": "controller", "client-loader": "client"}
 STORED: Final = {"orders": 400.0, "archive": 64.0}
@@ -36,6 +37,11 @@ RATE: Final = "kafka.client.produce.byte_rate"
 COPY_LAG: Final = "kafka.topic.remote_copy_lag.bytes"
 FETCH: Final = "kafka.topic.remote_fetch"
 LOST: Final = "kafka.group.non_consumed"
+ANSWERS: Final = "kafka.broker.{}.answers"
+P99: Final = "kafka.broker.{}.time.p99"
+RECORDS: Final = {"orders": 12_000, "payments": 3_000, "clicks": 90_000}
+"""Records that each broker takes in a window, by topic."""
+RECORD_BYTES: Final = 400
 MEBI: Final = 1024.0 * 1024.0
 WINDOW: Final = 300.0
 HOUR: Final = 3600.0
@@ -87,11 +93,17 @@ class Story:
             self._groups(start)
             for source in BROKERS:
                 self._seen(start, source, down, back)
+                self._served(number, start, source, down, back)
             for source, family in OTHERS.items():
                 self.batch.scrape(family, start, start + WINDOW, source=source)
             if start % HOUR == 0:
                 self._described(start)
         self._happened(down, back)
+        for source in BROKERS:  # what the period's last readings did not count
+            self._served(0, self.first + self.hours * HOUR, source, down, back)
+            for family in ("requests", "traffic"):
+                start = self.first + self.hours * HOUR
+                self.batch.scrape(family, start, start + WINDOW, source=source)
         return self
 
     def _topics(self, start: float, down: float, back: float) -> None:
@@ -275,6 +287,48 @@ class Story:
             self.batch.scrape(family, start, down, source=source)
             self.batch.scrape(family, down, back, "refused", source=source, error=error)
             self.batch.scrape(family, back, end, source=source)
+
+    def _served(self, number: int, start: float, source: str, down: float, back: float) -> None:
+        """What a broker answered, how fast, and how much went through it."""
+        end = start + WINDOW
+        if source == "broker-2" and start < back and end > down:
+            return  # it was counted last before it died, and begins again at zero
+        self._measured(start, source)
+        died, load = start <= down < end, 0.7 + 0.05 * (number % 12)
+        refused = 420.0 if died and source == "broker-1" else 0.0
+        large = 3.0 if start == self.at(0.55) and source == "broker-3" else 0.0
+        for request, error, answers in (
+            ("produce", "NONE", 60_000.0), ("fetch", "NONE", 240_000.0),
+            ("produce", "NOT_ENOUGH_REPLICAS", refused), ("produce", "MESSAGE_TOO_LARGE", large),
+        ):  # fmt: skip
+            many = round(answers * load) if error == "NONE" else answers
+            if many:
+                metric = ANSWERS.format(request)
+                self.batch.counter(metric, start, end, many, source=source,
+                                   labels=[("error", error)])  # fmt: skip
+        for topic, records in RECORDS.items():
+            many = float(round(records * load))
+            for name, value in (
+                ("messages_in", many), ("bytes_in", many * RECORD_BYTES),
+                ("bytes_out", 2 * many * RECORD_BYTES),
+            ):  # fmt: skip
+                self.batch.counter(f"kafka.topic.{name}", start, end, value, topic=topic,
+                                   source=source)  # fmt: skip
+
+    def _measured(self, start: float, source: str) -> None:
+        """How fast a broker answered; broker 1 was slow for a while."""
+        end = start + WINDOW
+        self.batch.run(P99.format("fetch_consumer"), start, end, 505.0, source=source)
+        since, until = self.at(0.3) + 70, self.at(0.4) + 100
+        if source != "broker-1":
+            since = until = end
+        spans = ((start, since, 14.0), (since, until, 2_300.0), (until, end, 14.0))
+        for first, last, time in ((max(start, a), min(end, b), t) for a, b, t in spans):
+            if first < last:
+                self.batch.run(
+                    P99.format("produce"), first, last, time, source=source,
+                    lead=30.0 * (first > start), tail=30.0 * (last < end),
+                )  # fmt: skip
 
     def _described(self, start: float) -> None:
         end = start + WINDOW

@@ -88,7 +88,7 @@ class Notebook:
 
     @_cell
     def question(self, anchor: str) -> str:
-        """One of the report's five questions, answered.
+        """One of the report's questions, answered.
 
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.

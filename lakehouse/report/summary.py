@@ -11,7 +11,7 @@ from lakehouse.report.page.figures import Cell, Row, plain_text
 from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, column
 from lakehouse.report.page.lookup import declared, sentence, week_of
 from lakehouse.report.page.page import html
-from lakehouse.report.page.sections import questions
+from lakehouse.report.page.service import answers
 
 
 def summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
     rows = verdicts.ordered(facts)
     with formats.shown_in(formats.zone_of(facts)):
         findings = [
-            {"question": one.anchor, "answer": plain_text(one.answer)} for one in questions(facts)
+            {"question": one.anchor, "answer": plain_text(one.answer)} for one in answers(facts)
         ]
     return {
         "cluster": facts.get("cluster"),
@@ -61,7 +61,11 @@ def render(facts: Mapping[str, Any], pages: Mapping[str, str]) -> str:
         pages=pages,
         week_of=week_of,
         overview=_overview(clusters),
-        names={name: one["short"] for name, one in declared("page.yaml")["questions"].items()},
+        names={
+            name: one["short"]
+            for group in ("sections", "questions")
+            for name, one in declared("page.yaml")[group].items()
+        },
     )
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from lakehouse.core import formats
 from lakehouse.report.page.figures import Facts, plain_text
 from lakehouse.report.page.lookup import value_at
-from lakehouse.report.page.sections import questions
+from lakehouse.report.page.service import answers
 from lakehouse.report.page.verdicts import headline, verdicts
 
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
@@ -80,8 +80,8 @@ def _answers(facts: Facts) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
-    for question in questions(facts):
-        table.add_row(question.kip or question.short, Text(plain_text(question.answer)))
+    for question in answers(facts):
+        table.add_row(question.short, Text(plain_text(question.answer)))
     seen = formats.per_cent(value_at(facts, "coverage.percent"))
-    table.add_row("coverage", Text(f"{seen} of the expected time was seen."))
+    table.add_row("Coverage", Text(f"{seen} of the expected time was seen."))
     return table

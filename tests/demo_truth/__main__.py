@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.demo_truth import index_fetches, lag
+from tests.demo_truth import availability, index_fetches, lag, latency, traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from tests.demo_truth.figure import Figure
 
 QUESTIONS: Final[Mapping[str, Callable[[Any, Any], Iterable[Figure]]]] = {
+    "availability": availability.figures,
+    "latency": latency.figures,
     "index_fetches": index_fetches.figures,
     "lag": lag.figures,
+    "traffic": traffic.figures,
 }
 """Figures of each question, from truth.json and report.json."""
 

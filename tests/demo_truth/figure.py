@@ -24,3 +24,8 @@ class Figure(NamedTuple):
     def holds(self) -> bool:
         """Whether the bounds hold the truth."""
         return self.low <= self.true <= self.high
+
+
+def nearest(true: tuple[float, float], bounds: tuple[float, float]) -> float:
+    """Of a truth that is itself only known to lie between two figures, that nearest to bounds."""
+    return min(max(true[0], bounds[0]), true[1])

@@ -21,6 +21,7 @@ from deltalake import DeltaTable
 from demo.agents import INTERVALS, WINDOW
 from lakehouse import slo
 from lakehouse.core.time.periods import window_seconds
+from tests.demo_truth.__main__ import QUESTIONS
 from tests.notebooks import cells, registered
 from tests.oracle import decoded, gold
 
@@ -282,16 +283,21 @@ def test_the_page_tells_the_same(demo: Path) -> None:
 @pytest.fixture(scope="module")
 def by_python(demo: Path) -> dict[str, Rows]:
     """Gold as plain Python computes it from the demo's bronze."""
-    return gold.wanted(
-        decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US),
-        slo.load(demo / "objectives"),
-    )
+    bronze = decoded.read(demo / "lake", time.time_ns() // 1000, _WINDOW_US)
+    return gold.wanted(bronze, slo.load(demo / "objectives"))
 
 
 @pytest.mark.parametrize("name", gold.KEYS)
 def test_gold_equals_plain_python(demo: Path, by_python: dict[str, Rows], name: str) -> None:
     found = gold.told(demo / "lake", name)
     assert gold.differences(name, found, by_python[name], _MILLIONTHS) == []
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_the_demos_own_clients_counted(report: Any, truth: Any, question: str) -> None:
+    figures = list(QUESTIONS[question](truth, report))
+    assert len(figures) >= 3
+    assert [one for one in figures if not one.holds] == []
 
 
 def test_nothing_was_rejected(report: Any) -> None:

@@ -59,7 +59,7 @@ def test_names_of_attackers_print_like_others(chromium: str):
 
 
 def test_a_fleet_prints_within_the_size_of_a_mail(chromium: str):
-    """The five questions, and all the sections there may be beside them."""
+    """The questions, and all the sections there may be beside them."""
     facts = sample_facts.fleet()
     printed = pdf.printed(render(facts), chromium)
     assert len(printed) < 2_000_000

@@ -21,6 +21,7 @@ from lakehouse.report.facts.own_metrics import OwnMetrics
 from lakehouse.report.facts.owner_labels import Account
 from lakehouse.report.facts.replication import Replication
 from lakehouse.report.facts.saved import Bounds
+from lakehouse.report.facts.service import Service
 from lakehouse.report.facts.throttling import Throttling
 from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, TierLag
 from lakehouse.report.facts.timelines import Timeline
@@ -32,6 +33,7 @@ SECTIONS = {
     "verdicts": Verdict,
     "restated": Restated,
     "business_hours": BusinessHours,
+    "service": Service,
     "min_isr": MinIsr,
     "replication": Replication,
     "throttling": Throttling,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from rich.cells import cell_len
 
 from lakehouse.report.page.verdicts import verdicts
 from lakehouse.report.terminal import verdict_table
@@ -16,7 +17,7 @@ def flat(text: str) -> str:
 def test_a_file_gets_plain_text_of_a_readable_width():
     text = verdict_table(sample_facts.demo(), terminal=False)
     assert "\x1b" not in text
-    assert max(len(line) for line in text.splitlines()) <= 100
+    assert max(cell_len(line) for line in text.splitlines()) <= 100
     assert text.startswith("5 objectives: 2 missed, 1 uncertain, 1 without data and 1 met.\n")
 
 

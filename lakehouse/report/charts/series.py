@@ -19,7 +19,7 @@ from lakehouse.report.page.lookup import titled, touching
 Bounded = tuple[float, float, float]
 """A value and its bounds."""
 
-_UNITS: Final = {"{offset}": "offsets"}
+_UNITS: Final = {"{offset}": "offsets", "{error}": "errors"}
 _TRENDS_DRAWN: Final = 3
 _LEAST_WEEKS: Final = 3
 """With fewer known weeks the chart would be all hatching; the table has them."""

@@ -27,6 +27,7 @@ from lakehouse.report.facts.objectives import business_hours, objective, restate
 from lakehouse.report.facts.own_metrics import OwnMetrics, own_metrics
 from lakehouse.report.facts.replication import replication
 from lakehouse.report.facts.saved import FORMAT, to_json
+from lakehouse.report.facts.service import service
 from lakehouse.report.facts.throttling import throttling
 from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag
 from lakehouse.report.facts.timelines import timelines
@@ -236,6 +237,7 @@ SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     ],
     "restated": lambda it: restated(it.gold, SECTIONS["objectives"](it)),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
+    "service": lambda it: service(it.gold, it.statements),
     "min_isr": lambda it: min_isr(it.gold, it.statements),
     "replication": lambda it: replication(it.gold, it.statements, it.events[0]),
     "throttling": lambda it: throttling(it.gold, it.statements),

@@ -13,6 +13,7 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.consumer_lag import ROUNDED_UP
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
 from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
+from lakehouse.report.facts.service import ANSWERS, GOOD, P99, TRAFFIC, error_of
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""
@@ -28,6 +29,9 @@ _OWN_SUBJECTS: Final = 2
 _SEEN: Final = 0.95
 """Share of a window in which a source must have been read."""
 
+_MS: Final = "ms"
+"""The unit of times, of which a point is the longest of the brokers, and no sum."""
+
 _DRAWN: Final = {
     "under_min_isr": ("partitions", UNDER_MIN_ISR),
     "leaderless": ("partitions", LEADERLESS),
@@ -37,6 +41,11 @@ _DRAWN: Final = {
     "delete_lag_bytes": ("By", DELETE_LAG),
     "consumer_lag": ("{offset}", GROUP_LAG),
     "lost_offsets": ("{offset}", "kafka.group.non_consumed.low"),
+    "error_answers": ("{error}", ANSWERS["produce"]),
+    "produce_p99": (_MS, P99["produce"]),
+    "fetch_p99": (_MS, P99["fetch"]),
+    "bytes_in": ("By", TRAFFIC["bytes_in"]),
+    "bytes_out": ("By", TRAFFIC["bytes_out"]),
 }
 """Units, and the metric whose families a timeline is read with; one of them is enough."""
 
@@ -70,8 +79,11 @@ def timelines(gold: Gold, own: OwnMetrics) -> list[Timeline]:
         read = reading.windows_read(families(metric))
         for subject in sorted(subject for other, subject in parts if other == name):
             # fsum: the sum is the same in whatever order rows come.
+            together = max if unit == _MS else fsum
             points = {
-                window: tuple(fsum(part or 0.0 for part in one) for one in zip(*all_, strict=True))
+                window: tuple(
+                    together(part or 0.0 for part in one) for one in zip(*all_, strict=True)
+                )
                 for window, all_ in parts[name, subject].items()
             }
             if any(point[2] for point in points.values()):
@@ -123,7 +135,7 @@ def window_seconds(gold: Gold) -> int:
 
 
 def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
-    """Name and subject of a timeline, a window, and a point that is summed with others.
+    """Name and subject of a timeline, a window, and a point that is joined with others.
 
     Times become the mean number of series at one instant, lags a mean per topic.
     """
@@ -135,7 +147,7 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
         name, window = _OF_TOPICS[row["metric"]], row["window"]
         if row["metric"] in LAGS:
             yield name, row["topic"], window, (seconds_mean(row),) * 3
-        elif name == "remote_fetch_bytes":
+        elif row["increase"] is not None:
             yield name, None, window, (row["increase"],) * 3
         else:
             yield name, None, window, at_once(row, "positive")
@@ -145,9 +157,21 @@ def _points(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Po
     for row in gold.by_window(tables.GROUPS, seconds, (GROUP_LAG,)):
         most = row["value_seconds"] / seconds
         yield "consumer_lag", row["group"], row["window"], (most, most / ROUNDED_UP, most)
+    yield from _of_brokers(gold, seconds)
     for row in gold.by_window(tables.NON_CONSUMED, seconds):
         low, high = row["offsets_low"], row["offsets_high"]
         yield "lost_offsets", row["group"], row["window"], (low, low, high)
+
+
+def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int, Point]]:
+    """The same of the answers of brokers."""
+    name_of = {metric: f"{request}_p99" for request, metric in P99.items()}
+    for row in gold.by_window(tables.BROKERS, seconds, tuple(name_of)):
+        if row["max"] is not None:
+            yield name_of[row["metric"]], None, row["window"], (row["max"],) * 3
+    for row in gold.by_window(tables.LABELLED, seconds, tuple(ANSWERS.values())):
+        if error_of(row["labels"]) != GOOD:
+            yield "error_answers", None, row["window"], (row["increase"],) * 3
 
 
 def _filled(points: Mapping[int, Point], windows: Sequence[int], read: set[int]) -> list[list[Any]]:

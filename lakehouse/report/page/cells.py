@@ -33,7 +33,35 @@ def times(value: float | None) -> str:
     return formats.NOT_KNOWN if value is None else f"{value:,.1f}".removesuffix(".0") + "\u00d7"
 
 
-# The questions.
+# The brokers' answers.
+
+
+def good_share(row: Row, request: str) -> Figure:
+    """The share of a broker's answers to a kind of request that were no errors."""
+    own = row.get(request) or {}
+    values = (own.get(f"good{bound}") for bound in figures.BOUNDS)
+    return figures.bounded(values, formats.percent, own.get("unknown_us"))
+
+
+def errors(row: Row, request: str) -> Figure:
+    """How many of them were errors."""
+    return figures.between(row.get(request) or {}, "errors", formats.count)
+
+
+def slow_above(row: Row) -> str:
+    """Above what a broker is slow, by an objective."""
+    value = row.get("threshold_ms")
+    return "no objective" if value is None else formats.milliseconds(value)
+
+
+def answers_badness(row: Row) -> Any:
+    """The share of errors, then the time that was not seen."""
+    rows = [row.get(request) or {} for request in ("produce", "fetch")]
+    lows = [one["good_low"] for one in rows if one.get("good_low") is not None]
+    return 1 - min(lows, default=1), max(one.get("unknown_us") or 0 for one in rows)
+
+
+# The questions on KIPs.
 
 
 def partition_time(row: Row, stem: str) -> Figure:

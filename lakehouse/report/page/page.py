@@ -9,7 +9,7 @@ from markupsafe import Markup
 from lakehouse.core import formats
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import Marks, marks_of
-from lakehouse.report.page import figures, incidents, sections
+from lakehouse.report.page import figures, incidents, sections, service
 from lakehouse.report.page.figures import Facts
 from lakehouse.report.page.listing import listing
 from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
@@ -24,7 +24,7 @@ def render(facts: Facts) -> str:
     """
     with formats.shown_in(formats.zone_of(facts)):
         marks = marks_of(facts)
-        questions, changed = sections.questions(facts), sections.changed(facts)
+        questions, changed = service.answers(facts), sections.changed(facts)
         others = (*sections.additional(facts), sections.coverage(facts))
         return html(
             "page.html.j2",
@@ -37,7 +37,8 @@ def render(facts: Facts) -> str:
             seen=formats.per_cent(value_at(facts, "coverage.percent")),
             verdicts=verdicts(facts),
             questions=questions,
-            changed=changed,
+            changed=[one for one in changed if one.anchor != "trends"],
+            first=tuple(service.first((*questions, *changed))),
             sections=(*changed, *questions, *others),
             charts=lambda section: charts.of(section, facts, marks),
             happened=_happened(facts, marks),

@@ -1,5 +1,6 @@
 """The sections of the page: the questions, and those on what qualifies or adds to them."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -76,7 +77,7 @@ def coverage(facts: Facts) -> Section:
     values = {"totals": totals, "nothing": nothing, "rejected": rejected}
     rows = {"sources": totals.get("sources"), "gaps": incidents.gaps(facts)}
     listings = tuple(listing(name, of_table) for name, of_table in rows.items())
-    return replace(_section("coverage", values), listings=listings)
+    return replace(section("coverage", values), listings=listings)
 
 
 def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
@@ -126,7 +127,7 @@ def _filled(template: str, row: Row) -> Answer:
     return tuple(parts)
 
 
-def _section(
+def section(
     anchor: str,
     values: Mapping[str, Any],
     note_values: Mapping[str, str] | None = None,
@@ -143,7 +144,10 @@ def _section(
     spec: Mapping[str, Any] = declared("page.yaml")["sections"][anchor]
     notes = (spec["note"].format(**note_values or {}),) if "note" in spec else ()
     listings = tuple(listing(name, of_table).brief() for name, of_table in rows.items())
-    answer, charts = (sentence(anchor, **values),), spec.get("charts", {})
+    # Names stand between isolates in sentences, and are marked up where a medium can.
+    parts = enumerate(re.split("[\u2068\u2069]", sentence(anchor, **values)))
+    answer = tuple(Name(part) if number % 2 else part for number, part in parts)
+    charts = spec.get("charts", {})
     return Section(anchor, spec["short"], spec["title"], answer, notes, listings, charts)
 
 
@@ -155,7 +159,7 @@ def restated(facts: Facts) -> Section | None:
     verdicts_changed = sum(
         row["before"].get("verdict") != row["now"].get("verdict") for row in rows
     )
-    return _section("restated", {"number": len(rows), "turned": verdicts_changed}, restated=rows)
+    return section("restated", {"number": len(rows), "turned": verdicts_changed}, restated=rows)
 
 
 def burn(facts: Facts) -> Section | None:
@@ -172,7 +176,7 @@ def burn(facts: Facts) -> Section | None:
     once = {_budget(row) for row in rows if row.get("burnt_us")} | now
     at = max((str(row["at"]) for row in rows if row.get("at")), default=None)
     counts = {"now": len(now), "perhaps": len(perhaps), "once": len(once)}
-    return _section("burn", counts, {"at": formats.day_and_time(at)}, burns=rows)
+    return section("burn", counts, {"at": formats.day_and_time(at)}, burns=rows)
 
 
 def _budget(row: Row) -> tuple[object, ...]:
@@ -187,7 +191,7 @@ def maintenance(facts: Facts) -> Section | None:
     rows = [row for row in titled(facts) if row.get("maintenance")]
     turned = sum(map(cells.differs_without, rows))
     counts = {"windows": len(planned), "subjects": len(rows), "turned": turned}
-    return _section("maintenance", counts, planned=planned, without=rows)
+    return section("maintenance", counts, planned=planned, without=rows)
 
 
 def trends(facts: Facts) -> Section | None:
@@ -202,7 +206,7 @@ def trends(facts: Facts) -> Section | None:
         "better": changes["better"],
         "by_chance": value_at(facts, "trends.significant_by_chance"),
     }
-    return _section("trends", values, trends=rows, drains=drains)
+    return section("trends", values, trends=rows, drains=drains)
 
 
 def business(facts: Facts) -> Section | None:
@@ -212,7 +216,7 @@ def business(facts: Facts) -> Section | None:
         return None
     names = {key: formats.line(hours.get(key)) for key in ("hours", "time_zone")}
     if not hours.get("spans"):
-        return replace(_section("business", {"headline": "", **names}, names), notes=())
+        return replace(section("business", {"headline": "", **names}, names), notes=())
     always = {row["objective"]: row.get("verdict") for row in facts.get("verdicts") or ()}
     judged = verdicts.verdicts(hours)
     rows = [
@@ -223,11 +227,11 @@ def business(facts: Facts) -> Section | None:
         }
         for verdict in judged
     ]
-    section = _section("business", {"headline": verdicts.headline(hours), **names}, names)
+    whole = section("business", {"headline": verdicts.headline(hours), **names}, names)
     # An objective that is met needs no list of its subjects.
     missed = (verdict.subjects for verdict in judged if verdict.verdict != "met")
     lists = tuple(subjects.brief() for subjects in missed if subjects is not None)
-    return replace(section, listings=(listing("business", rows), *lists))
+    return replace(whole, listings=(listing("business", rows), *lists))
 
 
 def capacity(facts: Facts) -> Section | None:
@@ -246,7 +250,7 @@ def capacity(facts: Facts) -> Section | None:
         "first": None if first is None else formats.line(first.get("topic")),
         "reached": None if first is None else figures.seen_time(first, "reached").text,
     }
-    return _section("capacity", values, stored=rows)
+    return section("capacity", values, stored=rows)
 
 
 def owners(facts: Facts) -> Section | None:
@@ -268,9 +272,9 @@ def owners(facts: Facts) -> Section | None:
         if account not in owned and account.get(key)
     ]
     teams = len({account.get("team") for account in owned if account.get("team") is not None})
-    section = _section("owners", {"teams": teams, "unowned": unowned}, {"cost": cost})
+    whole = section("owners", {"teams": teams, "unowned": unowned}, {"cost": cost})
     table_name = "owners" if currency is None else "owners_with_cost"
-    return replace(section, listings=(listing(table_name, rows),))
+    return replace(whole, listings=(listing(table_name, rows),))
 
 
 def racks(facts: Facts) -> Section | None:
@@ -281,7 +285,7 @@ def racks(facts: Facts) -> Section | None:
     if len(brokers) < 2:
         return None
     rows = [{"rack": rack, **_rack(facts, sources)} for rack, sources in sorted(brokers.items())]
-    return _section("racks", {"rows": rows}, racks=rows)
+    return section("racks", {"rows": rows}, racks=rows)
 
 
 def _rack(facts: Facts, sources: list[str]) -> Row:
@@ -314,7 +318,7 @@ def own_metrics(facts: Facts) -> Section | None:
     values = {"metrics": metrics, "own": own, "absent": absent, "omitted": content["omitted"]}
     listings = (*map(_of_metric, shown), listing("metrics", others).brief())
     charts = {one["metric"]: one["metric"] for one in shown}
-    return replace(_section("metrics", values), listings=listings, charts=charts)
+    return replace(section("metrics", values), listings=listings, charts=charts)
 
 
 def _of_metric(metric: Row) -> Listing:
@@ -346,5 +350,5 @@ def hygiene(facts: Facts) -> Section | None:
         topics = formats.plural(content["replicas_untold"], "topic")
         notes.append(f"The number of replicas is not known for {topics}.")
     rows = {key: of_list for key, of_list in known.items() if of_list}
-    section = _section("hygiene", {"lists": lists, "rows": known}, **rows)
-    return replace(section, notes=tuple(notes))
+    whole = section("hygiene", {"lists": lists, "rows": known}, **rows)
+    return replace(whole, notes=tuple(notes))

@@ -15,7 +15,8 @@ from lakehouse.report.charts.svg import COLOURS
 from lakehouse.report.page import incidents
 from lakehouse.report.page.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page.lookup import declared, value_at, week_of
-from lakehouse.report.page.sections import changed, questions
+from lakehouse.report.page.sections import changed
+from lakehouse.report.page.service import answers
 from lakehouse.report.page.verdicts import Verdict, headline, verdicts
 
 MOST: Final = 6
@@ -65,7 +66,7 @@ def digest(facts: Facts) -> Digest:
             cluster if team is None else f"team {name(team).text}, {cluster}",
             verdicts(facts),
             tuple((section.short, plain_text(section.answer)) for section in changed(facts)),
-            tuple((section.short, plain_text(section.answer)) for section in questions(facts)),
+            tuple((section.short, plain_text(section.answer)) for section in answers(facts)),
             f"{seen} of the expected time was seen.",
         )
 
@@ -105,7 +106,7 @@ def _pictures(facts: Facts) -> Iterator[Picture]:
         yield Picture("incidents", f"{caption} (grey).{_legend(marks)}", _png(svg))
     titles = {
         figure: f"{question.short}: {title.lower()}"
-        for question in questions(facts)
+        for question in answers(facts)
         for figure, title in question.charts.items()
     }
     titles |= declared("page.yaml")["sections"]["coverage"]["charts"]

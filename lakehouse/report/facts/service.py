@@ -1,0 +1,303 @@
+"""Availability, latency and traffic of the brokers, as they count and measure themselves.
+
+A counter's increase is found by the reading after it: what the first reading of a period finds may
+have happened before, and what happened last is found just after. So the low bound leaves out the
+first window, and the high one adds the window after the period. What a broker did while it was not
+read is in neither; that time is given beside them. A broker that is down counts nothing.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from lakehouse import tables
+from lakehouse.core.lifetimes import with_ends
+from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
+from lakehouse.core.time.intervals import Span, length, without
+from lakehouse.core.time.periods import HOUR_US, Period, micros
+from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.report.facts.gold import Gold, unknown_of
+from lakehouse.report.facts.saved import Bounds
+from lakehouse.slo.statement import Statement
+from lakehouse.tables import Table
+
+ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
+P99: Final = {
+    "produce": "kafka.broker.produce.time.p99",
+    "fetch": "kafka.broker.fetch_consumer.time.p99",
+}
+TRAFFIC: Final = {
+    "records_in": "kafka.topic.messages_in",
+    "bytes_in": "kafka.topic.bytes_in",
+    "bytes_out": "kafka.topic.bytes_out",
+    "bytes_rejected": "kafka.topic.bytes_rejected",
+    "produce_requests": "kafka.topic.produce.requests",
+}
+_RATES: Final = ("kafka.client.produce.byte_rate", "kafka.client.fetch.byte_rate")
+GOOD: Final = "NONE"
+"""Kafka's error code of a success."""
+
+_NOTHING: Final = Bounds(0, 0, 0)
+K = TypeVar("K", bound=Hashable)
+
+
+class Answers(NamedTuple):
+    """Partitions that a broker answered to one kind of request; ``source`` is None of all brokers.
+
+    ``good`` is the share without an error, 0 to 1.
+    """
+
+    source: str | None
+    request: str
+    answers: Bounds
+    errors: Bounds
+    good: Bounds
+    unknown_us: int | None
+
+
+class Error(NamedTuple):
+    """Partitions that brokers answered with an error, by Kafka's name of its code."""
+
+    request: str
+    error: str
+    answers: Bounds
+
+
+class Latency(NamedTuple):
+    """How long a broker's own p99 of a kind of request was above an objective's threshold."""
+
+    source: str
+    request: str
+    threshold_ms: float | None
+    slow_us: Bounds
+    p99_ms_max: float | None
+    unknown_us: int | None
+
+
+class Traffic(NamedTuple):
+    """What clients wrote to a topic, and read of it."""
+
+    topic: str
+    records_in: Bounds
+    bytes_in: Bounds
+    bytes_out: Bounds
+    bytes_rejected: Bounds
+    produce_requests: Bounds
+    unknown_us: int | None
+
+
+class ClientTraffic(NamedTuple):
+    """About how much a client wrote and read: its rates over time, where brokers have them."""
+
+    user: str | None
+    client_id: str | None
+    bytes_in: float | None
+    bytes_out: float | None
+
+
+class Service(NamedTuple):
+    """The section; ``leaderless_us`` is time in which any partition had no leader."""
+
+    leaderless_us: Bounds
+    unknown_us: int | None
+    requests: list[Answers]
+    brokers: list[Answers]
+    errors: list[Error]
+    latency: list[Latency]
+    topics: list[Traffic]
+    clients: list[ClientTraffic]
+
+
+def service(gold: Gold, statements: Sequence[Statement]) -> Service:
+    """The section; its lists are empty where no agent reads the family that they come from."""
+    requests, brokers, errors = _answers(gold)
+    unknown = unknown_of(statements, UNAVAILABLE).values()
+    return Service(
+        _leaderless(gold),
+        max(unknown, default=None),
+        requests,
+        brokers,
+        errors,
+        _latency(gold, statements),
+        _topics(gold),
+        [
+            ClientTraffic(*client, *(rows[rate].get("value_seconds") for rate in _RATES))
+            for client, rows in sorted(
+                gold.by_subject(tables.CLIENTS).items(), key=lambda one: str(one[0])
+            )
+            if any(rows[rate] for rate in _RATES)
+        ],
+    )
+
+
+def _leaderless(gold: Gold) -> Bounds:
+    """Time in which at least one partition of the cluster had no leader, microseconds."""
+    if not unread(gold, LEADERLESS):
+        return Bounds(None, None, None)
+    start = micros(gold.period.start)
+    stretches = gold.ask(
+        "SELECT r.start, r.end, r.lead_us, r.tail_us FROM {rows} r WHERE "
+        f"{is_same('r.metric', LEADERLESS)} AND r.partition IS NOT NULL",
+        rows=gold.whole(tables.INCIDENTS),
+    )
+    seen = length((row["start"], row["end"]) for row in stretches)
+    surely = length((row["start"], row["end"] - row["tail_us"]) for row in stretches)
+    possibly = length((max(start, row["start"] - row["lead_us"]), row["end"]) for row in stretches)
+    # What was first seen just after the period may have started in it.
+    before, after = (read(tables.TOPICS, (LEADERLESS,)) for read in (gold.by_subject, gold.raised))
+    more = (
+        (rows[LEADERLESS].get("any_high_us") or 0)
+        - (before[topic][LEADERLESS].get("any_high_us") or 0)
+        for topic, rows in after.items()
+    )
+    return Bounds(seen, surely, possibly + max(more, default=0))
+
+
+def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
+    """When a metric's family was not read, by broker; empty where no agent reads it."""
+    stretches: dict[str, list[Span]] = {}
+    for row in gold.ask(
+        "SELECT r.source, r.outcome, r.start, r.end FROM {rows} r "
+        f"WHERE {is_one_of('r.family', sorted(families(metric)))}",
+        rows=gold.whole(tables.READINGS),
+    ):
+        own = stretches.setdefault(row["source"], [])
+        if row["outcome"] == "ok":
+            own.append((row["start"], row["end"]))
+    if not stretches:
+        return {}
+    last = min(micros(gold.period.end), gold.now_us)
+    return {
+        str(one.source): without((max(micros(gold.period.start), one.first_us), until), own)
+        for one, end_us in with_ends(gold.subjects)
+        if one.kind == "source" and str(one.source).startswith("broker-")
+        and (until := last if end_us is None else min(last, end_us)) > one.first_us
+        for own in [stretches.get(str(one.source), [])]
+    }  # fmt: skip
+
+
+def counted(
+    gold: Gold, table: Table, metrics: Sequence[str], key: Callable[[Row], K]
+) -> dict[K, Bounds]:
+    """Increases of counters and their bounds, by a key of their rows; see the module."""
+    # Gold keeps finest windows for a time only.
+    kept = gold.rows.are_kept(gold.period.start.date())
+    size = gold.window_seconds * 1_000_000 if kept else HOUR_US
+    start, end = micros(gold.period.start), micros(gold.period.end)
+    first_gold, later = (gold.within(Period.of((at, at + size))) for at in (start, end))
+    whole, first, after = (
+        _increases(one, table, metrics, key) for one in (gold, first_gold, later)
+    )
+    was_read = any(
+        row["outcome"] == "ok" and row["family"] in families(*metrics)
+        for row in later.sums(tables.COVERAGE)
+    )
+    found = {}
+    for one in {**whole, **after}:
+        value = whole.get(one, 0.0)
+        high = value + after.get(one, 0.0) if was_read else None
+        found[one] = Bounds(value, max(0.0, value - first.get(one, 0.0)), high)
+    return found
+
+
+def _increases(
+    gold: Gold, table: Table, metrics: Sequence[str], key: Callable[[Row], K]
+) -> dict[K, float]:
+    return {
+        key(row): row["increase"]
+        for row in gold.sums(table, metrics)
+        if row["increase"] is not None
+    }
+
+
+def _total(bounds: Sequence[Bounds]) -> Bounds:
+    """A sum; a bound of it is not known where that of a part is not."""
+    parts = [[one[at] for one in bounds] for at in range(len(Bounds._fields))]
+    return Bounds(*(None if None in each else sum(filter(None, each)) for each in parts))
+
+
+def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
+    """Answers of all brokers and of each, and errors by their code; most first."""
+    request_of = {metric: request for request, metric in ANSWERS.items()}
+    parts = counted(
+        gold, tables.LABELLED, tuple(request_of),
+        lambda row: (request_of[row["metric"]], row["source"], error_of(row["labels"])),
+    )  # fmt: skip
+    away = unread(gold, ANSWERS["produce"])
+    brokers = [
+        _of(parts, request, source, length(spans))
+        for source, spans in sorted(away.items())
+        for request in ANSWERS
+    ]
+    whole = [_of(parts, request, None, _sum_of(away)) for request in ANSWERS if away]
+    errors = [
+        Error(request, error, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
+        for one in sorted({(request, error) for request, _, error in parts if error != GOOD})
+        for request, error in [one]
+    ]
+    errors.sort(key=lambda one: -(one.answers.high or one.answers.value or 0))
+    return whole, brokers, [one for one in errors if one.answers.high != 0]
+
+
+def _of(
+    parts: Mapping[tuple[str, str, str], Bounds], request: str, source: str | None, unknown_us: int
+) -> Answers:
+    own = {key: it for key, it in parts.items() if key[0] == request and source in {None, key[1]}}
+    good = _total([_NOTHING, *(it for key, it in own.items() if key[2] == GOOD)])
+    errors = _total([_NOTHING, *(it for key, it in own.items() if key[2] != GOOD)])
+    low, high = _share(good.low, errors.high), _share(good.high, errors.low)
+    share = Bounds(_share(good.value, errors.value), low, high)
+    return Answers(source, request, _total([good, errors]), errors, share, unknown_us)
+
+
+def _share(good: float | None, bad: float | None) -> float | None:
+    return None if good is None or bad is None or not good + bad else good / (good + bad)
+
+
+def error_of(labels: str) -> str:
+    """The error's name; a broker's text, in which gold escapes some characters."""
+    return re.sub(r"\\(.)", r"\1", labels.removeprefix("error="))
+
+
+def _sum_of(away: Mapping[str, Sequence[Span]]) -> int:
+    return sum(map(length, away.values()))
+
+
+def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
+    """A row for each objective on a p99; without one how high it was."""
+    rows = gold.by_subject(tables.BROKERS, tuple(P99.values()))
+    away = unread(gold, P99["produce"])
+    found = []
+    for request, metric in P99.items():
+        own = [one for one in statements if one.objective.metric == metric]
+        for one in own:
+            source, times = str(one.subject.source), one.times
+            slow = Bounds(times.bad_us, times.bad_low_us, times.bad_high_us)
+            if one.attainment is None:
+                slow = Bounds(None, None, None)
+            most = rows[source][metric].get("max")
+            limit = one.objective.threshold
+            found.append(Latency(source, request, limit, slow, most, one.unknown_us))
+        for source, spans in sorted(away.items() if not own else ()):
+            most, unknown = rows[source][metric].get("max"), length(spans)
+            none = Bounds(None, None, None)
+            found.append(Latency(source, request, None, none, most, unknown))
+    found.sort(key=lambda one: (-(one.slow_us.value or 0), -(one.p99_ms_max or 0)))
+    return found
+
+
+def _topics(gold: Gold) -> list[Traffic]:
+    """Every topic that was written or read, the busiest first."""
+    away = unread(gold, TRAFFIC["bytes_in"])
+    if not away:
+        return []
+    metrics = tuple(TRAFFIC.values())
+    parts = counted(gold, tables.TOPICS, metrics, lambda row: (row["topic"], row["metric"]))
+    # Any broker may have led the topic in time in which it was not read.
+    unknown = length(span for spans in away.values() for span in spans)
+    topics = [
+        Traffic._make([topic, *(parts.get((topic, one), _NOTHING) for one in metrics), unknown])
+        for topic in sorted({topic for topic, _ in parts})
+    ]
+    topics.sort(key=lambda one: -((one.bytes_in.value or 0) + (one.bytes_out.value or 0)))
+    return [one for one in topics if any(it.high != 0 for it in one[1:-1])]

@@ -1,0 +1,108 @@
+"""What a report begins with: could clients produce and fetch, how fast and how much."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from lakehouse.core import formats
+from lakehouse.core.metrics import families
+from lakehouse.report.page import cells, figures, sections
+from lakehouse.report.page.figures import Answer, Facts, Row
+from lakehouse.report.page.lookup import declared, nothing_seen, sentence, value_at
+from lakehouse.report.page.sections import Section, section
+
+_ANSWERS: Final = "kafka.broker.produce.answers"
+_TRAFFIC: Final = "kafka.topic.bytes_in"
+_UNCOMPARED: Final = ("Not known: there is no earlier week to compare with.",)
+
+
+class First(NamedTuple):
+    """A question of the first screen; ``anchor`` is None where the page has no such section."""
+
+    question: str
+    anchor: str | None
+    answer: Answer
+
+
+def answers(facts: Facts) -> tuple[Section, ...]:
+    """Every question that the report answers, in the order of the page."""
+    return (availability(facts), latency(facts), *sections.questions(facts), traffic(facts))
+
+
+def first(answered: Sequence[Section]) -> Iterator[First]:
+    """The questions of the first screen, by the sections of the page."""
+    by_anchor = {one.anchor: one for one in answered}
+    for question, anchor in declared("page.yaml")["first"].items():
+        one = by_anchor.get(anchor)
+        yield First(question, anchor, one.answer) if one else First(question, None, _UNCOMPARED)
+
+
+def availability(facts: Facts) -> Section:
+    """Answers and errors, time without a leader, and time in which brokers were not read."""
+    found = facts.get("service") or {}
+    requests = [row for row in _rows(facts, "requests") if row.get("good") is not None]
+    brokers, errors = _rows(facts, "brokers"), _rows(facts, "errors")
+    away: dict[str, int] = {
+        row["source"]: row["unknown_us"] for row in brokers if row.get("unknown_us")
+    }
+    values = {
+        "off": _off(facts, _ANSWERS),
+        "good": [
+            (cells.word("request", name), cells.good_share({name: {**row, "unknown_us": 0}}, name))
+            for row in requests
+            for name in [str(row["request"])]
+        ],
+        "errors": [(figures.name(row["error"]).text, row["answers"]) for row in errors[:3]],
+        "headless": figures.time(found, "leaderless"),
+        "leaders_known": found.get("leaderless_us") is not None,
+        "away": [figures.name(source).text for source in away],
+        "longest": max(away.values(), default=0),
+    }
+    by_broker: dict[str, dict[str, Any]] = {}
+    for row in brokers:
+        by_broker.setdefault(row["source"], {"source": row["source"]})[row["request"]] = row
+    return section("availability", values, answers=by_broker.values(), errors=errors)
+
+
+def latency(facts: Facts) -> Section:
+    """Time in which a broker's own p99 was above the limit of an objective."""
+    rows = _rows(facts, "latency")
+    limited = [row for row in rows if row.get("threshold_ms") is not None]
+    slow = [row for row in limited if row.get("slow_high_us")]
+    slow.sort(key=lambda row: figures.badness(row, "slow"), reverse=True)
+    highest = max(rows, key=lambda row: row.get("p99_ms_max") or 0, default=None)
+    values = {
+        "off": _off(facts, _ANSWERS),
+        "slow": slow,
+        "has_limit": bool(limited),
+        "doubtful": any(row.get("unknown_us") for row in rows),
+        "highest": highest,
+        "request": cells.word_of((slow or [highest or {}])[0], "request", "request"),
+    }
+    return section("latency", values, latency=limited or rows)
+
+
+def traffic(facts: Facts) -> Section:
+    """How much was written and read, by topic and by client."""
+    topics, clients = _rows(facts, "topics"), _rows(facts, "clients")
+    sums = {
+        key: sum(row.get(key) or 0 for row in topics)
+        for key in ("records_in", "bytes_in", "bytes_out")
+    }
+    unknown = max((row.get("unknown_us") or 0 for row in topics), default=0)
+    busiest = figures.name(topics[0]["topic"]).text if topics else ""
+    values = {"off": _off(facts, _TRAFFIC), **sums, "busiest": busiest, "unknown": unknown}
+    return section("traffic", values, traffic=topics, client_traffic=clients)
+
+
+def _rows(facts: Facts, name: str) -> list[Row]:
+    return list(value_at(facts, f"service.{name}") or ())
+
+
+def _off(facts: Facts, metric: str) -> str:
+    """Why nothing is known of a metric, or empty: no agent reads its family, or none could."""
+    if not nothing_seen(facts, metric):
+        return ""
+    (family,) = families(metric)
+    attempted = {row.get("family") for row in value_at(facts, "coverage.sources") or ()}
+    known = {"family": formats.line(family), "is_on": family in attempted}
+    return sentence("off", **known)

@@ -1,0 +1,164 @@
+"""Availability, latency and traffic: facts of a small lake, and what the page says of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakehouse import rollup, slo
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import Period
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.report.facts import build
+from lakehouse.report.page import figures, service
+from lakehouse.rollup import Wanted
+from tests import rollups, sample_facts
+from tests.lake_builder import BASE, Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakehouse.report.page.figures import Answer
+
+WINDOW = 300
+SECOND = 1_000_000
+PRODUCE, FETCH = "kafka.broker.produce.answers", "kafka.broker.fetch.answers"
+P99 = "kafka.broker.produce.time.p99"
+LEADERLESS = "kafka.partition.leaderless"
+KILLED, BACK = 700, 1000
+"""When broker 2 was down: at the windows 2 and 3 of the period, which are the third and fourth."""
+
+
+def written(*, after: bool = True) -> Batch:
+    """Five windows before ``after``, of which a report is on the second to the fourth."""
+    batch = Batch()
+    for number in range(5 if after else 4):
+        start, end = number * WINDOW, (number + 1) * WINDOW
+        for source in ("broker-1", "broker-2"):
+            spans = [(start, end)]
+            if source == "broker-2":
+                spans = [(start, min(end, KILLED)), (max(start, BACK), end)]
+            for first, last in ((a, b) for a, b in spans if a < b):
+                for family in ("requests", "traffic", "leaders", "min_isr"):
+                    batch.scrape(family, first, last, source=source)
+                batch.run(P99, first, last, 40.0 + 100 * number, source=source)
+                for error, many in (("NONE", 100.0), ("NOT_ENOUGH_REPLICAS", 10.0 * (number == 2))):
+                    labels = [("error", error)]
+                    batch.counter(PRODUCE, first, last, many, source=source, labels=labels)
+                batch.counter("kafka.topic.bytes_in", first, last, 7.0, source=source, topic="t")
+        batch.counter(FETCH, start, end, 3.0, labels=[("error", "a=b,c\\d")])
+    batch.scrape("min_isr", KILLED, BACK, "refused", source="broker-2")
+    batch.run(LEADERLESS, KILLED, 900, 1.0, topic="t", partition=0, lead=10.0, tail=20.0)
+    batch.run(LEADERLESS, 900, BACK, 1.0, topic="u", partition=0, lead=10.0, tail=20.0)
+    return batch
+
+
+def facts_of(root: Path, batch: Batch, *names: str) -> Any:
+    """Facts over the second to the fourth window, with optional objectives."""
+    rollups.prepare(root)
+    batch.commit(root)
+    engine = LocalEngine(lakes.at(str(root)))
+    objectives = [one for one in slo.load(slo.OPTIONAL) if one.name in names] or slo.load()
+    rollup.rollup(engine, objectives, Wanted(tidy="never"))
+    start = BASE + dt.timedelta(seconds=WINDOW)
+    period = Period(start, start + dt.timedelta(seconds=3 * WINDOW))
+    return build.facts(engine, objectives, period, now=period.end + dt.timedelta(hours=1))
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return facts_of(tmp_path_factory.mktemp("lake"), written(), "produce-latency")
+
+
+def plain_text(answer: Answer) -> str:
+    return figures.plain_text(answer).replace("\u00a0", " ")
+
+
+def row(facts: Any, name: str, **wanted: Any) -> Any:
+    rows = facts["service"][name]
+    (one,) = (one for one in rows if all(one[key] == value for key, value in wanted.items()))
+    return one
+
+
+def test_a_count_is_bounded_by_what_the_windows_at_its_edges_hold(facts: Any) -> None:
+    one = row(facts, "brokers", source="broker-1", request="produce")
+    assert (one["answers"], one["answers_low"], one["answers_high"]) == (310, 210, 410)
+    assert (one["errors"], one["errors_low"], one["errors_high"]) == (10, 10, 10)
+    assert (one["good_low"], one["good"], one["good_high"]) == (
+        pytest.approx(200 / 210), pytest.approx(300 / 310), pytest.approx(400 / 410),
+    )  # fmt: skip
+
+
+def test_a_broker_that_is_down_counts_no_error_and_is_not_available(facts: Any) -> None:
+    one = row(facts, "brokers", source="broker-2", request="produce")
+    assert one["unknown_us"] == (BACK - KILLED) * SECOND
+    assert row(facts, "requests", request="produce")["unknown_us"] == one["unknown_us"]
+    said = plain_text(service.availability(facts).answer)
+    assert "A partition had no leader for 5 m 0 s" in said
+    assert "What broker-2 answered, if anything, is not known for 5 m 0 s." in said
+
+
+def test_time_without_a_leader_is_a_union_with_its_edges(facts: Any) -> None:
+    told = facts["service"]
+    assert told["leaderless_us"] == 300 * SECOND
+    assert told["leaderless_low_us"] == 260 * SECOND  # either may have ended twenty seconds before
+    assert told["leaderless_high_us"] == 310 * SECOND
+
+
+def test_errors_have_the_names_that_brokers_gave_them(facts: Any) -> None:
+    found = {(one["request"], one["error"]): one["answers"] for one in facts["service"]["errors"]}
+    assert found == {("produce", "NOT_ENOUGH_REPLICAS"): 20, ("fetch", "a=b,c\\d"): 9}
+
+
+def test_a_p99_is_never_averaged_and_its_time_is_that_of_the_objective(facts: Any) -> None:
+    one = row(facts, "latency", source="broker-1", request="produce")
+    assert (one["threshold_ms"], one["p99_ms_max"]) == (500, 340)
+    assert (one["slow_us"], one["slow_high_us"], one["unknown_us"]) == (0, 0, 0)
+    said = plain_text(service.latency(facts).answer)
+    assert said.startswith("No broker's p99 was seen above its limit. The highest p99 was 340 ms")
+
+
+def test_traffic_is_unknown_while_any_broker_was_not_read(facts: Any) -> None:
+    one = row(facts, "topics", topic="t")
+    assert one["unknown_us"] == (BACK - KILLED) * SECOND
+    assert one["bytes_in"] == 3 * 7 + 3 * 7
+
+
+def test_what_happens_at_the_end_is_not_bounded_where_nothing_was_read_after_it(
+    tmp_path: Path,
+) -> None:
+    made = facts_of(tmp_path, written(after=False))
+    one = row(made, "brokers", source="broker-1", request="produce")
+    assert (one["answers"], one["answers_low"], one["answers_high"]) == (310, 210, None)
+    assert one["good_high"] is None
+    assert "No objective says what is slow" in plain_text(service.latency(made).answer)
+
+
+@pytest.mark.parametrize(
+    ("families", "said"),
+    [
+        (["min_isr"], "no agent reads the family requests; families.requests.enabled: true"),
+        (["min_isr", "requests"], "Not known: no broker could be read for the family requests."),
+    ],
+)
+def test_what_was_not_read_is_one_line_and_no_zero(families: list[str], said: str) -> None:
+    silent = sample_facts.silent_week()
+    silent["coverage"]["sources"] = [
+        sample_facts.source("broker-1", family, sample_facts.WEEK, sample_facts.WEEK)
+        for family in families
+    ]
+    for one in (service.availability(silent), service.latency(silent)):
+        assert said in plain_text(one.answer)
+        assert "0 %" not in plain_text(one.answer)
+        assert not [rows for rows in one.listings if rows.total]
+
+
+def test_the_first_screen_answers_in_four_lines() -> None:
+    found = list(service.first(service.answers(sample_facts.demo())))
+    assert [one.question for one in found] == [
+        "Were we available?", "Were we slow?", "Did we lose anything?", "What got worse?",
+    ]  # fmt: skip
+    assert [one.anchor for one in found] == ["availability", "latency", "lost", None]
+    assert plain_text(found[-1].answer).startswith("Not known")
