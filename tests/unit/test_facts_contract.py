@@ -11,6 +11,7 @@ import pytest
 
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
+from lakehouse.report.facts.composites import Composite
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
 from lakehouse.report.facts.min_isr import MinIsr
@@ -26,6 +27,7 @@ from lakehouse.report.owners import LABELS
 ROOT = Path(__file__).parents[2]
 SECTIONS = {
     "verdicts": Verdict,
+    "composites": Composite,
     "restated": Restated,
     "business_hours": BusinessHours,
     "min_isr": MinIsr,
@@ -40,8 +42,8 @@ SECTIONS = {
     "trends": Trends,
     "racks": Rack,
 }
-PLAIN = {"objectives", "maintenance", "events"}
-"""Rows that are no records: statements, maintenance and events of the lake."""
+PLAIN = {"objectives", "maintenance", "corrections", "events"}
+"""Rows that are no records: statements, maintenance, corrections and events of the lake."""
 
 PAGES = ("report-json.md", "trends.md", "remote-index.md")
 

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from lakehouse.core.time.periods import Period, instant, iso, micros
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
+from lakehouse.report.facts.composites import composites
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
@@ -48,7 +50,7 @@ class Scope:
         promised: A statement of each subject under each objective, as it is published.
         statements: Statements by time, for the time that is unknown.
         coverage: The section of that name.
-        calendar: Time zone, business hours and maintenance.
+        calendar: Time zone, business hours, maintenance and corrections.
         events: The cluster's events in the period, and how many of each kind were left out.
     """
 
@@ -59,6 +61,11 @@ class Scope:
     coverage: Coverage
     calendar: Calendar = OF_UTC
     events: tuple[Sequence[Mapping[str, Any]], Mapping[str, int]] = ((), {})
+
+    @cached_property
+    def judged(self) -> list[dict[str, Any]]:
+        """The section ``objectives``."""
+        return [objective(one, self.promised) for one in self.objectives]
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
@@ -141,7 +148,8 @@ def facts(
         period: The period of the report.
         cluster: The cluster; may be left out if the lake has one.
         now: Nothing is expected later than this; by default this instant.
-        calendar: The time zone of weeks and of shown instants, business hours and maintenance.
+        calendar: The time zone of weeks and of shown instants, business hours, maintenance and
+            corrections.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -176,6 +184,7 @@ def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> S
         own_windows=gold.period.grain == periods.WEEK,
         burns=True,
         maintenance=calendar.maintenance,
+        corrections=calendar.corrections,
     )
     statements = by_time(gold, objectives, promised)
     return Scope(gold, objectives, promised, statements, coverage(gold), calendar, gold.events())
@@ -219,11 +228,17 @@ def rejected(gold: Gold) -> int:
 
 SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "verdicts": lambda it: verdicts(it.objectives, it.promised),
-    "objectives": lambda it: [objective(one, it.promised) for one in it.objectives],
+    "composites": lambda it: composites(it.judged),
+    "objectives": lambda it: it.judged,
     "maintenance": lambda it: [
         one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
     ],
-    "restated": lambda it: restated(it.gold, SECTIONS["objectives"](it)),
+    "corrections": lambda it: [
+        one.to_json()
+        for one in it.calendar.corrections
+        if any(one in statement.corrections for statement in it.promised)
+    ],
+    "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "min_isr": lambda it: min_isr(it.gold, it.statements),
     "throttling": lambda it: throttling(it.gold, it.statements),
