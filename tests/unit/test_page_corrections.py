@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from lakehouse.report.facts.objectives import SUBJECT, restated_figures
+from lakehouse.report.facts.owner_labels import add_owners
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
@@ -13,6 +16,7 @@ from lakehouse.report.terminal import verdict_table
 from lakehouse.tables import SLA_FIGURES
 from tests import sample_facts
 from tests.page_reader import Node, read
+from tests.unit.test_owners import loaded
 
 Facts = dict[str, Any]
 
@@ -35,6 +39,28 @@ def corrected(verdict: str = "met") -> Facts:
     row = next(one for one in facts["verdicts"] if one["objective"] == "min-isr")
     row["agreed"] = verdict
     return facts
+
+
+def whole() -> Facts:
+    """The same with a composite, its figures of teams and tiers, and a restatement."""
+    facts = corrected()
+    for one in facts["objectives"][:3]:
+        part = {"composite": "all", "title": "Kafka for its clients", "service": "kafka"}
+        one |= {"window": "1w", "composites": [{**part, "weight": 3}]}
+    facts["restated"] = restated(facts)
+    with tempfile.TemporaryDirectory() as folder:
+        return add_owners(facts, loaded(Path(folder)))
+
+
+def restated(facts: Facts) -> list[Facts]:
+    """What differs from the figures of the demo, if these were published."""
+    rows = [
+        {"objective": one["name"], **{name: row.get(name) for name in (*SUBJECT, *SLA_FIGURES)},
+         "statement": 1, "stated_at": 1_800_000_000_000_000}
+        for one in sample_facts.demo()["objectives"] for row in one["subjects"]
+    ]  # fmt: skip
+    found: list[Facts] = to_json(restated_figures(facts["objectives"], rows))
+    return found
 
 
 def cells(found: Node, nth: int) -> list[list[str]]:
@@ -81,13 +107,8 @@ def test_where_no_verdict_differs_the_page_says_so() -> None:
 
 
 def test_a_correction_of_a_published_figure_is_restated() -> None:
-    facts, before = corrected(), sample_facts.demo()
-    rows = [
-        {"objective": one["name"], **{name: row.get(name) for name in (*SUBJECT, *SLA_FIGURES)},
-         "statement": 1, "stated_at": 1_800_000_000_000_000}
-        for one in before["objectives"] for row in one["subjects"]
-    ]  # fmt: skip
-    facts["restated"] = to_json(restated_figures(facts["objectives"], rows))
+    facts = corrected()
+    facts["restated"] = restated(facts)
     (one,) = facts["restated"]
     assert one["before"]["verdict"] == one["now"]["verdict"] == "missed"
     assert (one["before"]["agreed_verdict"], one["now"]["agreed_verdict"]) == (None, "met")
