@@ -13,7 +13,7 @@ LakehouseError
 │   ├── MaintenanceConflictError   another writer was faster; the next round tries again
 │   └── ForeignEngineError         another engine wrote to it: a person must look
 ├── ObjectiveError          an objective's file is wrong
-├── MaintenanceFileError    a file of planned maintenance is wrong
+├── MaintenanceFileError    a file of planned maintenance, or of corrections, is wrong
 ├── JobFailedError          a command that ran as a job ended with another code than 0
 ├── OwnersError             the file of owners is wrong
 ├── PrintError              no browser prints the page
@@ -105,7 +105,7 @@ class ObjectiveError(LakehouseError):
 
 
 class MaintenanceFileError(LakehouseError):
-    """A file of planned maintenance is wrong."""
+    """A file of planned maintenance, or of corrections, is wrong."""
 
 
 class PeriodError(LakehouseError):

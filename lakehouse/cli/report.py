@@ -11,7 +11,7 @@ import click
 
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
-from lakehouse.cli.sla import MAINTENANCE
+from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, check_corrections, load_corrections
 from lakehouse.core.formats import VERDICTS, line
 from lakehouse.core.time import zones
 from lakehouse.core.time.periods import Period
@@ -29,8 +29,8 @@ from lakehouse.slo import business_hours, maintenance
 Facts = dict[str, Any]
 
 _LAKE_ONLY: Final = (
-    "gold", "objectives_folder", "week", "start", "end", "maintenance", "cluster", "business_hours",
-    "options_file",
+    "gold", "objectives_folder", "week", "start", "end", "maintenance", "corrections", "cluster",
+    "business_hours", "options_file",
 )  # fmt: skip
 """Options that do not apply to saved facts."""
 _FILE_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
@@ -38,6 +38,7 @@ _FILE_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=P
 QUERY: Final = options.combined(
     options.PERIOD,
     MAINTENANCE,
+    CORRECTIONS,
     options.CLUSTER,
     click.option(
         "--time-zone", metavar="ZONE",
@@ -84,11 +85,13 @@ class ReportQuery:
         self.period = options.period_of(given["week"], given["start"], given["end"], zone)
         business = None if hours is None else business_hours.parse(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
-        self.calendar = business_hours.Calendar(zone, business, planned)
+        corrected = load_corrections(given["corrections"])
+        self.calendar = business_hours.Calendar(zone, business, planned, corrected)
         self.cluster: str | None = given["cluster"]
 
     def facts(self, engine: Engine, period: Period, *, every: bool = False) -> Iterator[Facts]:
         """The facts of its cluster, or of every cluster of the lake."""
+        check_corrections(engine, self.objectives, self.calendar.corrections)
         for cluster in build.clusters(engine) if every else [self.cluster]:
             log("facts" if cluster is None else f"facts of {line(cluster)}")
             yield build.facts(

@@ -10,16 +10,32 @@ import click
 from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
+from lakehouse.core.formats import plural
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
-from lakehouse.slo import aggregate, attainment, maintenance as planned_work, partitions, published
+from lakehouse.errors import MaintenanceFileError
+from lakehouse.slo import (
+    aggregate,
+    attainment,
+    corrections as corrections_file,
+    maintenance as planned_work,
+    partitions,
+    published,
+)
+from lakehouse.slo.corrections import Correction
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.slo.statement import Statement
 
 MAINTENANCE: Final = click.option(
     "--maintenance", metavar="FILE", type=options.FILE,
     help="YAML of planned maintenance: figures are reported with it and without.",
+)  # fmt: skip
+
+
+CORRECTIONS: Final = click.option(
+    "--corrections", metavar="FILE", type=options.FILE,
+    help="YAML of time that was agreed not to count: an agreed verdict stands beside each.",
 )  # fmt: skip
 
 
@@ -40,11 +56,11 @@ LABELS: Final = click.option(
 @options.PERIOD
 @LABELS
 @MAINTENANCE
+@CORRECTIONS
 @options.AS_JSON
 def sla(
-    lake: LakeOptions, week: str | None, start: str | None, end: str | None,
-    labels: Sequence[tuple[str, str]], maintenance: Path | None, *, as_json: bool,
-) -> None:  # fmt: skip
+    lake: LakeOptions, labels: Sequence[tuple[str, str]], *, as_json: bool, **given: Any
+) -> None:
     """Publish attainment in gold/sla, by default of the last week that has ended.
 
     In the first week of a lake it is that week.
@@ -55,13 +71,16 @@ def sla(
 
     Exits with 1 if it failed, with 3 if a rollup of this lake is running.
     """
-    wanted = slo.chosen(lake.objectives(), dict(labels))
-    windows = planned_work.load(maintenance) if maintenance else ()
-    period = options.period_of(week, start, end)
+    every = lake.objectives()
+    wanted = slo.chosen(every, dict(labels))
+    windows = planned_work.load(given["maintenance"]) if given["maintenance"] else ()
+    corrected = load_corrections(given["corrections"])
+    period = options.period_of(given["week"], given["start"], given["end"])
     engine = lake.engine()
+    check_corrections(engine, every, corrected)
     with exit_if_locked():
         statements, fresh = publish_statements(
-            engine, wanted, period(engine), windows, burns=as_json
+            engine, wanted, period(engine), windows, corrected, burns=as_json
         )
     if not as_json:
         click.echo(count_line(statements, fresh))
@@ -81,6 +100,7 @@ def publish_statements(
     objectives: Sequence[slo.Objective],
     period: Period,
     planned: tuple[Maintenance, ...],
+    corrected: tuple[Correction, ...] = (),
     *,
     burns: bool = False,
 ) -> tuple[list[Statement], list[Statement]]:
@@ -88,10 +108,49 @@ def publish_statements(
     seconds = window_of(engine)
     period = period.aligned(seconds)
     log("statements")
-    options = attainment.Options(period.grain == "1w", burns, planned, seconds)
+    options = attainment.Options(period.grain == "1w", burns, planned, corrected, seconds)
     now_us = attainment.now_us()
     statements = attainment.read(engine, objectives, period, now_us, options=options)
-    return statements, published.publish(engine, statements, period)
+    again: list[Statement] = []
+    fresh = published.publish(engine, statements, period, again)
+    for one in corrected:
+        if number := sum(one in statement.corrections for statement in again):
+            what = f"{plural(number, 'published statement')} restated; both are kept and shown"
+            log(one.says(what.replace("\u00a0", " "), kind="note"))
+    return statements, fresh
+
+
+def load_corrections(file: Path | None) -> tuple[Correction, ...]:
+    """The corrections of ``--corrections``, without a lake.
+
+    Raises:
+        MaintenanceFileError: Some are malformed; a line is printed for each.
+    """
+    if file is None:
+        return ()
+    corrected, faults = corrections_file.load(file)
+    _refuse(faults)
+    return corrected
+
+
+def check_corrections(
+    engine: Engine, objectives: Sequence[slo.Objective], corrected: Sequence[Correction]
+) -> None:
+    """Compare corrections with the objectives and the subjects that there are.
+
+    Raises:
+        MaintenanceFileError: Some do not fit; a line is printed for each.
+    """
+    if corrected:
+        known, now_us = attainment.subjects(engine), attainment.now_us()
+        _refuse(list(corrections_file.check(corrected, objectives, known, now_us)))
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    for fault in faults:
+        log(fault)
+    if faults:
+        raise MaintenanceFileError("no statement was made or published; correct the file first")
 
 
 def count_line(statements: Sequence[Statement], fresh: Sequence[Statement]) -> str:

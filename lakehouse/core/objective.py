@@ -135,6 +135,23 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A composite that an objective is a part of.
+
+    Attributes:
+        composite: Its name.
+        title: Its title.
+        service: The service that it is on.
+        weight: How much the objective counts in it, relative to its other parts.
+    """
+
+    composite: str
+    title: str
+    service: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Objective:
     """What shall hold, of which subjects, over which window.
 
@@ -150,6 +167,7 @@ class Objective:
         match: Patterns of names, by column, that a subject must match; ``!`` excludes.
         unknown: How the verdict takes unknown time.
         op: How a good value compares with the threshold; ``lte`` but for sources and groups.
+        composites: The composites that it is a part of.
     """
 
     name: str
@@ -168,6 +186,7 @@ class Objective:
     service: str = ""
     unknown: Unknown = "interval"
     op: Op = "lte"
+    composites: tuple[Part, ...] = ()
 
     @property
     def is_at_zero(self) -> bool:

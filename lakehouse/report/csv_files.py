@@ -133,6 +133,12 @@ def _subjects(section: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
         }
 
 
+def _members(facts: Facts) -> Iterator[Row]:
+    for composite in facts.get("composites") or ():
+        names = {key: composite[key] for key in ("composite", "team", "tier")}
+        yield from ({**names, **one} for one in composite["objectives"])
+
+
 def _burns(facts: Facts) -> Iterator[Row]:
     return ({**one, **pair} for one in _subjects(facts) for pair in one.get("burn") or ())
 
@@ -168,6 +174,10 @@ _ROWS: Final[Mapping[str, Callable[[Facts], Iterable[Row]]]] = {
     "concerned_by_maintenance": lambda facts: (
         one for one in _subjects(facts) if one.get("maintenance")
     ),
+    "concerned_by_corrections": lambda facts: (
+        one for one in _subjects(facts) if one.get("corrections")
+    ),
+    "members": _members,
     "burns": _burns,
     "incidents": incidents.incidents,
     "topics_without_a_spare_replica": _topics_without_a_spare_replica,

@@ -14,7 +14,7 @@ from lakehouse.core import formats
 from lakehouse.report.page.figures import Facts, plain_text
 from lakehouse.report.page.lookup import value_at
 from lakehouse.report.page.service import answers
-from lakehouse.report.page.verdicts import headline, verdicts
+from lakehouse.report.page.verdicts import composites, headline, verdicts
 
 _STYLES: Final = {"met": "green", "missed": "red", "uncertain": "yellow", "no_data": "dim"}
 _PLAIN_WIDTH: Final = 100
@@ -67,10 +67,10 @@ def _verdicts(facts: Facts) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("Verdict", "Objective", "Subjects", "Lowest good share"):
         table.add_column(heading)
-    for verdict in verdicts(facts):
+    for verdict in (*composites(facts), *verdicts(facts)):
         title = Text.assemble(verdict.title, "\n", (verdict.target, "dim"))
         worst = ", ".join(name.labelled for name in verdict.worst)
-        lowest = verdict.attainment and f"{worst}\n{verdict.attainment.text}"
+        lowest = verdict.attainment and f"{worst}\n{verdict.attainment.text}".lstrip("\n")
         texts = (title, Text(verdict.counts), Text(lowest or formats.NOT_KNOWN))
         table.add_row(Text(*badge(verdict.verdict)), *texts)
     return table

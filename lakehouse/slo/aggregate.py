@@ -5,13 +5,15 @@ docs/objectives.md compares these figures with those of the worst subject and of
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.slo.statement import Statement, Times
+
+T = TypeVar("T")
 
 _WEIGHTS: Final = {"topic": "partitions"}
 
@@ -60,14 +62,20 @@ def with_clusters(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def _sum(group: Sequence[Statement]) -> Statement:
-    """One statement on a group, with the maintenance of all its members."""
+    """One statement on a group, with the maintenance and the corrections of all its members."""
     total = _weighted_sum(group)
-    planned = [item for statement in group for item in statement.maintenance]
-    if not planned:
-        return total
-    distinct = tuple(item for at, item in enumerate(planned) if item not in planned[:at])
-    without = _weighted_sum([statement.without or statement for statement in group])
-    return replace(total, maintenance=distinct, without=without)
+    if planned := _distinct(item for one in group for item in one.maintenance):
+        without = _weighted_sum([one.without or one for one in group])
+        total = replace(total, maintenance=planned, without=without)
+    if corrections := _distinct(item for one in group for item in one.corrections):
+        agreed = _weighted_sum([one.agreed or one for one in group])
+        total = replace(total, corrections=corrections, agreed=agreed)
+    return total
+
+
+def _distinct(items: Iterable[T]) -> tuple[T, ...]:
+    found = list(items)
+    return tuple(item for at, item in enumerate(found) if item not in found[:at])
 
 
 def _weighted_sum(group: Sequence[Statement]) -> Statement:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
-from typing import Final
+from typing import Final, TypeVar
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, subject, with_ends
@@ -22,6 +22,7 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.slo import partitions, slices, sums
 from lakehouse.slo.aggregate import with_clusters
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
+from lakehouse.slo.corrections import Correction, of
 from lakehouse.slo.events import EventCounter
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.slo.statement import (
@@ -37,6 +38,8 @@ from lakehouse.slo.statement import (
     build_all,
 )
 
+E = TypeVar("E", bound=Maintenance)
+
 _MOST_HISTORIES: Final = 20
 """Subjects of each objective with a burn history: each brings as many rows as it was bad in."""
 
@@ -50,6 +53,7 @@ class Options:
             period (see ``TimeWindow.of``), and not over the period.
         burns: Whether there are burn rates.
         maintenance: Planned maintenance.
+        corrections: Time that was agreed not to count.
         window_seconds: Length of gold's finest windows; by default that of gold/progress.
         only: Kind and key of the only subject that is stated; by default all are. The others still
             determine whether it has ended.
@@ -58,6 +62,7 @@ class Options:
     own_windows: bool = False
     burns: bool = False
     maintenance: tuple[Maintenance, ...] = ()
+    corrections: tuple[Correction, ...] = ()
     window_seconds: int | None = None
     only: tuple[str, Key] | None = None
 
@@ -152,7 +157,9 @@ class _Reader:
         if self.options.burns:
             statements = self._with_burn_history(statements, queries, lifetimes)
         statements = self._with_maintenance(statements, queries, lifetimes)
-        return with_clusters(partitions.split(self.gold, statements, self.options.maintenance))
+        statements = self._with_corrections(statements, queries, lifetimes)
+        excluded = self.options.maintenance, self.options.corrections
+        return with_clusters(partitions.split(self.gold, statements, *excluded))
 
     def _queries(self, objectives: Sequence[Objective]) -> list[Query]:
         """Objectives that can be summed together; each on events has a query of its own."""
@@ -248,10 +255,48 @@ class _Reader:
         self, statements: list[Statement], queries: Sequence[Query], lifetimes: Sequence[Lifetime]
     ) -> list[Statement]:
         """Statements; those that maintenance concerns with the figures outside of it."""
+        outside = self._outside(statements, queries, lifetimes, self.options.maintenance)
+        return [
+            replace(one, maintenance=concerned, without=other)
+            for one in statements
+            for concerned, other in [outside.get(one.key, ((), None))]
+        ]
+
+    def _with_corrections(
+        self, statements: list[Statement], queries: Sequence[Query], lifetimes: Sequence[Lifetime]
+    ) -> list[Statement]:
+        """Statements; those that corrections concern with the figures outside of these."""
+        if not self.options.corrections:
+            return statements
+        groups: defaultdict[tuple[int, ...], set[str]] = defaultdict(set)
+        for name in {one.objective.name for one in statements}:
+            groups[tuple(map(id, of(self.options.corrections, name)))].add(name)
+        outside: dict[SliKey, tuple[tuple[Correction, ...], Statement]] = {}
+        for names in groups.values():
+            part = [
+                replace(query, objectives=chosen)
+                for query in queries
+                if (chosen := tuple(one for one in query.objectives if one.name in names))
+            ]
+            own = [one for one in statements if one.objective.name in names]
+            corrections = of(self.options.corrections, min(names))
+            outside |= self._outside(own, part, lifetimes, corrections)
+        return [
+            replace(one, corrections=concerned, agreed=other)
+            for one in statements
+            for concerned, other in [outside.get(one.key, ((), None))]
+        ]
+
+    def _outside(
+        self,
+        statements: Sequence[Statement],
+        queries: Sequence[Query],
+        lifetimes: Sequence[Lifetime],
+        excluded: Sequence[E],
+    ) -> dict[SliKey, tuple[tuple[E, ...], Statement]]:
+        """What concerns each statement of some excluded time, and the statement outside of it."""
         planned = [
-            item
-            for item in self.options.maintenance
-            if any(item.overlaps(query.period) for query in queries)
+            item for item in excluded if any(item.overlaps(query.period) for query in queries)
         ]
         outside = {}
         for lifetime in lifetimes:
@@ -263,11 +308,11 @@ class _Reader:
                 spans = [part for span in lifetime.spans for part in without(span, windows)]
                 outside[_identity(subject)] = lifetime._replace(spans=spans)
         if not outside:
-            return statements
+            return {}
         plain = [replace(query, lengths={}) for query in queries]
         sums_outside = self._sums(plain, list(outside.values()), planned)
         by_objective = {objective.name: query for query in plain for objective in query.objectives}
-        by_key = {one.key: one for one in statements}
+        found = {}
         for one in statements:
             query = by_objective[one.objective.name]
             concerned = tuple(
@@ -278,8 +323,8 @@ class _Reader:
             if concerned:
                 lifetime = outside[_identity(one.subject)]
                 other = build(query, one.objective, lifetime, sums_outside)
-                by_key[one.key] = replace(one, maintenance=concerned, without=other)
-        return list(by_key.values())
+                found[one.key] = concerned, other
+        return found
 
 
 def _worst(statements: Sequence[Statement], query: Query, pairs: Sequence[Pair]) -> list[Statement]:

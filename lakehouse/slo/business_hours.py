@@ -13,6 +13,7 @@ from lakehouse.core.time import zones
 from lakehouse.core.time.intervals import overlap, union
 from lakehouse.core.time.periods import Period, micros
 from lakehouse.errors import PeriodError
+from lakehouse.slo.corrections import Correction
 from lakehouse.slo.maintenance import Maintenance
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -58,17 +59,19 @@ class BusinessHours:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The time zone of a report, its business hours and planned maintenance.
+    """The time zone of a report, its business hours, planned maintenance and corrections.
 
     Attributes:
         time_zone: IANA name; it determines the limits of a week, and how instants are shown.
         business: Business hours in that zone; None: the report has no section on them.
         maintenance: Planned maintenance; objectives are reported without it, too.
+        corrections: Time that was agreed not to count; objectives are reported without it, too.
     """
 
     time_zone: str = zones.UTC_NAME
     business: BusinessHours | None = None
     maintenance: tuple[Maintenance, ...] = ()
+    corrections: tuple[Correction, ...] = ()
 
     @property
     def zone(self) -> dt.tzinfo:

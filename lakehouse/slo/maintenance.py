@@ -19,12 +19,13 @@ from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, is_one_of
 from lakehouse.errors import MaintenanceFileError
 
-_LISTS: Final = {
+LISTS: Final = {
     "clusters": "cluster", "topics": "topic", "users": "user", "clients": "client_id",
     "groups": "group", "sources": "source",
 }  # fmt: skip
-_REQUIRED: Final = ("start", "end", "reason")
-_KEYS: Final = (*_REQUIRED, *_LISTS)
+"""Keys of patterns, and the columns of the names that these match."""
+REQUIRED: Final = ("start", "end", "reason")
+"""What each maintenance has."""
 
 SPILL: Final = "spill_us"
 """The column with the part of a row's upper bound that may lie before its window."""
@@ -49,10 +50,10 @@ class Maintenance:
 
     def concerns(self, subject: Subject) -> bool:
         """Whether it concerns a subject."""
-        if not _matches(subject.cluster, self.names.get("cluster", ("*",))):
+        if not matches(subject.cluster, self.names.get("cluster", ("*",))):
             return False
         columns = self.subject_columns
-        return not columns or any(_matches(subject.names[c], self.names[c]) for c in columns)
+        return not columns or any(matches(subject.names[c], self.names[c]) for c in columns)
 
     def overlaps(self, period: Period) -> bool:
         """Whether some of it lies in a period."""
@@ -73,7 +74,7 @@ class Maintenance:
             "start": iso(self.start_us),
             "end": iso(self.end_us),
             "reason": self.reason,
-            **{key: list(self.names[name]) for key, name in _LISTS.items() if name in self.names},
+            **{key: list(self.names[name]) for key, name in LISTS.items() if name in self.names},
         }
 
 
@@ -83,31 +84,59 @@ def load(path: Path) -> tuple[Maintenance, ...]:
     Raises:
         MaintenanceFileError: The file cannot be read or is malformed; with line and column.
     """
-    planned = []
-    for node, findings in read(path, MaintenanceFileError, "name a file that can be read"):
-        if findings:
-            raise MaintenanceFileError(str(findings[0]))
-        items = node.entries.get("maintenance")
-        if items is None or items.tag != "seq" or len(node.entries) > 1:
-            raise _error(node, "write one key, maintenance, with a list of start, end and reason")
-        planned += [_read(item) for item in items.items]
+    planned = [span(item) for item in items(path, "maintenance", REQUIRED)]
     return tuple(sorted(planned, key=lambda one: (one.start_us, one.end_us, one.reason)))
 
 
-def _read(node: Node) -> Maintenance:
+def items(path: Path, key: str, required: Sequence[str]) -> list[Node]:
+    """The items of the list that is a file's only key.
+
+    Args:
+        path: The file.
+        key: The key.
+        required: The keys that an item must have, for the error.
+
+    Raises:
+        MaintenanceFileError: The file cannot be read or is malformed; with line and column.
+    """
+    found: list[Node] = []
+    for node, findings in read(path, MaintenanceFileError, "name a file that can be read"):
+        if findings:
+            raise MaintenanceFileError(str(findings[0]))
+        listed = node.entries.get(key)
+        if listed is None or listed.tag != "seq" or len(node.entries) > 1:
+            wanted = f"{', '.join(required[:-1])} and {required[-1]}"
+            raise error(node, f"write one key, {key}, with a list of {wanted}")
+        found += listed.items
+    return found
+
+
+def span(node: Node, required: Sequence[str] = REQUIRED, more: Sequence[str] = ()) -> Maintenance:
+    """The span of an item, its reason and its patterns.
+
+    Args:
+        node: The item.
+        required: The keys that it must have, with a text.
+        more: Further keys that it may have.
+
+    Raises:
+        MaintenanceFileError: The item is malformed; with line and column.
+    """
     if node.tag != "map":
-        raise _error(node, "write start, end and reason")
+        raise error(node, f"write {', '.join(required[:-1])} and {required[-1]}")
+    keys = (*required, *more, *LISTS)
     for key in node.entries:
-        if key not in _KEYS:
-            raise _error(node.keys[key], f"unknown key; write one of {', '.join(_KEYS)}")
-    for key in _REQUIRED:
-        if key not in node.entries or not node.entries[key].text:
-            raise _error(node, f"{key} is missing")
+        if key not in keys:
+            raise error(node.keys[key], f"unknown key; write one of {', '.join(keys)}")
+    for key in required:
+        value = node.get(key)
+        if value is None or not value.text.strip():
+            raise error(node, f"{key} is missing")
     start, end = (_instant(node.entries[key]) for key in ("start", "end"))
     if end <= start:
-        raise _error(node.entries["end"], "it is not after the start")
+        raise error(node.entries["end"], "it is not after the start")
     names = {
-        name: _patterns(node.entries[key]) for key, name in _LISTS.items() if key in node.entries
+        name: patterns(node.entries[key]) for key, name in LISTS.items() if key in node.entries
     }
     return Maintenance(start, end, node.entries["reason"].text, names)
 
@@ -115,24 +144,31 @@ def _read(node: Node) -> Maintenance:
 def _instant(node: Node) -> int:
     try:
         moment = dt.datetime.fromisoformat(node.text)
-    except ValueError as error:
-        raise _error(node, "write an instant such as 2026-11-17T22:00:00Z") from error
+    except ValueError as caught:
+        raise error(node, "write an instant such as 2026-11-17T22:00:00Z") from caught
     if moment.tzinfo is None:
-        raise _error(node, "add an offset: 2026-11-17T22:00:00Z, or +01:00 at its end")
+        raise error(node, "add an offset: 2026-11-17T22:00:00Z, or +01:00 at its end")
     return micros(moment)
 
 
-def _patterns(node: Node) -> tuple[str, ...]:
+def patterns(node: Node) -> tuple[str, ...]:
+    """A list of patterns.
+
+    Raises:
+        MaintenanceFileError: It is none; with line and column.
+    """
     if node.tag != "seq" or not node.items or any(item.is_nested for item in node.items):
-        raise _error(node, 'write a list of patterns, such as ["orders-*"]')
+        raise error(node, 'write a list of patterns, such as ["orders-*"]')
     return tuple(item.text for item in node.items)
 
 
-def _matches(name: str | None, patterns: Iterable[str]) -> bool:
-    return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
+def matches(name: str | None, globs: Iterable[str]) -> bool:
+    """Whether a name matches one of some patterns."""
+    return name is not None and any(fnmatchcase(name, glob) for glob in globs)
 
 
-def _error(node: Node, message: str) -> MaintenanceFileError:
+def error(node: Node, message: str) -> MaintenanceFileError:
+    """An error at a place of a file."""
     return MaintenanceFileError(str(node.says("invalid", message)))
 
 
@@ -197,5 +233,5 @@ class Exclusions(NamedTuple):
     def _has_name(self, column: str, planned: Maintenance) -> str:
         """SQL: whether a row has a name that a pattern of this column matches."""
         names = {{"cluster": one.cluster, **one.names}[column] for one in self.subjects}
-        found = (str(name) for name in names if _matches(name, planned.names[column]))
+        found = (str(name) for name in names if matches(name, planned.names[column]))
         return is_one_of(f"r.{column}", sorted(found))

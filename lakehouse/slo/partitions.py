@@ -26,6 +26,7 @@ from lakehouse.core.time.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.aggregate import Weighted, partition_count
+from lakehouse.slo.corrections import Correction, of
 from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.openslo.sources import PARTITION_METRICS
 from lakehouse.slo.statement import Statement, Times
@@ -70,7 +71,10 @@ def by_topic(gold: GoldRows, statements: Sequence[Statement]) -> list[Weighted]:
 
 
 def split(
-    gold: GoldRows, statements: Sequence[Statement], excluded: Sequence[Maintenance] = ()
+    gold: GoldRows,
+    statements: Sequence[Statement],
+    excluded: Sequence[Maintenance] = (),
+    corrections: Sequence[Correction] = (),
 ) -> list[Statement]:
     """Statements; under an objective of level ``partition`` one for each partition of a topic.
 
@@ -80,16 +84,22 @@ def split(
         gold: Reads gold.
         statements: Statements on topics and on other subjects.
         excluded: Maintenance whose windows are not in ``without``.
+        corrections: Corrections whose windows are not in ``agreed``.
     """
     result = [statement for statement in statements if statement.objective.level != LEVEL]
     topics = [statement for statement in statements if statement.objective.level == LEVEL]
     for period, group in _by_period(topics).items():
         all_time = _TopicRows(gold, group, period)
         outside = replace(all_time, excluded=excluded)
+        names = {topic.objective.name for topic in group}
+        agreed = {name: replace(all_time, excluded=of(corrections, name)) for name in names}
         result += (
             replace(
                 all_time.statement(topic, number),
                 without=outside.statement(topic.without, number) if topic.without else None,
+                agreed=agreed[topic.objective.name].statement(topic.agreed, number)
+                if topic.agreed
+                else None,
             )
             for topic in group
             for number in all_time.numbers(topic)

@@ -4,6 +4,7 @@ Earlier statements remain.
 """
 
 import datetime as dt
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -19,16 +20,21 @@ from lakehouse.engines.gold_reader import Row, text
 from lakehouse.rollup import gold_tables, lease
 from lakehouse.slo.statement import Statement
 
+_FIGURES: Final = ("corrections", *tables.SLA_FIGURES, *tables.SLA_AGREED)
 _KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT, "partition")
 
 
-def publish(engine: Engine, statements: Sequence[Statement], period: Period) -> list[Statement]:
+def publish(
+    engine: Engine, statements: Sequence[Statement], period: Period,
+    restated: list[Statement] | None = None,
+) -> list[Statement]:  # fmt: skip
     """Append new and changed statements to gold/sla; returns these.
 
     Args:
         engine: Writes gold.
         statements: Statements, each on its own period, or on ``period`` where it has none.
         period: The period of the report.
+        restated: Receives those that were published with other figures before.
 
     Raises:
         LeaseHeldError: A rollup or another publication is running.
@@ -38,9 +44,11 @@ def publish(engine: Engine, statements: Sequence[Statement], period: Period) -> 
         changed, rows = [], []
         for statement in statements:
             row = _row(statement, statement.period or period)
-            before, figures = last.get(_values(row, _KEY)), _values(row, tables.SLA_FIGURES)
-            if before is None or _values(before, tables.SLA_FIGURES) != figures:
+            before, figures = last.get(_values(row, _KEY)), _values(row, _FIGURES)
+            if before is None or _values(before, _FIGURES) != figures:
                 changed.append(statement)
+                if before is not None and restated is not None:
+                    restated.append(statement)
                 rows.append(row | {"statement": before["statement"] + 1 if before else 1})
         if rows:
             held.check()
@@ -65,11 +73,11 @@ def _last_published(engine: Engine, wanted: Iterable[Period]) -> dict[tuple[Any,
 
 
 def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
+    return tuple(row.get(name) for name in names)  # older tables lack some columns
 
 
 def _row(statement: Statement, period: Period) -> Row:
-    policy = statement.objective.unknown
+    policy, corrections = statement.objective.unknown, statement.corrections
     year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
         "grain": period.grain,
@@ -83,5 +91,7 @@ def _row(statement: Statement, period: Period) -> Row:
         "partition": statement.subject.partition,
         "target": statement.objective.target,
         "unknown": None if policy == "interval" else policy,
+        "corrections": json.dumps([one.to_json() for one in corrections]) if corrections else None,
         **statement.figures(),
+        **statement.agreed_figures(),
     }

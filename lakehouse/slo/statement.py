@@ -20,8 +20,9 @@ from lakehouse.core.time.intervals import Span, overlap
 from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.slo import slices as slicing
 from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
+from lakehouse.slo.corrections import Correction
 from lakehouse.slo.maintenance import Maintenance
-from lakehouse.tables import SLA_FIGURES
+from lakehouse.tables import SLA_AGREED, SLA_FIGURES
 
 Key = tuple[str | None, ...]
 SliKey = tuple[str, str, Key]
@@ -151,6 +152,8 @@ class Statement:
         alerts: How fast the budget burns.
         maintenance: Planned maintenance in the period that concerns the subject.
         without: The statement on the time outside that maintenance.
+        corrections: Corrections in the period that concern the subject and the objective.
+        agreed: The statement on the time outside these corrections.
     """
 
     objective: Objective
@@ -163,6 +166,8 @@ class Statement:
     alerts: tuple[Alert, ...] = ()
     maintenance: tuple[Maintenance, ...] = ()
     without: Statement | None = None
+    corrections: tuple[Correction, ...] = ()
+    agreed: Statement | None = None
 
     @property
     def key(self) -> SliKey:
@@ -254,6 +259,11 @@ class Statement:
         seen = {"expected_us": self.whole_us, **self.times._asdict()}
         return {name: seen[name] if name in seen else getattr(self, name) for name in SLA_FIGURES}
 
+    def agreed_figures(self) -> dict[str, Any]:
+        """The figures outside corrections, by column of gold/sla; null without a correction."""
+        names = (name.removeprefix("agreed_") for name in SLA_AGREED)
+        return {f"agreed_{name}": getattr(self.agreed, name, None) for name in names}
+
     def scope(self) -> dict[str, Any]:
         """Method, period and slices."""
         slices = self.objective.slices
@@ -283,6 +293,9 @@ class Statement:
         if self.maintenance or not brief:
             json["maintenance"] = [planned.to_json() for planned in self.maintenance]
             json["without_maintenance"] = self.without.figures() if self.without else None
+        if self.corrections or not brief:
+            json["corrections"] = [correction.to_json() for correction in self.corrections]
+            json["agreed"] = self.agreed.figures() if self.agreed else None
         if self.counts is not None:
             json["events"] = self.counts.to_json()
         if self.objective.unknown != "interval":

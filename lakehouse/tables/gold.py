@@ -308,6 +308,7 @@ SLA: Final = of_gold(
             "string",
             "how the verdict takes unknown time: exclude, good or bad; null: as an interval",
         ),
+        Column("corrections", "string", "JSON of the corrections that concern it; null: none does"),
         required("expected_us", "bigint", "microseconds in which the subject existed"),
         required("good_us", "bigint", "microseconds seen wholly and good"),
         required("bad_us", "bigint", "microseconds seen bad"),
@@ -320,13 +321,21 @@ SLA: Final = of_gold(
         required("budget_us", "bigint", "microseconds that may be bad"),
         required("budget_left_us", "bigint", "budget_us less bad_us"),
         required("verdict", "string", "met, missed, uncertain or no_data"),
+        Column("agreed_attainment", "double", "attainment outside the corrections' time"),
+        Column("agreed_attainment_low", "double", "its lower bound"),
+        Column("agreed_attainment_high", "double", "its upper bound"),
+        Column("agreed_verdict", "string", "verdict outside that time; null: no correction"),
     ),
     "grain",
     "period",
 )
 
-SLA_FIGURES: Final = SLA.column_names[SLA.column_names.index("expected_us") :]
+_EXPECTED, _AGREED = map(SLA.column_names.index, ("expected_us", "agreed_attainment"))
+SLA_FIGURES: Final = SLA.column_names[_EXPECTED:_AGREED]
 """Columns of gold/sla that are figures of a statement."""
+
+SLA_AGREED: Final = SLA.column_names[_AGREED:]
+"""Columns of gold/sla that are figures outside corrections."""
 
 SUBJECTS: Final = of_gold(
     "subjects",

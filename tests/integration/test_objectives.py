@@ -322,7 +322,8 @@ def test_statements_of_other_windows_are_published_once(engine: Engine):
 
 def test_gold_of_an_earlier_version_gets_the_columns_that_it_lacks(tmp_path: Path):
     place = Lake(str(tmp_path))
-    older = replace(tables.SLA, columns=tuple(c for c in tables.SLA.columns if c.name != "unknown"))
+    newer = {"unknown", "corrections", *tables.SLA_AGREED}
+    older = replace(tables.SLA, columns=tuple(c for c in tables.SLA.columns if c.name not in newer))
     gold_builder.put(place.root, older)
     gold_builder.put(place.root, tables.LEASE, {"id": None})
     topic = Subject("c", "topic", "t", None, None, None, None, START, END)
@@ -331,6 +332,7 @@ def test_gold_of_an_earlier_version_gets_the_columns_that_it_lacks(tmp_path: Pat
     assert published.publish(engine, [one], WEEK) == [one]
     (row,) = engine.collect(engine.rows(tables.SLA)).to_pylist()
     assert (row["topic"], row["unknown"], row["verdict"]) == ("t", None, "met")
+    assert (row["corrections"], row["agreed_verdict"]) == (None, None)
 
 
 def test_a_verdict_by_policy_is_published_as_such(engine: Engine):

@@ -12,6 +12,7 @@ from lakehouse.report.page.page import render
 from tests import axe, sample_facts
 from tests.integration.test_page_browser import POLICY, Browser, read_title
 from tests.unit.test_hygiene import tidy
+from tests.unit.test_page_corrections import whole
 from tests.unit.test_page_extras import with_hours
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ PAGES = {
     "silent_week": lambda: render(sample_facts.silent_week()),
     "hostile": lambda: render(sample_facts.hostile()),
     "extras": lambda: render(with_hours(tidy())),
+    "whole": lambda: render(whole()),
     "summary": lambda: summaries.render(
         summaries.summary([sample_facts.demo(), sample_facts.quiet_week() | {"cluster": "b"}]),
         {"b": "b.html"},

@@ -16,6 +16,7 @@ import pytest
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read
+from tests.unit.test_page_corrections import whole
 
 pytestmark = pytest.mark.browser
 
@@ -95,7 +96,8 @@ def read_title(dom: str) -> str:
 
 @pytest.fixture(scope="module")
 def html() -> dict[str, str]:
-    return {name: render(getattr(sample_facts, name)()) for name in SAMPLES}
+    pages = {name: render(getattr(sample_facts, name)()) for name in SAMPLES}
+    return pages | {"whole": render(whole())}
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ def test_the_policy_keeps_out_what_gets_in(browser, html):
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280, 2560])
-@pytest.mark.parametrize("sample", ["demo", "hostile"])
+@pytest.mark.parametrize("sample", ["demo", "hostile", "whole"])
 def test_nothing_hangs_over_the_edge(browser, html, sample, width):
     answer = browser.ask(
         html[sample],

@@ -12,6 +12,7 @@ import pytest
 from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.capacity import Capacity, Tiering
+from lakehouse.report.facts.composites import Composite
 from lakehouse.report.facts.consumer_lag import ConsumerLag
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
@@ -31,6 +32,7 @@ from lakehouse.report.owners import LABELS
 ROOT = Path(__file__).parents[2]
 SECTIONS = {
     "verdicts": Verdict,
+    "composites": Composite,
     "restated": Restated,
     "business_hours": BusinessHours,
     "service": Service,
@@ -50,8 +52,8 @@ SECTIONS = {
     "trends": Trends,
     "racks": Rack,
 }
-PLAIN = {"objectives", "maintenance", "events"}
-"""Rows that are no records: statements, maintenance and events of the lake."""
+PLAIN = {"objectives", "maintenance", "corrections", "events"}
+"""Rows that are no records: statements, maintenance, corrections and events of the lake."""
 
 PAGES = ("report-json.md", "trends.md", "remote-index.md")
 

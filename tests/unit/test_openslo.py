@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
-from lakehouse.slo import maintenance
+from lakehouse.slo import corrections, maintenance
 from lakehouse.slo.openslo import schema
 from lakehouse.slo.openslo.files import FileObject, read
 
@@ -419,7 +419,10 @@ def test_what_the_docs_show_can_be_done(tmp_path: Path):
     text = (Path(__file__).parents[2] / "docs" / "objectives.md").read_text("utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     slos = [block for block in blocks if "kind: SLO" in block]
-    assert [found_in(tmp_path, block)[0].outcome for block in slos] == ["supported"] * 3
+    assert [found_in(tmp_path, block)[0].outcome for block in slos] == ["supported"] * 4
     (planned,) = [block for block in blocks if block.startswith("maintenance:")]
     (tmp_path / "planned.yaml").write_text(planned, "utf-8")
     assert len(maintenance.load(tmp_path / "planned.yaml")) == 1
+    (agreed,) = [block for block in blocks if block.startswith("corrections:")]
+    (tmp_path / "agreed.yaml").write_text(agreed, "utf-8")
+    assert [len(part) for part in corrections.load(tmp_path / "agreed.yaml")] == [1, 0]

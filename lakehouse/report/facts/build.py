@@ -18,6 +18,7 @@ from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.capacity import capacity, tiering
+from lakehouse.report.facts.composites import composites
 from lakehouse.report.facts.consumer_lag import consumer_lag
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
@@ -55,7 +56,7 @@ class Scope:
         promised: A statement of each subject under each objective, as it is published.
         statements: Statements by time, for the time that is unknown.
         coverage: The section of that name.
-        calendar: Time zone, business hours and maintenance.
+        calendar: Time zone, business hours, maintenance and corrections.
         events: The cluster's events in the period, and how many of each kind were left out.
     """
 
@@ -71,6 +72,11 @@ class Scope:
     def own_metrics(self) -> OwnMetrics:
         """The section of that name, of which timelines are made as well."""
         return own_metrics(self.gold, self.coverage, self.objectives)
+
+    @cached_property
+    def judged(self) -> list[dict[str, Any]]:
+        """The section ``objectives``."""
+        return [objective(one, self.promised) for one in self.objectives]
 
 
 def last_week(engine: Engine, now_us: int, zone: dt.tzinfo = dt.UTC) -> Period:
@@ -153,7 +159,8 @@ def facts(
         period: The period of the report.
         cluster: The cluster; may be left out if the lake has one.
         now: Nothing is expected later than this; by default this instant.
-        calendar: The time zone of weeks and of shown instants, business hours and maintenance.
+        calendar: The time zone of weeks and of shown instants, business hours, maintenance and
+            corrections.
 
     Raises:
         TableNotFoundError: There is no gold yet.
@@ -188,6 +195,7 @@ def _scope(gold: Gold, objectives: Sequence[Objective], calendar: Calendar) -> S
         own_windows=gold.period.grain == periods.WEEK,
         burns=True,
         maintenance=calendar.maintenance,
+        corrections=calendar.corrections,
     )
     statements = by_time(gold, objectives, promised)
     return Scope(gold, objectives, promised, statements, coverage(gold), calendar, gold.events())
@@ -231,11 +239,17 @@ def rejected(gold: Gold) -> int:
 
 SECTIONS: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "verdicts": lambda it: verdicts(it.objectives, it.promised),
-    "objectives": lambda it: [objective(one, it.promised) for one in it.objectives],
+    "composites": lambda it: composites(it.judged),
+    "objectives": lambda it: it.judged,
     "maintenance": lambda it: [
         one.to_json() for one in it.calendar.maintenance if one.overlaps(it.gold.period)
     ],
-    "restated": lambda it: restated(it.gold, SECTIONS["objectives"](it)),
+    "corrections": lambda it: [
+        one.to_json()
+        for one in it.calendar.corrections
+        if any(one in statement.corrections for statement in it.promised)
+    ],
+    "restated": lambda it: restated(it.gold, it.judged),
     "business_hours": lambda it: business_hours(it.gold, it.objectives, it.calendar),
     "service": lambda it: service(it.gold, it.statements),
     "min_isr": lambda it: min_isr(it.gold, it.statements),

@@ -5,6 +5,7 @@ late data arrived. Figures that were published before the period was over are no
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
@@ -15,13 +16,13 @@ from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.figures import span_of
-from lakehouse.report.page.lookup import tally
+from lakehouse.report.page.lookup import tally, value_at
 from lakehouse.slo import Objective
-from lakehouse.slo.aggregate import by_cluster
+from lakehouse.slo.aggregate import by_cluster, partition_count
 from lakehouse.slo.business_hours import Calendar
 from lakehouse.slo.maintenance import Maintenance
 from lakehouse.slo.statement import Statement
-from lakehouse.tables import SLA_FIGURES
+from lakehouse.tables import SLA_AGREED, SLA_FIGURES
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 """The names of a subject in the facts."""
@@ -30,7 +31,10 @@ _OF_OBJECTIVE: Final = ("name", "title", "description", "target", "level")
 
 
 class Verdict(NamedTuple):
-    """The verdict of an objective, that of its worst subject, and how many have which."""
+    """The verdict of an objective, that of its worst subject, and how many have which.
+
+    ``agreed`` is the verdict with corrections; None without any.
+    """
 
     objective: str
     title: str
@@ -41,6 +45,7 @@ class Verdict(NamedTuple):
     uncertain: int
     no_data: int
     met: int
+    agreed: str | None
 
 
 class BusinessHours(NamedTuple):
@@ -72,8 +77,11 @@ def verdicts(objectives: Sequence[Objective], statements: Sequence[Statement]) -
     """One verdict per objective, worst first."""
     rows = []
     for wanted in objectives:
-        counts = tally(one.verdict for one in statements if one.objective == wanted)
-        rows.append(Verdict(wanted.name, wanted.title, wanted.target, **counts))
+        own = [one for one in statements if one.objective == wanted]
+        counts, agreed = tally(one.verdict for one in own), None
+        if any(one.agreed for one in own):
+            agreed = tally((one.agreed or one).verdict for one in own)["verdict"]
+        rows.append(Verdict(wanted.name, wanted.title, wanted.target, **counts, agreed=agreed))
     return sorted(rows, key=lambda row: -formats.rank(row.verdict))
 
 
@@ -86,17 +94,25 @@ def objective(wanted: Objective, statements: Sequence[Statement]) -> dict[str, A
         "window": wanted.window.name,
         "method": wanted.method,
         "labels": {key: list(values) for key, values in wanted.labels.items()},
+        "composites": [asdict(part) for part in wanted.composites],
         **(judged[0].scope() if judged else {}),
         "weighted": next((one.to_json() for one in by_cluster(judged)), None),
         "subjects": [
             {
                 **{name: getattr(one.subject, name) for name in SUBJECT},
+                **_weight(one),
                 **one.figures(),
                 **one.details(brief=True),
             }
             for one in judged
         ],
     }
+
+
+def _weight(statement: Statement) -> dict[str, int]:
+    """How much a topic counts beside others; other subjects count alike."""
+    subject = statement.subject
+    return {"partitions": partition_count(subject)} if subject.kind == "topic" else {}
 
 
 def _names(statement: Statement) -> tuple[str, int]:
@@ -175,16 +191,22 @@ def restated_figures(
         over = (one["name"], one.get("from"), one.get("to"))
         for now in one.get("subjects") or ():
             rows = earlier.get((*over, *(now.get(name) for name in SUBJECT)), [])
-            others = [row for row in rows if any(row[key] != now.get(key) for key in SLA_FIGURES)]
+            figures = _figures(now)
+            others = [row for row in rows if any(row.get(k) != figures[k] for k in figures)]
             if others:
                 last = others[-1]
                 before = {"statement": last["statement"], "stated_at": iso(last["stated_at"])}
-                before |= {key: last[key] for key in SLA_FIGURES}
-                figures = {key: now.get(key) for key in SLA_FIGURES}
+                before |= {key: last.get(key) for key in figures}
                 names = {key: now.get(key) for key in SUBJECT}
                 title = one.get("title")
                 differing.append(Restated(one["name"], title, **names, before=before, now=figures))
     return differing
+
+
+def _figures(subject: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a subject as gold/sla has them."""
+    agreed = {key: value_at(subject, key.replace("_", ".", 1)) for key in SLA_AGREED}
+    return {**{key: subject.get(key) for key in SLA_FIGURES}, **agreed}
 
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:
@@ -195,9 +217,8 @@ def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]
     except TableNotFoundError:
         return []
     over = (f"(r.window = {start} AND r.window_end = {end})" for start, end in sorted(times))
-    names = ("window", "window_end", "stated_at", "objective", *SUBJECT, "statement", *SLA_FIGURES)
     published = gold.ask(
-        f"SELECT {', '.join(f'r.{name}' for name in names)} FROM {{rows}} r "
+        "SELECT r.* FROM {rows} r "  # older tables lack some columns
         f"WHERE {is_same('r.cluster', gold.cluster)} AND r.stated_at >= r.window_end "
         f"AND ({' OR '.join(over) or 'false'})",
         rows=rows,

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import formats
 from lakehouse.errors import OwnersError
+from lakehouse.report.facts.composites import BY_OWNER, composites
 from lakehouse.report.facts.saved import Bounds, to_json
 from lakehouse.report.owners import LABELS, NO_OWNER, Owner, Owners, Prices
 from lakehouse.report.page.lookup import nothing_seen, tally, value_at
@@ -72,10 +73,11 @@ class Account(NamedTuple):
 
 
 def add_owners(facts: Mapping[str, Any], owners: Owners) -> Facts:
-    """The facts with ``team``, ``owner`` and ``tier`` in rows, and a section ``owners``."""
+    """The facts with labels in rows, composites by owner, and a section ``owners``."""
     with_labels = _with_rows(facts, lambda row: {**row, **owners.of(row)._asdict()})
     currency = None if owners.prices is None else owners.prices.currency
     accounts = to_json(_accounts(with_labels, owners.prices))
+    with_labels["composites"] = to_json(composites(with_labels.get("objectives") or (), BY_OWNER))
     return {**with_labels, "owners": {"currency": currency, "accounts": accounts}}
 
 
@@ -169,6 +171,7 @@ def of_team(facts: Mapping[str, Any], team: str) -> Facts:
     )
     own = [one for one in accounts if one["team"] == team]
     part |= {"team": team, "owners": {**facts["owners"], "accounts": own}, **_judged(part)}
+    part["composites"] = to_json(composites(part["objectives"]))
     part["timelines"] = _timelines(part)
     for name in _WITH_BROKERS:
         if part.get(name):

@@ -244,24 +244,53 @@ def scope(row: Row) -> tuple[Name, ...]:
     return names[:_SCOPES_SHOWN] or (Name("the whole cluster"),)
 
 
-def excluded(row: Row) -> Figure:
-    """How much expected time of a subject lies in planned maintenance."""
-    left, whole = value_at(row, "without_maintenance.expected_us"), row.get("expected_us")
+def listed(row: Row, key: str) -> tuple[Name, ...]:
+    """Several names."""
+    return tuple(figures.name(one) for one in (row.get(key) or ())[:_SCOPES_SHOWN])
+
+
+def agreed_word(row: Row, key: str) -> str:
+    """A verdict with corrections; empty without any."""
+    verdict = value_at(row, key)
+    return "" if verdict is None else formats.VERDICTS[formats.verdict(verdict)]
+
+
+def agreed_change(row: Row) -> str:
+    """The verdicts with corrections, before and now; empty without any."""
+    words = {when: agreed_word(row, f"{when}.agreed_verdict") for when in ("before", "now")}
+    if not any(words.values()):
+        return ""
+    return ", ".join(f"{word_ or 'none'} {when}" for when, word_ in words.items())
+
+
+def composite_badness(row: Row) -> tuple[float, float]:
+    """The worst verdict, then the lowest share."""
+    return formats.rank(row.get("verdict")), -(row.get("attainment_low") or 0.0)
+
+
+def excluded(row: Row, key: str) -> Figure:
+    """How much expected time of a subject the figures ``key`` leave out."""
+    left, whole = value_at(row, f"{key}.expected_us"), row.get("expected_us")
     us = None if left is None or whole is None else whole - left
     return Figure(formats.duration(us), order=us)
 
 
-def differs_without(row: Row) -> bool:
-    """Whether the verdict differs without planned maintenance."""
-    without = row.get("without_maintenance") or {}
+def differs_without(row: Row, key: str = "without_maintenance") -> bool:
+    """Whether the verdict differs without planned maintenance, or as ``agreed``."""
+    without = row.get(key) or {}
     verdicts = {statement.get("verdict") or "no_data" for statement in (row, without)}
     return bool(without) and len(verdicts) > 1
 
 
-def without_badness(row: Row) -> Any:
+def without_badness(row: Row, key: str = "without_maintenance") -> Any:
     """Verdicts that differ without maintenance, then the worst."""
     low = row.get("attainment_low") or 0.0
-    return differs_without(row), formats.rank(row.get("verdict")), -low
+    return differs_without(row, key), formats.rank(row.get("verdict")), -low
+
+
+def agreed_badness(row: Row) -> Any:
+    """Verdicts that differ with corrections, then the worst."""
+    return without_badness(row, "agreed")
 
 
 # Trends.

@@ -13,7 +13,7 @@ from lakehouse.report.page import figures, incidents, sections, service
 from lakehouse.report.page.figures import Facts
 from lakehouse.report.page.listing import listing
 from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
-from lakehouse.report.page.verdicts import headline, verdicts
+from lakehouse.report.page.verdicts import composites, headline, verdicts
 
 
 def render(facts: Facts) -> str:
@@ -25,6 +25,7 @@ def render(facts: Facts) -> str:
     with formats.shown_in(formats.zone_of(facts)):
         marks = marks_of(facts)
         questions, changed = service.answers(facts), sections.changed(facts)
+        whole = list(filter(None, (sections.composites(facts),)))
         others = (*sections.additional(facts), sections.coverage(facts))
         return html(
             "page.html.j2",
@@ -39,7 +40,8 @@ def render(facts: Facts) -> str:
             questions=questions,
             changed=[one for one in changed if one.anchor != "trends"],
             first=tuple(service.first((*questions, *changed))),
-            sections=(*changed, *questions, *others),
+            sections=(*whole, *changed, *questions, *others),
+            composites=composites(facts),
             charts=lambda section: charts.of(section, facts, marks),
             happened=_happened(facts, marks),
             marks=marks,

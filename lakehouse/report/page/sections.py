@@ -61,7 +61,8 @@ def questions(facts: Facts) -> tuple[Section, ...]:
 
 def changed(facts: Facts) -> list[Section]:
     """The sections on changes and on doubts about the verdicts, as far as the facts have them."""
-    return list(filter(None, (restated(facts), burn(facts), maintenance(facts), trends(facts))))
+    made = (restated, corrections, burn, maintenance, trends)
+    return list(filter(None, (section(facts) for section in made)))
 
 
 def additional(facts: Facts) -> list[Section]:
@@ -159,7 +160,41 @@ def restated(facts: Facts) -> Section | None:
     verdicts_changed = sum(
         row["before"].get("verdict") != row["now"].get("verdict") for row in rows
     )
-    return section("restated", {"number": len(rows), "turned": verdicts_changed}, restated=rows)
+    values = {"number": len(rows), "turned": verdicts_changed}
+    has_agreed = any(row[when].get("agreed_verdict") for row in rows for when in ("before", "now"))
+    return section("restated", values, **{"restated_agreed" if has_agreed else "restated": rows})
+
+
+def composites(facts: Facts) -> Section | None:
+    """The weighted means, of which objectives they are, and those of owners; None without any."""
+    rows = [
+        {**row, "target_percent": 100 * (row["target"] or 0.0), "unknown_us": 0}
+        for row in facts.get("composites") or ()
+    ]
+    owned = [
+        {**row, "of_team": row["team"], "team": None} for row in rows if row["team"] or row["tier"]
+    ]
+    whole = [row for row in rows if not (row["team"] or row["tier"])]
+    members = [
+        {**one, "target_percent": 100 * one["target"], "unknown_us": 0,
+         "composite_title": row["title"]}
+        for row in whole for one in row["objectives"]
+    ]  # fmt: skip
+    if not whole:
+        return None
+    values = {"rows": verdicts.composites(facts), "owners": len(owned)}
+    return section("composites", values, composites_by_owner=owned, composite_members=members)
+
+
+def corrections(facts: Facts) -> Section | None:
+    """What was agreed not to count, and the agreed figures; None without corrections."""
+    agreed = facts.get("corrections")
+    if not agreed:
+        return None
+    rows = [row for row in titled(facts) if row.get("corrections")]
+    turned = sum(cells.differs_without(row, "agreed") for row in rows)
+    counts = {"number": len(agreed), "subjects": len(rows), "turned": turned}
+    return section("corrections", counts, corrected=rows, corrections=agreed)
 
 
 def burn(facts: Facts) -> Section | None:

@@ -24,7 +24,7 @@ _LEVELS: Final = ("topic", "partition", "client", "group", "broker", "source")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One objective's verdict as the page, the terminal and mails show it.
+    """An objective's or a composite's verdict as the page, the terminal and mails show it.
 
     Attributes:
         name: The objective's name in the facts.
@@ -33,11 +33,11 @@ class Verdict:
         target: The target, in words.
         counts: How many subjects have which verdict, in words.
         description: The objective's description; may be empty.
-        worst: The subject with the lowest share.
-        attainment: The lowest share; None without subjects.
+        worst: The subject with the lowest share; none of a composite.
+        attainment: The lowest share, of a composite that of all; None without subjects.
         budget: The strip of its error budget, see ``budget``.
         subjects: Every subject.
-        remarks: The share without planned maintenance, and how many budgets burn.
+        remarks: The share with corrections, that without maintenance, how many budgets burn.
     """
 
     name: str
@@ -63,16 +63,47 @@ class Verdict:
         return formats.MARKS[self.verdict]
 
     @property
+    def share(self) -> str:
+        """The share with its bounds; empty without subjects."""
+        return "" if self.attainment is None else self.attainment.text
+
+    @property
     def lowest(self) -> str:
-        """The worst subject and its share; empty without subjects."""
-        names = " ".join(name.labelled for name in self.worst)
-        return "" if self.attainment is None else f"Lowest: {names} {self.attainment.text}"
+        """The worst subject and its share, or that of all; empty without subjects."""
+        names = f"Lowest: {' '.join(name.labelled for name in self.worst)}"
+        return self.share and f"{names if self.worst else 'Good share:'} {self.share}"
 
 
 def verdicts(facts: Facts) -> tuple[Verdict, ...]:
     """All verdicts, worst first."""
     objectives = {objective["name"]: objective for objective in facts.get("objectives") or ()}
     return tuple(_verdict(row, objectives.get(row["objective"], {})) for row in ordered(facts))
+
+
+def composites(facts: Facts) -> tuple[Verdict, ...]:
+    """The composites on all subjects, worst first, in the form of a verdict."""
+    rows = [row for row in facts.get("composites") or () if not (row["team"] or row["tier"])]
+    return tuple(map(_composite, sorted(rows, key=_badness, reverse=True)))
+
+
+def _composite(row: Row) -> Verdict:
+    counted = sum(one["subjects"] > 0 for one in row["objectives"])
+    weighed = f"{counted} of {formats.plural(len(row['objectives']), 'objective')}"
+    agreed = row.get("agreed")
+    return Verdict(
+        row["composite"], formats.verdict(row["verdict"]), formats.line(row["title"]), _target(row),
+        f"{weighed} by weight{_agreed(agreed and agreed['verdict'])}", "",
+        (), figures.attainment({**row, "unknown_us": 0}), None, None,
+    )  # fmt: skip
+
+
+def _target(row: Row) -> str:
+    return "no target" if row.get("target") is None else f"target {formats.percent(row['target'])}"
+
+
+def _agreed(verdict: str | None) -> str:
+    """The verdict with corrections, behind the counts that have none."""
+    return "" if verdict is None else f"; agreed:\u00a0{formats.VERDICTS[formats.verdict(verdict)]}"
 
 
 def ordered(facts: Facts) -> list[Row]:
@@ -83,8 +114,19 @@ def ordered(facts: Facts) -> list[Row]:
 
 def headline(facts: Facts) -> str:
     """The verdict on the period in one sentence."""
-    tally = Counter(row.get("verdict") for row in facts.get("verdicts") or ())
-    return sentence("headline", tally=tally, total=tally.total(), counted=_COUNTED)
+    rows = facts.get("verdicts") or ()
+    tally = Counter(row.get("verdict") for row in rows)
+    agreed = Counter(row.get("agreed") or row.get("verdict") for row in rows)
+    objectives = sentence(
+        "headline", tally=tally, total=tally.total(), counted=_COUNTED, agreed=agreed
+    )
+    return " ".join((*map(_in_short, composites(facts)), objectives))
+
+
+def _in_short(one: Verdict) -> str:
+    """A composite's verdict and share; its bounds stand with the verdicts."""
+    share = one.attainment.value if one.attainment and one.attainment.order is not None else ""
+    return f"{one.title}: {', '.join(filter(None, (one.word, share)))}."
 
 
 def _verdict(row: Row, objective: Row) -> Verdict:
@@ -100,8 +142,8 @@ def _verdict(row: Row, objective: Row) -> Verdict:
         formats.verdict(row.get("verdict")),
         formats.line(row.get("title") or row["objective"])
         + _POLICIES.get(str(objective.get("unknown")), ""),
-        "no target" if row.get("target") is None else f"target {formats.percent(row['target'])}",
-        "; ".join(filter(None, (counts, policy))),
+        _target(row),
+        "; ".join(filter(None, (counts, policy))) + _agreed(row.get("agreed")),
         formats.line(objective.get("description") or "", 400),
         cells.subject(worst) if worst else (),
         figures.attainment(worst) if worst else None,
@@ -124,8 +166,11 @@ def policy_text(policy: str | None, subjects: Sequence[Row]) -> str:
 
 
 def _remarks(worst: Row, subjects: Sequence[Row]) -> Answer:
-    """The worst share without planned maintenance, and how many budgets burn at the end."""
+    """The worst share with corrections and without maintenance, and how many budgets burn."""
     parts: list[str | Figure] = []
+    if agreed := worst.get("agreed"):
+        parts += ["Agreed, with corrections: ", figures.attainment(agreed)]
+        parts.append(f", {formats.VERDICTS[formats.verdict(agreed.get('verdict'))]}. ")
     without = worst.get("without_maintenance")
     if without:
         parts += ["Without planned maintenance: ", figures.attainment(without)]

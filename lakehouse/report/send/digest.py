@@ -17,7 +17,7 @@ from lakehouse.report.page.figures import Facts, name, plain_text, span_of
 from lakehouse.report.page.lookup import declared, value_at, week_of
 from lakehouse.report.page.sections import changed
 from lakehouse.report.page.service import answers
-from lakehouse.report.page.verdicts import Verdict, headline, verdicts
+from lakehouse.report.page.verdicts import Verdict, composites, headline, verdicts
 
 MOST: Final = 6
 WIDTH: Final = 600
@@ -32,7 +32,7 @@ class Digest:
         headline: The verdict on the period in one sentence.
         period: Its start and end, and its ISO week if it is one.
         about: The cluster, and the team.
-        verdicts: The verdicts, worst first.
+        verdicts: The verdicts, worst first; those of composites before those of objectives.
         changed: A short name and an answer for each section on what changed.
         findings: A short name and an answer for each question.
         coverage: How much was seen.
@@ -64,7 +64,7 @@ def digest(facts: Facts) -> Digest:
             plain(headline(facts)),
             f"{period} ({week})" if week else period,
             cluster if team is None else f"team {name(team).text}, {cluster}",
-            verdicts(facts),
+            (*composites(facts), *verdicts(facts)),
             tuple((section.short, plain_text(section.answer)) for section in changed(facts)),
             tuple((section.short, plain_text(section.answer)) for section in answers(facts)),
             f"{seen} of the expected time was seen.",

@@ -1,14 +1,15 @@
 """Files and folders of OpenSLO v1 objects, read together because they refer to one another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from lakehouse.core.objective import Objective
 from lakehouse.core.yaml_nodes import Findings, MalformedError, Node, documents, worst
 from lakehouse.errors import ObjectiveError
-from lakehouse.slo.openslo import reading, schema
+from lakehouse.slo.openslo import composites, reading, schema
+from lakehouse.slo.openslo.sources import Library
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _NO_EFFECT: Final = {
@@ -30,12 +31,14 @@ class FileObject:
         kind: Its kind; empty where it has none.
         findings: Its faults, and its parts that are unsupported or have no effect.
         objectives: The objectives that jmxlake computes.
+        weighs: Of a composite, the objectives of other SLOs that it weighs.
     """
 
     node: Node
     kind: str
     findings: Findings
     objectives: list[Objective] = field(default_factory=list)
+    weighs: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -50,7 +53,7 @@ class FileObject:
         kind = worst(self.findings)
         if kind in {"invalid", "unsupported"}:
             return str(kind)
-        if self.objectives:
+        if self.objectives or self.weighs:
             return "supported"
         return "no effect" if kind else "read"
 
@@ -110,14 +113,34 @@ def _read_objectives(valid: list[FileObject]) -> None:
     library, used = {(item.kind, item.name): item.node for item in valid}, set()
     for item in valid:
         if item.kind == "SLO":
-            ref = item.node.entries["spec"].entries.get("indicatorRef")
-            used.add(ref.text if ref else "")
+            used |= composites.references(item.node)
             item.objectives = reading.objectives(item.node, library, item.findings)
     for item in valid:
         if item.kind in _NO_EFFECT and not (item.kind == "SLI" and item.name in used):
             reason = _NO_EFFECT[item.kind]
             item.findings.note(item.node, f"{item.kind} has no effect: {reason}")
     _check_names(valid)
+    for item in valid:
+        if item.kind == "SLO" and composites.is_one(item.node):
+            _weigh(item, valid, library)
+
+
+def _weigh(composite: FileObject, valid: list[FileObject], library: Library) -> None:
+    """Make the objectives of other SLOs parts of a composite."""
+    slos = {item.name: item for item in valid if item.kind == "SLO"}
+    pairs = composites.weighed(composite.node, library)
+    window = reading.window(composite.node)
+    for goal, _ in pairs:
+        slo = slos[goal.entries["indicatorRef"].text]
+        composites.compare(goal, window, slo.objectives, composite.findings)
+    if worst(composite.findings) in {"invalid", "unsupported"}:
+        composite.objectives = []
+        return
+    for goal, part in pairs:
+        item = slos[goal.entries["indicatorRef"].text]
+        (one,) = item.objectives
+        item.objectives = [replace(one, composites=(*one.composites, part))]
+        composite.weighs.append(one.name)
 
 
 def _check_names(valid: list[FileObject]) -> None:

@@ -9,12 +9,22 @@ from lakehouse.core.objective import (
     Events,
     Objective,
     Op,
+    Part,
     Slices,
     TimeWindow,
 )
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
+from lakehouse.slo.openslo import composites
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
-from lakehouse.slo.openslo.sources import Library, Source, counters, entries, source, texts
+from lakehouse.slo.openslo.sources import (
+    Library,
+    Source,
+    counters,
+    entries,
+    source,
+    target,
+    texts,
+)
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 
 _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -33,6 +43,11 @@ def objectives(slo: Node, library: Library, findings: Findings) -> list[Objectiv
     supported = reader.objectives()
     findings += reader.findings
     return supported if all(finding.kind == "note" for finding in reader.findings) else []
+
+
+def window(slo: Node) -> TimeWindow | None:
+    """The window of a valid SLO; None where jmxlake does not support it."""
+    return _Reader(slo, {}).window()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +70,57 @@ class _Reader:
         return self.spec.entries["budgetingMethod"]
 
     def objectives(self) -> list[Objective]:
-        window = self._window()
+        window = self.window()
         if "alertPolicies" in self.spec.entries:
             self.findings.note(self.spec.keys["alertPolicies"], "jmxlake sends no alerts")
-        for goal in self.goals:
-            for key in goal.present("indicator", "indicatorRef", "compositeWeight"):
-                self.findings.unsupported(goal.keys[key], "composite SLOs are not supported")
-        indicator = self._indicator()
-        if indicator is None:
-            return []
-        measured, events = self._measured(indicator)
-        has_events = bool(indicator.present("ratioMetric"))
-        labels = entries(self.slo.entries["metadata"].get("labels"))
-        objectives = []
-        for position, goal in enumerate(self.goals, 1):
-            op, threshold = self._threshold(goal, measured, has_events=has_events)
-            target, slices = self._target(goal), self._slices(goal, has_events=has_events)
-            if measured is None or window is None:
-                continue
-            name, title = self._name_and_title(position, goal)
-            objectives.append(
-                Objective(
-                    name, title, self._text("description"), measured.level, measured.metric,
-                    threshold, target, measured.where, slices, events, window,
-                    {key: texts(node) for key, node in labels},
-                    measured.match, self._text("service"), measured.unknown, op,
-                )
-            )  # fmt: skip
-        return objectives
+        made: list[Objective | None] = []
+        if composites.is_one(self.slo):
+            parts = composites.parts(self.slo, self.findings)
+            for position, goal in enumerate(self.goals, 1):
+                indicator = self._indicator(goal)
+                if indicator:  # others refer to an SLO
+                    of = self._measured(indicator), bool(indicator.present("ratioMetric"))
+                    made.append(self._objective(position, goal, of, window, parts[position - 1]))
+        elif indicator := self._indicator(self.spec):
+            of = self._measured(indicator), bool(indicator.present("ratioMetric"))
+            made = [self._objective(at, goal, of, window) for at, goal in enumerate(self.goals, 1)]
+        return [one for one in made if one]
 
-    def _indicator(self) -> Node | None:
-        present = self.spec.present("indicator", "indicatorRef")
-        if len(present) != 1:
-            if not any(goal.present("indicator", "indicatorRef") for goal in self.goals):
-                actual = " and ".join(present) or "none"
-                message = "exactly one of indicator and indicatorRef is required; present:"
-                self.findings.invalid(self.spec, f"{message} {actual}")
+    def _objective(
+        self, position: int, goal: Node,
+        of: tuple[tuple[Source | None, Events | None], bool],
+        window: TimeWindow | None, *parts: Part,
+    ) -> Objective | None:  # fmt: skip
+        (measured, events), has_events = of
+        op, threshold = self._threshold(goal, measured, has_events=has_events)
+        share, slices = self._target(goal), self._slices(goal, has_events=has_events)
+        if measured is None or window is None:
             return None
-        indicator = self.spec.entries[present[0]]
+        name, title = self._name_and_title(position, goal)
+        labels = entries(self.slo.entries["metadata"].get("labels"))
+        return Objective(
+            name, title, self._text("description"), measured.level, measured.metric,
+            threshold, share, measured.where, slices, events, window,
+            {key: texts(node) for key, node in labels},
+            measured.match, self._text("service"), measured.unknown, op, parts,
+        )  # fmt: skip
+
+    def _indicator(self, holder: Node) -> Node | None:
+        """The spec of the SLI of an SLO, or of one entry of a composite's objectives."""
+        present = holder.present("indicator", "indicatorRef")
+        if len(present) != 1:
+            actual = " and ".join(present) or "none"
+            message = "exactly one of indicator and indicatorRef is required; present:"
+            self.findings.invalid(holder, f"{message} {actual}")
+            return None
+        indicator = holder.entries[present[0]]
         if present == ["indicatorRef"]:
             sli = self.library.get(("SLI", indicator.text))
+            if holder is not self.spec and composites.refers_to_slo(holder, self.library):
+                return None
             if sli is None:
-                self.findings.unsupported(indicator, f"no valid SLI {indicator.text!r} here")
+                kinds = "SLI" if holder is self.spec else "SLI or SLO"
+                self.findings.unsupported(indicator, f"no valid {kinds} {indicator.text!r} here")
                 return None
             indicator = sli
         return indicator.entries["spec"]
@@ -110,7 +134,7 @@ class _Reader:
             return counters(indicator.entries["ratioMetric"], self.library, self.findings)
         if method == "Occurrences":
             self.findings.unsupported(self.method, "a thresholdMetric has no events to count")
-        if len(self.goals) > 1:
+        if len(self.goals) > 1 and not composites.is_one(self.slo):
             self.findings.invalid(self.goals[1], "a thresholdMetric allows one objective only")
         measured = source(indicator.entries["thresholdMetric"], self.library, self.findings)
         if measured and measured.level == "partition" and method != GOOD_SECONDS:
@@ -142,11 +166,10 @@ class _Reader:
         return cast("Op", op.text), threshold
 
     def _target(self, goal: Node) -> float:
-        key = goal.present("target", "targetPercent")[0]
-        target = (number(goal.entries[key]) or 0.0) / (100.0 if key == "targetPercent" else 1.0)
-        if target <= 0:
+        if (share := target(goal)) <= 0:
+            key = goal.present("target", "targetPercent")[0]
             self.findings.unsupported(goal.entries[key], "it must be above 0: 0 is always met")
-        return round(target, 12)
+        return share
 
     def _name_and_title(self, position: int, goal: Node) -> tuple[str, str]:
         metadata = self.slo.entries["metadata"].entries
@@ -162,7 +185,7 @@ class _Reader:
 
     # The window, and the slices that it is cut into.
 
-    def _window(self) -> TimeWindow | None:
+    def window(self) -> TimeWindow | None:
         """The window; None where jmxlake does not support it."""
         windows = self.spec.get("timeWindow")
         if windows is None:

@@ -102,6 +102,13 @@ def _type(node: Node, library: Library, findings: Findings) -> Node | None:
     return named.entries["spec"].entries["type"]
 
 
+def target(goal: Node) -> float:
+    """The target of an entry of ``objectives``, 0 to 1."""
+    key = goal.present("target", "targetPercent")[0]
+    share = (number(goal.entries[key]) or 0.0) / (100.0 if key == "targetPercent" else 1.0)
+    return round(share, 12)
+
+
 def entries(node: Node | None) -> Sequence[tuple[str, Node]]:
     """The keys and values of a map; empty where there is none."""
     return list(node.entries.items()) if node else []

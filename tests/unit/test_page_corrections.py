@@ -1,0 +1,117 @@
+"""Corrections on the page: the raw and the agreed verdict side by side, and who approved."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lakehouse.report.facts.objectives import SUBJECT, restated_figures
+from lakehouse.report.facts.owner_labels import add_owners
+from lakehouse.report.facts.saved import to_json
+from lakehouse.report.page.page import render
+from lakehouse.report.page.verdicts import headline
+from lakehouse.report.send.digest import digest
+from lakehouse.report.terminal import verdict_table
+from lakehouse.tables import SLA_FIGURES
+from tests import sample_facts
+from tests.page_reader import Node, read
+from tests.unit.test_owners import loaded
+
+Facts = dict[str, Any]
+
+CORRECTION = {
+    "start": "2026-11-21T06:01:30Z", "end": "2026-11-21T06:02:30Z", "reason": "our <i>test</i>",
+    "topics": ["orders-*"], "objectives": ["min-isr"], "approved_by": "Ada <b>Example</b>",
+    "ticket": "OPS-1",
+}  # fmt: skip
+
+
+def corrected(verdict: str = "met") -> Facts:
+    """The demo, with a correction of the time in which the topic ``orders`` was bad."""
+    facts = sample_facts.demo()
+    facts["corrections"] = [CORRECTION]
+    orders = facts["objectives"][0]["subjects"][0]
+    figures = {name: orders[name] for name in SLA_FIGURES}
+    agreed = {**figures, "expected_us": 300_000_000, "bad_us": 0, "attainment": 1.0,
+              "attainment_low": 1.0, "attainment_high": 1.0, "verdict": verdict}  # fmt: skip
+    orders |= {"corrections": [CORRECTION], "agreed": agreed}
+    row = next(one for one in facts["verdicts"] if one["objective"] == "min-isr")
+    row["agreed"] = verdict
+    return facts
+
+
+def whole() -> Facts:
+    """The same with a composite, its figures of teams and tiers, and a restatement."""
+    facts = corrected()
+    for one in facts["objectives"][:3]:
+        part = {"composite": "all", "title": "Kafka for its clients", "service": "kafka"}
+        one |= {"window": "1w", "composites": [{**part, "weight": 3}]}
+    facts["restated"] = restated(facts)
+    with tempfile.TemporaryDirectory() as folder:
+        return add_owners(facts, loaded(Path(folder)))
+
+
+def restated(facts: Facts) -> list[Facts]:
+    """What differs from the figures of the demo, if these were published."""
+    rows = [
+        {"objective": one["name"], **{name: row.get(name) for name in (*SUBJECT, *SLA_FIGURES)},
+         "statement": 1, "stated_at": 1_800_000_000_000_000}
+        for one in sample_facts.demo()["objectives"] for row in one["subjects"]
+    ]  # fmt: skip
+    found: list[Facts] = to_json(restated_figures(facts["objectives"], rows))
+    return found
+
+
+def cells(found: Node, nth: int) -> list[list[str]]:
+    body = list(found.all("tbody"))[nth]
+    return [[one.text for one in row.children if not isinstance(one, str)]
+            for row in body.all("tr")]  # fmt: skip
+
+
+def test_both_verdicts_are_on_the_page_and_neither_is_hidden() -> None:
+    page = read(render(corrected()))
+    card = page.one("li", id="objective-1")
+    assert card.text.startswith("missed ")
+    assert "; agreed: met; target 99 %." in card.text
+    assert "Agreed, with corrections: 100 % (±0), 20 s unknown, met." in card.text
+    section = page.one("section", id="corrections")
+    assert section.one("p", class_="answer").text == (
+        "1 correction was agreed after the fact. With it 1 of 1 verdict changes."
+    )
+    (subject,) = cells(section, 0)
+    assert (subject[3], subject[5]) == ("missed", "met")
+    (row,) = cells(section, 1)
+    assert row[2:] == [
+        "topic orders-*", "min-isr", "our <i>test</i>", "Ada <b>Example</b>", "OPS-1",
+    ]  # fmt: skip
+
+
+def test_the_headline_the_terminal_and_mails_say_both() -> None:
+    facts = corrected()
+    raw = headline(sample_facts.demo())
+    assert headline(facts).startswith(raw)
+    assert "With corrections: " in headline(facts)
+    assert "agreed:" in verdict_table(facts)
+    assert any("agreed:\u00a0met" in one.counts for one in digest(facts).verdicts)
+
+
+def test_where_no_verdict_differs_the_page_says_so() -> None:
+    facts = corrected("missed")
+    section = read(render(facts)).one("section", id="corrections")
+    assert section.one("p", class_="answer").text.endswith("With it every verdict is the same.")
+    assert headline(facts) == headline(sample_facts.demo())
+    assert "corrections" not in [
+        one.attributes["id"] for one in read(render(sample_facts.demo())).all("section")
+    ]
+
+
+def test_a_correction_of_a_published_figure_is_restated() -> None:
+    facts = corrected()
+    facts["restated"] = restated(facts)
+    (one,) = facts["restated"]
+    assert one["before"]["verdict"] == one["now"]["verdict"] == "missed"
+    assert (one["before"]["agreed_verdict"], one["now"]["agreed_verdict"]) == (None, "met")
+    section = read(render(facts)).one("section", id="restated")
+    (row,) = cells(section, 0)
+    assert row[-1] == "none before, met now"
