@@ -9,7 +9,6 @@ WITH summed AS (
         ELSE ['source'] END) AS sum_of
     FROM streams WHERE measure)
 SELECT w, metric, sum_of,
-    CASE WHEN sum_of = 'labels' THEN labels_of(summed.labels) END AS labels,
     CASE WHEN sum_of = 'group' THEN "group" END AS "group",
     CASE WHEN sum_of IN ('group', 'topic') THEN topic END AS topic,
     CASE WHEN sum_of IN ('source', 'labels') THEN source END AS source,
