@@ -103,9 +103,9 @@ def test_each_is_an_event_noted_once_at_its_instant(told: Told, kind: str, event
 
 
 def test_an_event_says_what_was_and_what_is_and_is_of_the_leaders_agent(told: Told) -> None:
-    assert [one[3:] for one in told.events("unclean_election") if one[0] == RISKY] == [
-        ("broker-1", None, "1")
-    ]
+    ((source, old, new),) = (one[3:] for one in told.events("unclean_election") if one[0] == RISKY)
+    assert (source, new) == ("broker-1", "1")
+    assert old in (None, "2"), "2 may still lead in the log when 1 is back"
     assert sorted(one[3:] for one in told.events("reassignment")) == [
         ("broker-1", "1", "2"),
         ("broker-2", "2", "1"),
