@@ -93,7 +93,7 @@ def test_facts_of_an_earlier_version_have_no_such_sentence():
                     reached_high_us=7 * 10**9,
                 ),
             ],
-            "2 topics have 2.0 KiB on brokers' disks. Topic \u2068b\u2069 reaches its "
+            "2 topics have 2.0 KiB on brokers' disks. Topic b reaches its "
             "retention.bytes first, in 1 h 40 m (1 h 40 m to 1 h 57 m), if it goes on like that.",
         ),
     ],

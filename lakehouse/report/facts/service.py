@@ -8,6 +8,7 @@ read is in neither; that time is given beside them. A broker that is down counts
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from lakehouse import tables
@@ -16,6 +17,7 @@ from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
 from lakehouse.core.time.intervals import Span, length, without
 from lakehouse.core.time.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
+from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.gold import Gold, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
@@ -219,10 +221,12 @@ def _total(bounds: Sequence[Bounds]) -> Bounds:
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     """Answers of all brokers and of each, and errors by their code; most first."""
     request_of = {metric: request for request, metric in ANSWERS.items()}
-    parts = counted(
-        gold, tables.LABELLED, tuple(request_of),
-        lambda row: (request_of[row["metric"]], row["source"], error_of(row["labels"])),
-    )  # fmt: skip
+    parts: dict[tuple[str, str, str], Bounds] = {}
+    with suppress(TableNotFoundError):  # gold of an older jmxlake
+        parts = counted(
+            gold, tables.LABELLED, tuple(request_of),
+            lambda row: (request_of[row["metric"]], row["source"], error_of(row["labels"])),
+        )  # fmt: skip
     away = unread(gold, ANSWERS["produce"])
     brokers = [
         _of(parts, request, source, length(spans))
