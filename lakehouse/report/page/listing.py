@@ -15,7 +15,7 @@ from lakehouse.report.page.lookup import columns, declared, value_at
 WORST: Final = 8
 """Rows above the fold: a question with all its lists fits on a screen or two."""
 
-MORE: Final = 36
+MORE: Final = 34
 """Rows behind the fold, so that the page of a fleet stays below 1.5 MB."""
 
 PRINTED: Final = 12
