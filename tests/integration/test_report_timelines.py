@@ -13,6 +13,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import COPY_LAG, Gold
+from lakehouse.report.facts.own_metrics import OwnMetrics
 from lakehouse.report.facts.timelines import timelines
 from tests import gold_builder
 from tests.lake_builder import BASE, CLUSTER, micros
@@ -80,9 +81,11 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )  # fmt: skip
     gold_builder.put(root, tables.WINDOWS["clients"], bad(0, THROTTLE, 300, user="u"))
     gold_builder.put(root, tables.WINDOWS["non_consumed"])
-    gold_builder.put(root, tables.WINDOWS["groups"])
+    for name in ("groups", "brokers", "labelled"):
+        gold_builder.put(root, tables.WINDOWS[name])
     now_us = micros(2 * WINDOWS * WINDOW)
-    told = timelines(Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, SOURCES, now_us))
+    gold = Gold(LocalEngine(Lake(str(root))), CLUSTER, PERIOD, WINDOW, SOURCES, now_us)
+    told = timelines(gold, OwnMetrics([], 0, []))
     return {one.name: [tuple(point[1:]) for point in one.points] for one in told}
 
 
