@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from collector.errors import IdentityError, SourceDataError, SourceError
 from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.http import HttpEndpoint
-from collector.sources.bulk.source import BulkReader, BulkSource
+from collector.sources.bulk.source import BulkReader, BulkSource, asked_for
 from collector.sources.identity import STARTED, Question
 
 if TYPE_CHECKING:
@@ -195,8 +195,7 @@ class PrometheusSource(BulkSource):
         return lines
 
     def _is_shown(self, metric: Metric) -> bool:
-        questions = [Question(one, metric.attribute_name) for one in metric.patterns]
-        return any(self._how_shown(question) for question in questions)
+        return any(self._how_shown(question) for question in asked_for(metric))
 
     def _how_shown(self, question: Question) -> list[Shown] | None:
         if question not in self._shown:

@@ -59,7 +59,7 @@ def questions_of(family: Family) -> tuple[Question, ...]:
     metrics = list(family.metrics)
     if any(metric.led for metric in metrics):
         metrics.append(_IN_SYNC)
-    return tuple(dict.fromkeys(question for metric in metrics for question in _questions(metric)))
+    return tuple(dict.fromkeys(question for metric in metrics for question in asked_for(metric)))
 
 
 class BulkReader:
@@ -96,7 +96,7 @@ class BulkReader:
         self, metric: Metric, answers: Answers, led: frozenset[Partition] | None = None
     ) -> dict[Series, float | None]:
         found: dict[Series, float | None] = {}
-        for question in _questions(metric):
+        for question in asked_for(metric):
             values = answers.get(question, {})
             for name, series in self._named(metric, question.pattern, values).items():
                 # A bean may stand under two names, of which the first counts.
@@ -131,7 +131,8 @@ def _intact(name: str) -> str:
     return _WILDCARD.sub(lambda found: found[0][:-1] + _HALF, name)
 
 
-def _questions(metric: Metric) -> list[Question]:
+def asked_for(metric: Metric) -> list[Question]:
+    """The questions of one metric, that of the preferred name first."""
     return [Question(pattern, metric.attribute_name) for pattern in metric.patterns]
 
 
