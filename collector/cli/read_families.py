@@ -12,10 +12,11 @@ from collector.errors import JmxlakeError
 from collector.model import Scrape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from collector.agent.plan import Task
     from collector.catalogue import Catalogue
+    from collector.catalogue.entries import Delays
     from collector.config.schema import Config
     from collector.model import Answer, Source
 
@@ -91,15 +92,18 @@ def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> 
         own.sort(key=lambda one: one.source != place)
         name = config.source.ways[0] if place == "jmx" else place
         read += _read_place(name, own, sources.get(place), say)
-    _compare_delays(config, loaded, sources.get("admin"), say)
+    if (admin := sources.get("admin")) is not None:
+        _compare_delays([one.family for one in read], plan.delays(config, loaded), admin, say)
     return read
 
 
 def _compare_delays(
-    config: Config, loaded: Catalogue, source: Source | None, say: Callable[[Step], None]
+    families: Iterable[Family],
+    known: Mapping[str, Delays],
+    source: Source,
+    say: Callable[[Step], None],
 ) -> None:
     """Warn where the broker's settings make its beans later, or less late, than is configured."""
-    from collector.agent import plan
     from collector.sources.admin.source import AdminSource
 
     if not isinstance(source, AdminSource):
@@ -108,8 +112,7 @@ def _compare_delays(
         true = source.delays()
     except JmxlakeError:
         return  # the families have said so
-    known = plan.delays(config, loaded)
-    for family in loaded.families:
+    for family in families:
         for key, place in (("memory", 0), ("refresh", 1)):
             wanted = {known[one.name][place] for one in family.metrics if one.name in known} - {0}
             if true[place] and wanted and wanted != {true[place]}:

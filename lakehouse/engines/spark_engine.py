@@ -30,6 +30,7 @@ from lakehouse.errors import (
 )
 from lakehouse.kernel.worker import Program
 from lakehouse.tables import Column, Table
+from lakehouse.tables.columns import spark_text
 from lakehouse.tables.rollup_state import GOLD_PROPERTIES
 
 STAGING: Final = tables.Table(
@@ -131,11 +132,10 @@ class SparkEngine:
     def create(self, table: Table) -> None:
         """Create a table of gold with its comments, if it is not there."""
         by = ", ".join(f"`{name}`" for name in table.partition_by)
-        comment = table.comment.replace("'", "''")
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
             + (f" PARTITIONED BY ({by})" if by else "")
-            + f" COMMENT '{comment}' TBLPROPERTIES ({_listed(table.properties)})"
+            + f" COMMENT {spark_text(table.comment)} TBLPROPERTIES ({_listed(table.properties)})"
         )
 
     def add_columns(self, table: Table, columns: Sequence[Column]) -> None:

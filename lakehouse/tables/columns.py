@@ -24,9 +24,14 @@ class Column:
     @property
     def ddl(self) -> str:
         """The column as a Spark DDL fragment."""
-        comment = self.comment.replace("'", "''")
         required = "" if self.nullable else " NOT NULL"
-        return f"`{self.name}` {self.type}{required} COMMENT '{comment}'"
+        return f"`{self.name}` {self.type}{required} COMMENT {spark_text(self.comment)}"
+
+
+def spark_text(text: str) -> str:
+    """A text as a literal of Spark SQL, in which a backslash escapes."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,10 @@ _IN_A_ROW: Final = "that one row of bronze represents"
 _OF_ROWS: Final = "of a counter the most that one row of bronze represents"
 
 
+def _several(each: str) -> str:
+    return each if each.endswith("s") else f"{each}s"
+
+
 def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     """The measures of every metric row; durations are summed over ``each``.
 
@@ -39,10 +43,11 @@ def _measures(each: str, *, series: str | None = None) -> tuple[Column, ...]:
     adds ``lead_us``, and what of it lies before the window once, unless the value was above 0 from
     the window's very start. An edge between two values above 0 (flags) is none.
     """
-    most = series or f"most {each}s observed at one instant; {_OF_ROWS}"
+    several = _several(each)
+    most = series or f"most {several} observed at one instant; {_OF_ROWS}"
     return (
         Column("observed_us", "bigint", f"{each}-microseconds that scrapes cover", "sum"),
-        Column("value_seconds", "double", f"value times seconds, over {each}s; idle is 0", "sum"),
+        Column("value_seconds", "double", f"value times seconds, over {several}; idle is 0", "sum"),
         Column("mean", "double", f"value_seconds per observed {each}-second", "mean"),
         Column("min", "double", f"least value of one {each}", "min"),
         Column("max", "double", f"greatest value of one {each}", "max"),
@@ -61,7 +66,7 @@ def _union(each: str, total: str) -> tuple[Column, ...]:
         Column("any_us", "bigint", one, "sum"),
         Column("any_low_us", "bigint", "lower bound of any_us", "sum"),
         Column("any_high_us", "bigint", "upper bound of any_us", "sum"),
-        Column("max_concurrent", "bigint", f"most {each}s above 0 at one instant", "max"),
+        Column("max_concurrent", "bigint", f"most {_several(each)} above 0 at one instant", "max"),
         Column("max_total", "double", total, "max"),
         _SPILL,
     )
@@ -74,7 +79,7 @@ _SPILL: Final = Column(
 
 
 def _spill_sum(each: str) -> Column:
-    comment = f"part of positive_high_us before the window, summed over {each}s"
+    comment = f"part of positive_high_us before the window, summed over {_several(each)}"
     return Column("spill_sum_us", "bigint", comment, "first")
 
 

@@ -11,6 +11,7 @@ ISR, LEADERLESS = "kafka.partition.under_min_isr", "kafka.partition.leaderless"
 LAG, FETCHED = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_fetch.bytes"
 THROTTLE, QUOTA = "kafka.client.produce.throttle_time", "kafka.quota.produce.byte_rate"
 LOST = "kafka.group.non_consumed"
+ANSWERS = "kafka.broker.produce.answers"
 HOSTILE = ("o'hara", "<script>alert(1)</script>")
 """A user and a client id that want to be SQL and markup."""
 ASKED_FOR = (tables.FLAG_DISTRIBUTION,)
@@ -60,6 +61,10 @@ def _topic(batch: Batch, drawn: random.Random, at: float, topic: str, partitions
     for bound, lost in (("low", 3), ("high", 9)):
         value = None if at % 900 else float(lost * drawn.randrange(3))
         batch.counter(f"{LOST}.{bound}", at, end, value, group="g", topic=topic, partition=0)
+    unread = float(drawn.randrange(50))
+    batch.run("kafka.group.lag", at, end, unread, group="g", topic=topic, tail=7)
+    for bound, seconds in (("low", unread), ("high", unread + 30 if unread else None)):
+        batch.run(f"kafka.group.time_lag.{bound}", at, end, seconds, group="g", topic=topic)
 
 
 def _clients(batch: Batch, drawn: random.Random, at: float) -> None:
@@ -81,6 +86,9 @@ def _account(batch: Batch, at: float, *, alive: bool) -> None:
     for source in ("broker-1", "broker-2"):
         batch.scrape("min_isr", at, end, source=source)
         batch.scrape("topology", at, end, source=source)
+        for code in ("NONE", HOSTILE[1]):
+            labels = [("error", code)]
+            batch.counter(ANSWERS, at, end, float(at % 7), source=source, labels=labels)
         batch.scrape("quotas", at, end, source=source)
     outcome = ("ok", None) if alive else ("refused", "connection refused")
     for family in ("min_isr", "quotas"):

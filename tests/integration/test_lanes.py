@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 _RUNS = "from tests.lanes import run; import sys; sys.exit(run({commands!r}))"
 _SLEEPS = """
 import time
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     time.sleep(60)
 finally:
     print("cleaned up")

@@ -88,22 +88,22 @@ def test_an_incident_is_there_while_it_lasts_and_unknown_is_absent(
 def test_what_a_group_lost_is_a_total_from_its_first_loss_on(
     cluster: Cluster, agent: RunningAgent
 ) -> None:
-    create_assigned(cluster, "fading", [[1]])
+    create_assigned(cluster, "deleted", [[1]])
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
     for _ in range(10):
-        producer.produce("fading", b"x", partition=0)
+        producer.produce("deleted", b"x", partition=0)
     assert producer.flush(30) == 0
-    wait_for(lambda: committed(cluster, "late", "fading", 2), 60)
+    wait_for(lambda: committed(cluster, "left-behind", "deleted", 2), 60)
     lag = "jmxlake_kafka_group_lag"
-    wait_for(lambda: [one["="] for one in shown(agent, lag, group="late")] == ["8"], 60)
+    wait_for(lambda: [one["="] for one in shown(agent, lag, group="left-behind")] == ["8"], 60)
     assert shown(agent, LOST.format("low")) == []
     admin = cluster.admin()
-    for future in admin.delete_records([TopicPartition("fading", 0, 7)]).values():
+    for future in admin.delete_records([TopicPartition("deleted", 0, 7)]).values():
         future.result(60)
     wait_for(lambda: shown(agent, LOST.format("low")), 60)
     for bound in ("low", "high"):
         (lost,) = shown(agent, LOST.format(bound))
-        named = {"topic": "fading", "group": "late"}
+        named = {"topic": "deleted", "group": "left-behind"}
         assert lost == {"source": "broker-1", "cluster": cluster.id, **named, "=": "5"}
 
 

@@ -59,6 +59,8 @@ def bronze() -> Batch:
     batch.run("kafka.broker.produce.queue_size", 0, 100, 4.0)
     sent = "kafka.broker.leader_replication.byte_rate"
     batch.run(sent, 0, 200, 1000.0, source="broker-2")
+    batch.run(sent, 0, 200, 3.0, source="broker-3")  # of answers to followers without a quota
+    batch.run("kafka.broker.follower_replication.byte_rate", 0, 100, 10.0, source="broker-2")
     batch.run("kafka.client.produce.throttle_time", 0, 120, 40.0, user="u", client_id="x")
     for kind, wait in (("avg", 35.0), ("max", 80.0)):
         name = f"kafka.producer.produce_throttle_time.{kind}"

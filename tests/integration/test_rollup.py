@@ -72,6 +72,9 @@ def first_batch() -> Batch:
     batch.counter(f"{LOST}.high", 0, 300, 15.0, group="g", topic="t", partition=0)
     batch.counter(f"{LOST}.low", 300, 600, None, group="g", topic="t", partition=0)
     batch.counter(f"{LOST}.high", 300, 600, None, group="g", topic="t", partition=0)
+    batch.run("kafka.group.lag", 0, 300, 4.0, group="g", topic="t", tail=10)
+    batch.run("kafka.group.time_lag.low", 0, 300, 20.0, group="g", topic="t")
+    batch.counter("kafka.broker.produce.answers", 0, 300, 9.0, labels=[("error", "NONE")])
     batch.scrape("min_isr", 0, 120, source="broker-2")
     batch.scrape("min_isr", 120, 300, "refused", source="broker-2", error="connection refused")
     return batch

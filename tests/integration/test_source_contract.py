@@ -47,6 +47,8 @@ pytestmark = pytest.mark.kafka
 TIMEOUT: Final = 3.0
 RULES: Final = Path(__file__).parents[1] / "exporter_rules"
 WAYS: Final = ("jmx", "attach", "jolokia", "prometheus", "jmxquery")
+OF_ALL_TYPES: Final = tuple(way for way in WAYS if way != "prometheus")
+"""Those that read texts and whole composites."""
 REMOTE: Final = ("jmx", "jolokia", "jmxquery")
 """Those with a port and a password."""
 ODD_USER: Final = "a b/c"
@@ -66,13 +68,15 @@ EVERYTHING: Final = replace(
 )
 
 
-# A composite of which two items are read, and a text that stands for a number.
+# A composite of which two items are read, and texts that stand for a number.
 HEAP: Final = catalogue.load().family("jvm")
 COMPOSITE: Final = replace(
+    HEAP, name="composite", metrics=tuple(one for one in HEAP.metrics if one.item)
+)
+TEXTS: Final = replace(
     HEAP,
-    name="composite",
+    name="texts",
     metrics=(
-        *(one for one in HEAP.metrics if one.item),
         replace(
             HEAP.metrics[0], name="jvm.spec.is_java", object="java.lang:type=Runtime", labels={},
             kind="gauge", attribute="SpecName", states={"Java Virtual Machine Specification": 7},
@@ -420,16 +424,31 @@ def _produce(settings: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_items_of_a_composite_and_texts_are_read_as_numbers(way: str, opened: Opener) -> None:
-    source = opened(way)
-    found = {one.metric: {**one.values} for one in source.read(COMPOSITE).readings}
-    (used,), (most,), (java,), (other,) = (found[one.name].values() for one in COMPOSITE.metrics)
+def test_items_of_a_composite_are_read_as_numbers(way: str, opened: Opener) -> None:
+    (used,), (most,) = _values(opened(way), COMPOSITE)
     assert 0 < used <= most
     assert most > 2**24
-    assert (java, other) == (7, 3)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", OF_ALL_TYPES)
+def test_texts_are_read_as_numbers(way: str, opened: Opener) -> None:
+    assert _values(opened(way), TEXTS) == [[7], [3]]
+
+
+def test_an_exporter_shows_no_texts_and_no_item_that_is_not_there(opened: Opener) -> None:
+    source = opened("prometheus")
+    with pytest.raises(SourceError, match=r"hide jvm\.spec\.is_java and 1 more of texts"):
+        source.read(TEXTS)
+    absent = replace(COMPOSITE.metrics[0], item="no such item")
+    assert _values(source, replace(COMPOSITE, metrics=(absent,))) == [[]]
+
+
+def _values(source: Source, family: catalogue.Family) -> list[list[float | None]]:
+    found = {one.metric: one.values for one in source.read(family).readings}
+    return [[*dict(found[one.name]).values()] for one in family.metrics]
+
+
+@pytest.mark.parametrize("way", OF_ALL_TYPES)
 @pytest.mark.parametrize("changes", [{"item": "no such item"}, {"item": None}])
 def test_a_composite_without_that_item_is_one_clear_line(
     way: str, changes: dict[str, Any], opened: Opener

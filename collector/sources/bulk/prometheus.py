@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -66,6 +66,7 @@ class PrometheusSource(BulkSource):
         self._staleness_us = section.staleness.us
         self._version = section.kafka_version
         self._keys: dict[str, tuple[str, ...]] = {}
+        self._items: dict[Question, set[str | None]] = defaultdict(set)
         self._shown: dict[Question, list[Shown] | None] = {}
         self._asked, self._lines = -_SHARED_SECONDS, [""]
         self._late: float | None = None
@@ -79,6 +80,8 @@ class PrometheusSource(BulkSource):
     def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
         for metric in family.metrics:
             self._keys |= dict.fromkeys(metric.patterns, tuple(metric.labels))
+            for question in asked_for(metric):
+                self._items[question].add(metric.item)
         if hidden := [
             metric.name
             for metric in family.metrics
@@ -95,22 +98,25 @@ class PrometheusSource(BulkSource):
 
     def _fetch(self, questions: Sequence[Question]) -> Answers:
         asked = [one for one in questions if one not in self._expected.questions]
-        wanted: dict[str, list[tuple[Question, Shown]]] = defaultdict(list)
+        wanted: dict[str, list[tuple[Question, str | None, Shown]]] = defaultdict(list)
         for question in (*asked, STARTED, _APP_INFO):
-            for shown in self._how_shown(question) or ():
-                for name in shown.names:
-                    wanted[name].append((question, shown))
+            for item in self._items.get(question, (None,)):
+                for shown in self._how_shown(question, item) or ():
+                    for name in shown.names:
+                        wanted[name].append((question, item, shown))
         answers: dict[Question, dict[str, object]] = defaultdict(dict)
         own: dict[str, _Sample] = {}
         for sample in self._samples(wanted.keys() | _OWN):
             if sample.name in _OWN:
                 own[sample.name] = sample
-            for question, shown in wanted.get(sample.name, ()):
-                self._take(sample, shown, answers[question])
+            for question, item, shown in wanted.get(sample.name, ()):
+                self._take(sample, shown, item, answers[question])
         self._check(own)
         return {**answers, **self._identified(answers, own)}
 
-    def _take(self, sample: _Sample, shown: Shown, found: dict[str, object]) -> None:
+    def _take(
+        self, sample: _Sample, shown: Shown, item: str | None, answers: dict[str, object]
+    ) -> None:
         labels = sample.labels
         if labels.keys() - {_OBJECT_NAME} != shown.constants.keys() | shown.variables.keys() or any(
             labels[label] != value for label, value in shown.constants.items()
@@ -119,12 +125,15 @@ class PrometheusSource(BulkSource):
         bean = shown.named(labels)
         if bean is None:
             return
-        if bean in found:
+        found, key = answers, bean
+        if item is not None:  # as other sources give it: the composite, here of what was asked for
+            found, key = cast("dict[str, object]", answers.setdefault(bean, {})), item
+        if key in found:
             raise SourceDataError(
                 f"{self._where}: two samples of {sample.name} are of the bean {bean:.200}: correct"
                 " the exporter's rules, or source.prometheus.rules_file"
             )
-        found[bean] = sample.value / shown.factor
+        found[key] = sample.value / shown.factor
 
     def _check(self, own: Mapping[str, _Sample]) -> None:
         """Make sure that the exporter itself has read the JVM just now."""
@@ -195,10 +204,12 @@ class PrometheusSource(BulkSource):
         return lines
 
     def _is_shown(self, metric: Metric) -> bool:
-        return any(self._how_shown(question) for question in asked_for(metric))
+        if metric.states:
+            return False  # the exporter leaves texts out
+        return any(self._how_shown(question, metric.item) for question in asked_for(metric))
 
-    def _how_shown(self, question: Question) -> list[Shown] | None:
-        if question not in self._shown:
-            keys = self._keys.get(question.pattern, ())
-            self._shown[question] = self._rules.shown(question, keys)
-        return self._shown[question]
+    def _how_shown(self, question: Question, item: str | None) -> list[Shown] | None:
+        part = question._replace(attribute=".".join(filter(None, (question.attribute, item))))
+        if part not in self._shown:
+            self._shown[part] = self._rules.shown(part, self._keys.get(part.pattern, ()))
+        return self._shown[part]
