@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -11,13 +13,24 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from lakehouse import tables
+from lakehouse import slo, tables
 from lakehouse.cli.main import main
+from lakehouse.core import lake as lakes
+from lakehouse.core.time.periods import Period, micros
+from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.ops.export import openmetrics
+from lakehouse.report.facts.build import facts
+from lakehouse.slo.business_hours import OF_UTC
+from lakehouse.slo.corrections import Correction
+from tests.everywhere import small_fleet
 from tests.everywhere.gold_rows import rows
+from tests.lake_builder import CLUSTER
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -30,6 +43,25 @@ def table(request: pytest.FixtureRequest) -> tables.Table:
 @pytest.fixture
 def delta(lake: Path, table: tables.Table) -> DeltaTable:
     return DeltaTable(str(lake / table.path))
+
+
+def test_corrections_are_the_same_by_both_engines(spark: SparkSession, lake: Path):
+    start, end = small_fleet.SPAN
+    period = Period.of(micros(dt.datetime.fromisoformat(one)) for one in (start, end))
+    agreed = Correction(
+        micros(period.start), micros(period.start) + 3_600_000_000, "a test of ours",
+        {"topic": "topic-1"}, approved_by="Ada", ticket="OPS-1",
+    )  # fmt: skip
+    calendar = replace(OF_UTC, corrections=(agreed,))
+    wanted = (slo.load(slo.SHIPPED), period)
+    at = lakes.at(str(lake))
+    by_spark, local = (
+        facts(engine, *wanted, cluster=CLUSTER, calendar=calendar)
+        for engine in (SparkEngine(spark, at), LocalEngine(at))
+    )
+    assert by_spark == local
+    assert [one["ticket"] for one in local["corrections"]] == ["OPS-1"]
+    assert local["composites"]
 
 
 def test_the_delta_log_tells_what_tables_and_columns_hold(table: tables.Table, delta: DeltaTable):

@@ -131,5 +131,5 @@ def test_a_partition_far_behind_has_all_its_stretches(tmp_path: Path) -> None:
     assert first.unknown_us == 300 * SECOND
 
 
-def test_what_an_older_version_rolled_up_is_not_known(tmp_path: Path) -> None:
-    assert consumer_lag(gold_of(tmp_path), ()) == ConsumerLag(None, None)
+def test_where_no_lag_was_read_it_is_not_known(tmp_path: Path) -> None:
+    assert found(tmp_path) == ConsumerLag(None, None)

@@ -12,7 +12,6 @@ from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_LAG
 from lakehouse.core.time.periods import iso
 from lakehouse.engines.gold_reader import Row, before_window, is_same
-from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.gold import Gold, duration
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
@@ -63,7 +62,7 @@ class PartitionBehind(NamedTuple):
 
 
 class ConsumerLag(NamedTuple):
-    """The section, the longest behind first; None: an older version rolled it up."""
+    """The section, the longest behind first; None: no agent read a group's lag."""
 
     groups: list[GroupLag] | None
     partitions: list[PartitionBehind] | None
@@ -77,9 +76,8 @@ def consumer_lag(gold: Gold, objectives: Sequence[Objective]) -> ConsumerLag:
         names = {"cluster": gold.cluster, "group": row["group"]}
         return not chosen or any(one.matches(names) for one in chosen)
 
-    try:
-        rows, last, after = gold.sums(tables.CONSUMER_LAG), _last(gold), _after(gold)
-    except TableNotFoundError:
+    rows, last, after = gold.sums(tables.CONSUMER_LAG), _last(gold), _after(gold)
+    if not rows:  # there is one of every group that an agent read since there is such a table
         return ConsumerLag(None, None)
     expected = _expected(gold)
     groups = [

@@ -7,7 +7,6 @@ section in page.yaml.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
@@ -119,10 +118,7 @@ def own_metrics(gold: Gold, seen: Coverage, objectives: Sequence[Objective]) -> 
 
 def _levels(gold: Gold) -> dict[str, str]:
     """Of what each metric is that gold has rows of."""
-    rows = {}
-    for level, table in TABLES.items():
-        with suppress(TableNotFoundError):  # gold of an older jmxlake
-            rows[level] = gold.whole(table)
+    rows = {level: gold.whole(table) for level, table in TABLES.items()}
     each = (f"SELECT '{level}' AS level, r.metric FROM {{{level}}} r" for level in rows)
     found = gold.ask(f"SELECT DISTINCT s.* FROM ({' UNION ALL '.join(each)}) s", **rows)
     order = list(TABLES)

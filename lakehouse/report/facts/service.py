@@ -8,7 +8,6 @@ read is in neither; that time is given beside them. A broker that is down counts
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from lakehouse import tables
@@ -17,7 +16,6 @@ from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
 from lakehouse.core.time.intervals import Span, length, without
 from lakehouse.core.time.periods import HOUR_US, Period, micros
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
-from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.gold import Gold, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
@@ -221,13 +219,13 @@ def _total(bounds: Sequence[Bounds]) -> Bounds:
 def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
     """Answers of all brokers and of each, and errors by their code; most first."""
     request_of = {metric: request for request, metric in ANSWERS.items()}
-    parts: dict[tuple[str, str, str], Bounds] = {}
-    with suppress(TableNotFoundError):  # gold of an older jmxlake
-        parts = counted(
-            gold, tables.LABELLED, tuple(request_of),
-            lambda row: (request_of[row["metric"]], row["source"], error_of(row["labels"])),
-        )  # fmt: skip
-    away = unread(gold, ANSWERS["produce"])
+    parts = counted(
+        gold, tables.LABELLED, tuple(request_of),
+        lambda row: (request_of[row["metric"]], row["source"], error_of(row["labels"])),
+    )  # fmt: skip
+    # Brokers that answered nothing at all, not even followers: rather they were rolled up before
+    # there was a table of answers.
+    away = unread(gold, ANSWERS["produce"]) if parts else {}
     brokers = [
         _of(parts, request, source, length(spans))
         for source, spans in sorted(away.items())

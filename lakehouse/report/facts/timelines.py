@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from math import fsum
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +10,6 @@ from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.consumer_lag import ROUNDED_UP
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
 from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
@@ -171,10 +169,7 @@ def _of_brokers(gold: Gold, seconds: int) -> Iterator[tuple[str, str | None, int
     for row in gold.by_window(tables.BROKERS, seconds, tuple(name_of)):
         if row["max"] is not None:
             yield name_of[row["metric"]], None, row["window"], (row["max"],) * 3
-    labelled: list[Row] = []
-    with suppress(TableNotFoundError):  # gold of an older jmxlake
-        labelled = gold.by_window(tables.LABELLED, seconds, tuple(ANSWERS.values()))
-    for row in labelled:
+    for row in gold.by_window(tables.LABELLED, seconds, tuple(ANSWERS.values())):
         if error_of(row["labels"]) != GOOD:
             yield "error_answers", None, row["window"], (row["increase"],) * 3
 
