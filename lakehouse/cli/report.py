@@ -24,7 +24,7 @@ from lakehouse.report.page import figures
 from lakehouse.report.page.page import render
 from lakehouse.report.page.verdicts import headline
 from lakehouse.report.terminal import verdict_table
-from lakehouse.slo import business_hours, maintenance
+from lakehouse.slo.calendar import business_hours, maintenance
 
 Facts = dict[str, Any]
 

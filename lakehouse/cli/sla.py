@@ -15,16 +15,10 @@ from lakehouse.core.time.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.slo import (
-    aggregate,
-    attainment,
-    corrections as corrections_file,
-    maintenance as planned_work,
-    partitions,
-    published,
-)
-from lakehouse.slo.corrections import Correction
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo import aggregate, attainment, partitions, published
+from lakehouse.slo.calendar import corrections as corrections_file, maintenance as planned_work
+from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.statement import Statement
 
 MAINTENANCE: Final = click.option(

@@ -22,9 +22,9 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.slo import partitions, slices, sums
 from lakehouse.slo.aggregate import with_clusters
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.corrections import Correction, of
+from lakehouse.slo.calendar.corrections import Correction, of
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.events import EventCounter
-from lakehouse.slo.maintenance import Maintenance
 from lakehouse.slo.statement import (
     PERIOD,
     Counts,

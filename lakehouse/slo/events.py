@@ -29,7 +29,7 @@ from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text
 from lakehouse.rollup.run import definitions
-from lakehouse.slo.maintenance import Exclusions, Maintenance
+from lakehouse.slo.calendar.maintenance import Exclusions, Maintenance
 from lakehouse.slo.statement import Counts, Lifetime, SliKey
 
 _TABLES: Final = {"topic": tables.TOPICS, "source": tables.BROKERS}

@@ -20,8 +20,8 @@ from lakehouse.core.time.intervals import Span, overlap
 from lakehouse.core.time.periods import Period, iso, micros
 from lakehouse.slo import slices as slicing
 from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
-from lakehouse.slo.corrections import Correction
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.tables import SLA_AGREED, SLA_FIGURES
 
 Key = tuple[str | None, ...]

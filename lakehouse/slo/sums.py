@@ -16,8 +16,8 @@ from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of
 from lakehouse.slo import slices
 from lakehouse.slo.burn_rate import BadWindow
+from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.events import EventCounter, lives
-from lakehouse.slo.maintenance import SPILL, Exclusions, Maintenance
 from lakehouse.slo.statement import Lifetime, Query, SliKey, Times
 
 _KEYS: Final = ("cluster", "objective", *SUBJECT)

@@ -21,8 +21,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.ops.export import openmetrics
 from lakehouse.report.facts.build import facts
-from lakehouse.slo.business_hours import OF_UTC
-from lakehouse.slo.corrections import Correction
+from lakehouse.slo.calendar.business_hours import OF_UTC
+from lakehouse.slo.calendar.corrections import Correction
 from tests.everywhere import small_fleet
 from tests.everywhere.gold_rows import rows
 from tests.lake_builder import CLUSTER

@@ -18,7 +18,7 @@ from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports, objectives as judged
 from lakehouse.report.facts.gold import Gold
 from lakehouse.slo import attainment, published
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.calendar.maintenance import Maintenance
 from tests import rollups
 from tests.lake_builder import Batch
 

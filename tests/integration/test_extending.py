@@ -154,9 +154,9 @@ def test_a_table_of_gold_is_two_files_and_a_question_of_the_report_three(tree: P
     build = lakehouse / "report/facts/build.py"
     replace(
         build,
-        "from lakehouse.report.facts.throttling import throttling\n",
+        "from lakehouse.report.facts.kafka.throttling import throttling\n",
         "from lakehouse.report.facts.reported import reported\n"
-        "from lakehouse.report.facts.throttling import throttling\n",
+        "from lakehouse.report.facts.kafka.throttling import throttling\n",
     )
     entry = '    "remote_reads": lambda it: remote_reads(it.gold),\n'
     replace(build, entry, f'{entry}    "reported": lambda it: reported(it.gold),\n')

@@ -30,8 +30,8 @@ from lakehouse.errors import ObjectiveError
 from lakehouse.report.facts.build import facts
 from lakehouse.slo import attainment, partitions, published
 from lakehouse.slo.burn_rate import PAIRS, BadWindow, burnt_us
-from lakehouse.slo.business_hours import Calendar
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
 

@@ -11,7 +11,7 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.replication import METRICS, Topic, replication
+from lakehouse.report.facts.kafka.replication import METRICS, Topic, replication
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder

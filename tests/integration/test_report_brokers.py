@@ -10,12 +10,12 @@ from lakehouse import tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.time import periods
 from lakehouse.engines.local_engine import LocalEngine
-from lakehouse.report.facts import brokers
 from lakehouse.report.facts.build import subjects_of
 from lakehouse.report.facts.gold import COPY_LAG, Gold
+from lakehouse.report.facts.kafka import brokers
+from lakehouse.report.facts.kafka.throttling import throttling
+from lakehouse.report.facts.kafka.tiered_storage import tier_lag
 from lakehouse.report.facts.saved import to_json
-from lakehouse.report.facts.throttling import throttling
-from lakehouse.report.facts.tiered_storage import tier_lag
 from tests.lake_builder import CLUSTER, Batch
 from tests.rollups import local
 

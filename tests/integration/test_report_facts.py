@@ -18,7 +18,8 @@ from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
 from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports
-from lakehouse.slo import attainment, business_hours, published
+from lakehouse.slo import attainment, published
+from lakehouse.slo.calendar import business_hours
 from tests import rollups
 from tests.lake_builder import Batch, micros
 

@@ -16,7 +16,7 @@ from lakehouse.report.charts.axis import ticks_of
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.objectives import outside
 from lakehouse.report.facts.timelines import window_seconds
-from lakehouse.slo import business_hours
+from lakehouse.slo.calendar import business_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

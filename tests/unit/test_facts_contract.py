@@ -13,18 +13,18 @@ from lakehouse.report import csv_files
 from lakehouse.report.facts.build import Rack
 from lakehouse.report.facts.capacity import Capacity, Tiering
 from lakehouse.report.facts.composites import Composite
-from lakehouse.report.facts.consumer_lag import ConsumerLag
 from lakehouse.report.facts.coverage import Coverage
 from lakehouse.report.facts.hygiene import Hygiene
-from lakehouse.report.facts.min_isr import MinIsr
+from lakehouse.report.facts.kafka.consumer_lag import ConsumerLag
+from lakehouse.report.facts.kafka.min_isr import MinIsr
+from lakehouse.report.facts.kafka.replication import Replication
+from lakehouse.report.facts.kafka.service import Service
+from lakehouse.report.facts.kafka.throttling import Throttling
+from lakehouse.report.facts.kafka.tiered_storage import LostBeforeRead, RemoteReads, TierLag
 from lakehouse.report.facts.objectives import BusinessHours, Restated, Verdict
 from lakehouse.report.facts.own_metrics import OwnMetrics
 from lakehouse.report.facts.owner_labels import Account
-from lakehouse.report.facts.replication import Replication
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.facts.service import Service
-from lakehouse.report.facts.throttling import Throttling
-from lakehouse.report.facts.tiered_storage import LostBeforeRead, RemoteReads, TierLag
 from lakehouse.report.facts.timelines import Timeline
 from lakehouse.report.facts.trends import Trends
 from lakehouse.report.owners import LABELS

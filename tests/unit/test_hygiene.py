@@ -17,8 +17,8 @@ from lakehouse.report.facts.hygiene import (
     suggested_quota,
     unused_quotas,
 )
+from lakehouse.report.facts.kafka.throttling import quota_in_force, quotas
 from lakehouse.report.facts.saved import to_json
-from lakehouse.report.facts.throttling import quota_in_force, quotas
 from lakehouse.report.page.page import render
 from tests import sample_facts
 from tests.page_reader import read

@@ -11,8 +11,8 @@ from lakehouse.core.lifetimes import Subject
 from lakehouse.core.time import periods
 from lakehouse.core.time.intervals import without
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.slo import maintenance
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.calendar import maintenance
+from lakehouse.slo.calendar.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from pathlib import Path

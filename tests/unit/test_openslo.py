@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from lakehouse import slo
 from lakehouse.cli.main import main
 from lakehouse.core.yaml_nodes import Finding, MalformedError, documents, number, truth
-from lakehouse.slo import corrections, maintenance
+from lakehouse.slo.calendar import corrections, maintenance
 from lakehouse.slo.openslo import schema
 from lakehouse.slo.openslo.files import FileObject, read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.report.facts.remote_index import INDEXES, Cost, RemoteReadCounts, cost, costs
+from lakehouse.report.facts.kafka.remote_index import INDEXES, Cost, RemoteReadCounts, cost, costs
 from lakehouse.report.facts.saved import Bounds, to_json
 
 AMOUNTS = st.integers(0, 10**9).map(float)

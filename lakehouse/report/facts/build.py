@@ -16,25 +16,25 @@ from lakehouse.core.time.periods import Period, instant, iso, micros
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import is_one_of, is_same, window_of
 from lakehouse.errors import PeriodError
-from lakehouse.report.facts.brokers import COUNTED_BY_BROKER
 from lakehouse.report.facts.capacity import capacity, tiering
 from lakehouse.report.facts.composites import composites
-from lakehouse.report.facts.consumer_lag import consumer_lag
 from lakehouse.report.facts.coverage import Coverage, coverage
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.hygiene import hygiene
-from lakehouse.report.facts.min_isr import min_isr
+from lakehouse.report.facts.kafka.brokers import COUNTED_BY_BROKER
+from lakehouse.report.facts.kafka.consumer_lag import consumer_lag
+from lakehouse.report.facts.kafka.min_isr import min_isr
+from lakehouse.report.facts.kafka.replication import replication
+from lakehouse.report.facts.kafka.service import service
+from lakehouse.report.facts.kafka.throttling import throttling
+from lakehouse.report.facts.kafka.tiered_storage import lost_before_read, remote_reads, tier_lag
 from lakehouse.report.facts.objectives import business_hours, objective, restated, verdicts
 from lakehouse.report.facts.own_metrics import OwnMetrics, own_metrics
-from lakehouse.report.facts.replication import replication
 from lakehouse.report.facts.saved import FORMAT, to_json
-from lakehouse.report.facts.service import service
-from lakehouse.report.facts.throttling import throttling
-from lakehouse.report.facts.tiered_storage import lost_before_read, remote_reads, tier_lag
 from lakehouse.report.facts.timelines import timelines
 from lakehouse.report.facts.trends import trends
 from lakehouse.slo import Objective, attainment
-from lakehouse.slo.business_hours import OF_UTC, Calendar
+from lakehouse.slo.calendar.business_hours import OF_UTC, Calendar
 from lakehouse.slo.statement import Statement
 from lakehouse.tables.gold import BEYOND, IN_THE_FUTURE
 

@@ -13,7 +13,7 @@ from lakehouse.core.metrics import PARTITION_COUNT
 from lakehouse.core.time.periods import iso, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, attribute
-from lakehouse.report.facts.throttling import KINDS, Entity, Quotas, quotas, uses
+from lakehouse.report.facts.kafka.throttling import KINDS, Entity, Quotas, quotas, uses
 
 WITHIN_HOURS: Final = 24
 NEAR: Final = 0.8

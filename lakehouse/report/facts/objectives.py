@@ -18,8 +18,8 @@ from lakehouse.report.page.figures import span_of
 from lakehouse.report.page.lookup import tally, value_at
 from lakehouse.slo import Objective
 from lakehouse.slo.aggregate import by_cluster, partition_count
-from lakehouse.slo.business_hours import Calendar
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.calendar.business_hours import Calendar
+from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.statement import Statement
 from lakehouse.tables import SLA_AGREED, SLA_FIGURES
 

@@ -10,10 +10,10 @@ from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.core.time.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
-from lakehouse.report.facts.consumer_lag import ROUNDED_UP
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
+from lakehouse.report.facts.kafka.consumer_lag import ROUNDED_UP
+from lakehouse.report.facts.kafka.service import ANSWERS, GOOD, P99, TRAFFIC, error_of
 from lakehouse.report.facts.own_metrics import SUBJECT, TABLES, OwnMetrics, mean
-from lakehouse.report.facts.service import ANSWERS, GOOD, P99, TRAFFIC, error_of
 
 Point = tuple[float | None, ...]
 """A value and its two bounds."""

@@ -9,8 +9,8 @@ from lakehouse import tables
 from lakehouse.core.time.periods import Period, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
+from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
 from lakehouse.report.facts.saved import Bounds
-from lakehouse.report.facts.tiered_storage import LastLag, last_lags
 from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes

@@ -18,8 +18,8 @@ from lakehouse.core.objective import Objective
 from lakehouse.core.time.periods import iso
 from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError
-from lakehouse.slo import maintenance
-from lakehouse.slo.maintenance import Maintenance, matches, patterns
+from lakehouse.slo.calendar import maintenance
+from lakehouse.slo.calendar.maintenance import Maintenance, matches, patterns
 
 _REQUIRED: Final = (*maintenance.REQUIRED, "approved_by", "ticket")
 

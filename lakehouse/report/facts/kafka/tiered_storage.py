@@ -8,7 +8,6 @@ from lakehouse import tables
 from lakehouse.core.metrics import families
 from lakehouse.core.time.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
-from lakehouse.report.facts import brokers, remote_index
 from lakehouse.report.facts.gold import (
     COPY_LAG,
     LAGGING,
@@ -18,6 +17,7 @@ from lakehouse.report.facts.gold import (
     per_second,
     unknown_of,
 )
+from lakehouse.report.facts.kafka import brokers, remote_index
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement

@@ -13,8 +13,8 @@ from lakehouse.core.time import zones
 from lakehouse.core.time.intervals import overlap, union
 from lakehouse.core.time.periods import Period, micros
 from lakehouse.errors import PeriodError
-from lakehouse.slo.corrections import Correction
-from lakehouse.slo.maintenance import Maintenance
+from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.maintenance import Maintenance
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY: Final = "|".join(_DAYS)

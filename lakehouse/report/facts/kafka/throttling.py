@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.brokers import QuotaBroker, of_quotas
 from lakehouse.report.facts.gold import Gold, duration, per_second
+from lakehouse.report.facts.kafka.brokers import QuotaBroker, of_quotas
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
 

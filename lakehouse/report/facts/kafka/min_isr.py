@@ -18,8 +18,8 @@ from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.core.time.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts import brokers
 from lakehouse.report.facts.gold import Gold, attribute, duration, unknown_of
+from lakehouse.report.facts.kafka import brokers
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
 from lakehouse.slo import partitions as partition_time
