@@ -97,8 +97,8 @@ def test_what_happened_says_each_question_in_words(pages):
     said = [one.text for one in pages["demo"].one("ul", class_="findings").all("li")]
     assert said == [
         "Availability 99.88 % (99.88 % to 99.89 %) of writes, 99.97 % (99.97 % to 99.98 %) of "
-        "reads were answered without an error; errors: NOT_ENOUGH_REPLICAS 312, "
-        "NOT_ENOUGH_REPLICAS 312. A partition had no leader for 1 m 4 s (1 m 2 s to "
+        "reads were answered without an error; errors: NOT_ENOUGH_REPLICAS 312 "
+        "writes, NOT_ENOUGH_REPLICAS 312 reads. A partition had no leader for 1 m 4 s (1 m 2 s to "
         "1 m 6 s), 20 s unknown. What broker-2 answered, if anything, is not known for "
         "20 s.",
         "Latency The p99 of writes on broker-1 was above 500 ms for 48 s (44 s to "

@@ -51,7 +51,10 @@ def availability(facts: Facts) -> Section:
             for row in requests
             for name in [str(row["request"])]
         ],
-        "errors": [(figures.name(row["error"]).text, row["answers"]) for row in errors[:3]],
+        "errors": [
+            (figures.name(row["error"]).text, row["answers"], cells.word("request", row["request"]))
+            for row in errors[:3]
+        ],
         "headless": figures.time(found, "leaderless"),
         "leaders_known": found.get("leaderless_us") is not None,
         "away": [figures.name(source).text for source in away],
