@@ -98,7 +98,7 @@ def test_each_metric_that_is_collected_by_default_is_shown(tmp_path: Path) -> No
 
 def test_what_another_section_shows_is_not_shown_twice() -> None:
     """A module of the facts that names a metric has figures of it in its own section."""
-    modules = [path.read_text("utf-8") for path in FACTS.glob("*.py")]
+    modules = [path.read_text("utf-8") for path in FACTS.rglob("*.py")]
     named = {name for text in modules for name in NAME.findall(text) if name in known()}
     assert len(named) > 20
     assert [name for name in sorted(named - {*DESCRIBING}) if not own_metrics.is_shown(name)] == []
