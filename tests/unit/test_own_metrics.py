@@ -19,6 +19,7 @@ from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COVERAGE, DESCRIBING, UNAVAILABLE, known
 from lakehouse.core.time.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
+from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners
 from lakehouse.report.facts import build, own_metrics
 from lakehouse.report.facts.owner_labels import add_owners, of_team
@@ -246,7 +247,7 @@ def test_a_team_sees_the_figures_of_its_own_topics(tmp_path: Path) -> None:
     assert metric["subjects"] is None
 
 
-def test_gold_of_an_older_jmxlake_has_no_series_and_is_reported(tmp_path: Path) -> None:
+def test_gold_of_an_older_jmxlake_wants_a_rollup_first(tmp_path: Path) -> None:
     batch = Batch()
     batch.run("acme.cache.size", 0, 300, 3.0, labels=[("a", "x")])
     facts = facts_of(tmp_path, batch)
@@ -254,8 +255,8 @@ def test_gold_of_an_older_jmxlake_has_no_series_and_is_reported(tmp_path: Path) 
     for table in (tables.LABELLED, tables.WINDOWS["labelled"]):
         shutil.rmtree(tmp_path / table.path)
     period = Period.of((micros(0), micros(3600)))
-    older = build.facts(LocalEngine(lakes.at(str(tmp_path))), slo.load(), period)
-    assert of(older, "acme.cache.size")["level"] == "source"
+    with pytest.raises(TableNotFoundError, match=r"gold/labelled.*run jmxlake rollup first"):
+        build.facts(LocalEngine(lakes.at(str(tmp_path))), slo.load(), period)
 
 
 def test_the_page_about_own_metrics_has_files_that_load(tmp_path: Path) -> None:
