@@ -81,6 +81,15 @@ def exporter_jars() -> Path:
     return _folder("jmx-exporter", "jmx_exporter 1.0.1")
 
 
+def strimzi_reporter_jars() -> list[Path]:
+    """Strimzi's metrics reporter for brokers, and what it needs, fetched when needed.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    return sorted(_folder("strimzi-reporter", "Strimzi's metrics reporter 0.2.0").glob("*.jar"))
+
+
 def cache_folder() -> Path:
     """Where fetched jars are kept."""
     configured = os.environ.get("JMXLAKE_CACHE")

@@ -8,19 +8,24 @@ from demo.jars import TEST_JARS, kafka_libs
 from demo.java import compile_jar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
-def libs_with(folder: Path, plugin: Path) -> Path:
-    """A folder of jars for a cluster: Kafka's, and one of what is compiled from a Java file.
+def libs_with(folder: Path, plugin: Path | None = None, jars: Iterable[Path] = ()) -> Path:
+    """A folder of jars for a cluster: Kafka's, others, and one compiled from a Java file.
 
     Args:
         folder: Where to make it.
         plugin: The Java file.
+        jars: The others.
     """
     libs = folder / "libs"
     (libs / TEST_JARS).mkdir(parents=True)
     for jar in kafka_libs().rglob("*.jar"):
         (libs / jar.relative_to(kafka_libs())).symlink_to(jar)
-    compile_jar([plugin], [libs, libs / TEST_JARS], libs / "plugin.jar")
+    for jar in jars:
+        (libs / jar.name).symlink_to(jar)
+    if plugin is not None:
+        compile_jar([plugin], [libs, libs / TEST_JARS], libs / "plugin.jar")
     return libs

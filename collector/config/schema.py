@@ -115,15 +115,19 @@ class Jolokia(Endpoint, frozen=True):
 
 
 class Prometheus(Endpoint, frozen=True):
-    """Prometheus's jmx_exporter, in the JVM or beside it.
+    """Prometheus's jmx_exporter, in the JVM or beside it; or Strimzi's metrics reporter.
 
     Attributes:
+        exporter: Which of them it is.
+        allowlist: The reporter's ``prometheus.metrics.reporter.allowlist``: regular expressions.
         rules_file: The exporter's own configuration, by which it names what it shows; None: it has
             none, and every bean has its default name.
         staleness: How old an answer may be, where something between keeps answers for a while.
         kafka_version: What runs there, such as 4.3.1: the exporter does not say.
     """
 
+    exporter: Annotated[Literal["jmx_exporter", "strimzi"], _RESTART] = "jmx_exporter"
+    allowlist: Annotated[tuple[str, ...], _RESTART] = ()
     rules_file: Annotated[Path | None, _RESTART] = None
     staleness: Annotated[Duration, _RESTART] = _span("0s")
     kafka_version: Annotated[str | None, _RESTART] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from collector import catalogue
 from collector.config.schema import Prometheus
 from collector.config.units import Duration
-from collector.errors import IdentityError, SourceError, SourceTimeoutError
+from collector.errors import ConfigError, IdentityError, SourceError, SourceTimeoutError
 from collector.model import Answer, Series
 from collector.sources.bulk.prometheus import PrometheusSource
 from collector.sources.identity import Expected
@@ -134,6 +134,22 @@ def test_what_the_rules_hide_is_unknown_and_never_zero(tmp_path: Path) -> None:
     rules.write_text("rules: [{pattern: 'kafka.server<.*'}]")
     with pytest.raises(SourceError, match=r"rules hide kafka\.partition\.under_min_isr"):
         read(f"{STARTED}{LED}{UNDER}1.0\n{INFO}", rules_file=rules)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"allowlist": ("kafka_.*",)}, "allowlist: it is of exporter: strimzi"),
+        ({"exporter": "strimzi", "rules_file": "a.yml"}, "rules_file: it is of exporter: jmx_"),
+        (
+            {"exporter": "strimzi", "allowlist": ("kafka_(",)},
+            "allowlist: missing \\), unterminated",
+        ),
+    ],
+)
+def test_a_setting_of_the_other_exporter_is_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=rf"source\.prometheus\.{says}"):
+        source("http://127.0.0.1:1/metrics", **changes)
 
 
 def test_an_answer_that_the_exporter_repeats_is_not_used() -> None:

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
     from collector.sources.identity import Question
 
-_RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
+RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")
 _UNSAFE: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _STAND_IN: Final = re.compile(r"jmxlake(\d)standin|73010(\d)8")
+_PLAIN: Final = re.compile(r"[\w\-%. \t]*", re.ASCII)
 _HIDING: Final = (
     "metricCustomizers", "includeObjectNameAttributes", "excludeObjectNameAttributes"
 )  # fmt: skip
@@ -45,6 +46,8 @@ class Shown(NamedTuple):
         variables: Other labels, and an expression whose groups are the wildcards, by their number.
         factor: The sample is the attribute's value times this.
         bean: The beans' name, in pieces between which the wildcards' values belong.
+        quotes: The labels have the values themselves, which Kafka quotes in a bean's name where it
+            must (``Sanitizer.jmxSanitize``).
     """
 
     names: frozenset[str]
@@ -52,6 +55,7 @@ class Shown(NamedTuple):
     variables: Mapping[str, re.Pattern[str]]
     factor: float
     bean: tuple[str, ...]
+    quotes: bool = False
 
     def named(self, labels: Mapping[str, str]) -> str | None:
         """The object name of the bean whose sample has these labels; None: they do not fit."""
@@ -61,6 +65,8 @@ class Shown(NamedTuple):
             if found is None:
                 return None
             values |= found.groupdict()
+        if self.quotes:
+            values = {key: _quoted(value) for key, value in values.items()}
         ends = (values[f"w{number}"] for number in range(len(self.bean) - 1))
         return self.bean[0] + "".join(
             value + piece for value, piece in zip(ends, self.bean[1:], strict=True)
@@ -96,12 +102,11 @@ class Rules:
             question: The question.
             further: The keys that beans may have where the pattern ends in ``,*``.
         """
-        domain, _, properties = question.pattern.partition(":")
+        domain, keys = key_values(question.pattern)
         if "*" in domain or "?" in domain:
             return None
-        keys = [(key, value) for key, _, value in (p.partition("=") for p in properties.split(","))]
         found = []
-        for chosen in _choices(keys, tuple(further)):
+        for chosen in choices(keys, tuple(further)):
             one = self._shown(domain, chosen, question.attribute)
             if one is None:
                 return None
@@ -163,7 +168,7 @@ class Rules:
         return name.lower() if self.lowercase_names else name, named
 
     def _names(self, name: str, rule: _Rule) -> frozenset[str]:
-        base = _RESERVED.sub("", name)
+        base = RESERVED.sub("", name)
         if rule.counter or (self.infer_counters and name.endswith("_total")):
             return frozenset({f"{base}_total"})
         return frozenset({name, base})
@@ -233,7 +238,15 @@ def _rule(found: Mapping[str, Any]) -> _Rule:
     )
 
 
-def _choices(
+def key_values(pattern: str) -> tuple[str, list[tuple[str, str]]]:
+    """The domain of an object name pattern, and its keys with their values."""
+    domain, _, properties = pattern.partition(":")
+    return domain, [
+        (key, value) for key, _, value in (one.partition("=") for one in properties.split(","))
+    ]
+
+
+def choices(
     keys: list[tuple[str, str]], further: tuple[str, ...]
 ) -> Iterable[list[tuple[str, str]]]:
     """The keys that beans of a pattern have: with any of the further ones where it allows them."""
@@ -289,6 +302,12 @@ def _as_shown(
     if len(seen) < len(template) - 1:
         return None  # beans that we tell apart have one name there
     return Shown(names, constants, variables, factor, template)
+
+
+def _quoted(value: str) -> str:
+    if _PLAIN.fullmatch(value):
+        return value
+    return '"' + re.sub(r'["*?\\]', r"\\\g<0>", value).replace("\n", "\\n") + '"'
 
 
 def _expanded(template: str, match: re.Match[str]) -> str:

@@ -1,11 +1,12 @@
-"""A JVM behind Prometheus's jmx_exporter: one GET brings every bean that the exporter shows.
+"""A JVM behind Prometheus's jmx_exporter or Strimzi's metrics reporter: one GET brings all of it.
 
-The exporter gives no text: neither the cluster's id nor Kafka's version. Both are believed as the
+An exporter gives no text: neither the cluster's id nor Kafka's version. Both are believed as the
 configuration has them; without a version no value is flagged as one that it reports wrongly.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.errors import IdentityError, SourceDataError, SourceError
+from collector.errors import ConfigError, IdentityError, SourceDataError, SourceError
 from collector.sources.bulk import exporter_rules
 from collector.sources.bulk.http import HttpEndpoint
 from collector.sources.bulk.source import BulkReader, BulkSource, asked_for
+from collector.sources.bulk.strimzi_reporter import Reporter
 from collector.sources.identity import STARTED, Question
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collector.catalogue import Family, Metric
     from collector.config.schema import Prometheus
     from collector.model import Answer, Identity
-    from collector.sources.bulk.exporter_rules import Shown
+    from collector.sources.bulk.exporter_rules import Rules, Shown
     from collector.sources.identity import Answers, Expected
 
 _SHARED_SECONDS: Final = 0.25  # families that start together share an answer, as over RMI
@@ -47,6 +49,27 @@ class _Sample(NamedTuple):
     value: float
 
 
+def _names(section: Prometheus) -> Rules | Reporter:
+    """How the exporter names what it shows.
+
+    Raises:
+        ConfigError: The file of rules is wrong, an expression is, or it is of another exporter.
+    """
+    if section.exporter == "jmx_exporter":
+        if section.allowlist:
+            raise ConfigError("source.prometheus.allowlist: it is of exporter: strimzi; remove it")
+        return exporter_rules.read(section.rules_file)
+    if section.rules_file is not None:
+        raise ConfigError(
+            "source.prometheus.rules_file: it is of exporter: jmx_exporter; remove it"
+        )
+    try:
+        expressions = tuple(re.compile(one) for one in section.allowlist)
+    except re.error as error:
+        raise ConfigError(f"source.prometheus.allowlist: {error}; correct it") from None
+    return Reporter(expressions)
+
+
 class PrometheusSource(BulkSource):
     """A broker, controller or client JVM that is read by its jmx_exporter.
 
@@ -59,10 +82,12 @@ class PrometheusSource(BulkSource):
     """
 
     def __init__(self, expected: Expected, section: Prometheus) -> None:
-        self._endpoint = HttpEndpoint("jmx_exporter", section, "source.prometheus")
+        self._is_strimzi = section.exporter == "strimzi"
+        what = "Strimzi's metrics reporter" if self._is_strimzi else "jmx_exporter"
+        self._endpoint = HttpEndpoint(what, section, "source.prometheus")
         where, timeout = self._endpoint.where, section.timeout.seconds
         super().__init__(where, expected, timeout, section.password_file)
-        self._rules = exporter_rules.read(section.rules_file)
+        self._rules = _names(section)
         self._staleness_us = section.staleness.us
         self._version = section.kafka_version
         self._keys: dict[str, tuple[str, ...]] = {}
@@ -117,7 +142,7 @@ class PrometheusSource(BulkSource):
     def _take(
         self, sample: _Sample, shown: Shown, item: str | None, answers: dict[str, object]
     ) -> None:
-        labels = sample.labels
+        labels = {label: value for label, value in sample.labels.items() if value}
         if labels.keys() - {_OBJECT_NAME} != shown.constants.keys() | shown.variables.keys() or any(
             labels[label] != value for label, value in shown.constants.items()
         ):
@@ -156,7 +181,7 @@ class PrometheusSource(BulkSource):
         """
         started = next(iter(answers.get(STARTED, {}).values()), None)
         is_agent = _BUILD in own and "agent" in own[_BUILD].labels.get("name", "")
-        if started is None and is_agent and _PROCESS in own:
+        if started is None and (is_agent or self._is_strimzi) and _PROCESS in own:
             started = own[_PROCESS].value * 1000
         infos = answers.get(_APP_INFO, {})
         if started is None:
