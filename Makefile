@@ -74,6 +74,10 @@ test-truth-kafka: setup ## Where Kafka's own beans mislead, each on real brokers
 test-demo-truth: setup ## The demo's report against what its clients, plugin and log counted; four minutes
 	@exec $(BIN)/python -m tests.demo_truth
 
+.PHONY: test-versions
+test-versions: setup ## Real brokers of six releases of Kafka, over JMX and through an exporter; five minutes
+	@exec $(BIN)/python -m tests.versions
+
 .PHONY: test-deploy
 test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index
 	@$(BIN)/pytest tests/deploy

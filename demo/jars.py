@@ -45,6 +45,17 @@ def older_kafka_libs() -> Path:
     return _folder("kafka-3.9", "Kafka 3.9.1")
 
 
+def kafka_libs_of(version: str) -> Path:
+    """The same of any release from 3.6 on.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    name, release = ("kafka-3.9", "3.9.1") if version.startswith("3.") else ("kafka", "4.3.1")
+    text = (_IVY_FILES / f"{name}.xml").read_text("utf-8").replace(f'"{release}"', f'"{version}"')
+    return _made_of(text, name if version == release else f"kafka-{version}", f"Kafka {version}")
+
+
 def delta_jars() -> list[Path]:
     """The jars that Spark needs for Delta, fetched if they are not there yet.
 
@@ -97,23 +108,29 @@ def cache_folder() -> Path:
 
 
 def _folder(name: str, title: str) -> Path:
-    ivy_file = _IVY_FILES / f"{name}.xml"
+    return _made_of((_IVY_FILES / f"{name}.xml").read_text("utf-8"), name, title)
+
+
+def _made_of(ivy: str, name: str, title: str) -> Path:
     # The name carries the content, so that other versions never meet in one folder.
-    content = hashlib.sha256(ivy_file.read_bytes()).hexdigest()[:12]
+    content = hashlib.sha256(ivy.encode()).hexdigest()[:12]
     folder = cache_folder() / f"{name}-{content}"
     if not folder.is_dir():
         # One fetch at a time: Ivy's own cache is not made for two at once.
         with locked(folder.parent / "lock", "Jars"):
             if not folder.is_dir():
-                _fetch(ivy_file, folder, title)
+                _fetch(ivy, folder, title)
     return folder
 
 
-def _fetch(ivy_file: Path, folder: Path, title: str) -> None:
+def _fetch(ivy: str, folder: Path, title: str) -> None:
     fetched = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
         print(f"Fetching {title} into {folder.parent}, about a minute, once ...", flush=True)
+        ivy_file = fetched / "ivy.xml"
+        ivy_file.write_text(ivy, "utf-8")
         _run_ivy(ivy_file, fetched, folder.parent / "ivy", title)
+        ivy_file.unlink()
         _set_test_jars_apart(fetched)
         fetched.chmod(0o755)
         fetched.rename(folder)

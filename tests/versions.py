@@ -1,0 +1,189 @@
+"""Reads real brokers of many releases of Kafka and ends with a JSON line: ``make test-versions``.
+
+Each broker is started from its own jars and put under load. Every family of the catalogue is read
+over JMX and through jmx_exporter without rules. A family is ok where it has every metric of its
+broker's release by the catalogue (``first`` and ``last``), and the two ways give the same values of
+what did not change meanwhile: after the load, and once more when the broker is idle.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector import catalogue
+from collector.catalogue.entries import version_key
+from collector.config.schema import Prometheus
+from collector.config.units import Duration
+from collector.errors import SourceError
+from collector.sources.bulk.prometheus import PrometheusSource
+from collector.sources.identity import Expected
+from collector.sources.java import jvm
+from demo.clients import consumer, fill
+from demo.cluster import Cluster
+from demo.jars import exporter_jars, kafka_libs, kafka_libs_of
+from demo.java_admin import Quota, set_quotas
+from demo.ports import free_ports
+from demo.topics import create_assigned
+from tests.jmx_sources import jmx_source
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from collector.catalogue import Family
+    from collector.model import Series, Source
+    from demo.node import NodePlan
+
+VERSIONS: Final = ("3.6.2", "3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.3.1")
+COMPARED: Final = ("min_isr", "quotas", "tiered", "requests")
+PARTITIONS: Final = 20
+IDLE_SECONDS: Final = 5
+FAMILIES: Final = [
+    one for one in catalogue.load().families if one.via == "jmx" and "broker" in one.roles
+]
+Values = dict["Series", "float | None"]
+
+
+class Outcome(NamedTuple):
+    """What was seen of one release.
+
+    Attributes:
+        said: A word for each family: ok, or why not.
+        compared: Values of ``COMPARED`` that did not change while both ways read them.
+        equal: Those of them that both gave.
+        nonzero: Those of them that were not zero.
+    """
+
+    said: dict[str, str]
+    compared: int
+    equal: int
+    nonzero: int
+
+
+def read(version: str, folder: Path) -> Outcome:
+    """Start a broker of a release, and read it both ways."""
+    (port,) = free_ports(1)
+    config = folder / "exporter.yaml"
+    config.write_text("{}")
+    jar = next(exporter_jars().glob("jmx_prometheus_javaagent-*.jar"))
+
+    def options(plan: NodePlan) -> Sequence[str]:
+        return [f"-javaagent:{jar}=127.0.0.1:{port}:{config}"] if plan.role == "broker" else []
+
+    libs = kafka_libs_of(version)
+    with Cluster.start(folder / "kafka", 1, libs=libs, jvm_options=options) as cluster:
+        put_under_load(cluster)
+        jmx = jmx_source(cluster.nodes[1])
+        section = Prometheus(
+            f"http://127.0.0.1:{port}/metrics", timeout=Duration("30s"), kafka_version=version
+        )
+        exported = PrometheusSource(Expected("broker", "1", cluster.id), section)
+        try:
+            wait_for(lambda: not missing(jmx, version, "tiered"), 60)
+            said = {one.name: state(jmx, version, one) for one in FAMILIES}
+            loaded = list(compare(jmx, exported))
+            time.sleep(IDLE_SECONDS)
+            idle = list(compare(jmx, exported))
+        finally:
+            exported.close()
+            jmx.close()
+    pairs = [*loaded, *idle]
+    return Outcome(
+        said,
+        len(pairs),
+        sum(one == other for one, other in pairs),
+        sum(bool(one) for one, _ in pairs),
+    )
+
+
+def put_under_load(cluster: Cluster) -> None:
+    """Write more than a quota allows to a tiered topic, and read it."""
+    tiered = {"remote_storage_enable": "true", "segment_bytes": "1048576"}
+    create_assigned(cluster, "tiered", [[1]] * PARTITIONS, local_retention_bytes="1", **tiered)
+    set_quotas(
+        cluster,
+        [
+            Quota("producer_byte_rate", 2_000_000, client_id="loader"),
+            Quota("consumer_byte_rate", 2_000_000, client_id="reader"),
+            Quota("request_percentage", 100, client_id="loader"),
+        ],
+    )
+    fill(cluster.bootstrap, "tiered", PARTITIONS, 1.2)
+    reader = consumer(cluster.bootstrap, "reader", "readers")
+    reader.subscribe(["tiered"])
+    try:
+        wait_for(lambda: bool(reader.consume(500, 1)), 60)
+    finally:
+        reader.close()
+
+
+def missing(jmx: Source, version: str, name: str) -> list[str]:
+    """The metrics of a family that a broker of this release should have, and has not."""
+    (family,) = (one for one in FAMILIES if one.name == name)
+    there = {one.metric for one in jmx.read(family).readings if one.zeros or one.values}
+    return [
+        metric.name
+        for metric in family.metrics
+        if metric.name not in there
+        and metric.absent != "zero"
+        and metric.needs in {None, "partition", "tiering"}
+        and (metric.first is None or version_key(metric.first) <= version_key(version))
+        and (metric.last is None or version_key(version) <= version_key(metric.last))
+    ]
+
+
+def state(jmx: Source, version: str, family: Family) -> str:
+    """How a family is read there: ok, or why not."""
+    try:
+        absent = missing(jmx, version, family.name)
+    except SourceError as error:
+        return str(error)
+    return f"absent: {', '.join(absent)}" if absent else "ok"
+
+
+def compare(jmx: Source, exported: Source) -> Iterator[tuple[float | None, float | None]]:
+    """Values over JMX that did not change, beside those of the exporter."""
+    for family in FAMILIES:
+        if family.name in COMPARED:
+            before, given, again = (values_of(one, family) for one in (jmx, exported, jmx))
+            still = [one for one, value in before.items() if again.get(one, "") == value]
+            yield from ((before[one], given.get(one)) for one in still)
+
+
+def values_of(source: Source, family: Family) -> Values:
+    """The values of a family, zeros with the others."""
+    found: Values = {}
+    for one in source.read(family).readings:
+        found |= dict.fromkeys(one.zeros, 0.0) | dict(one.values)
+    return found
+
+
+def main() -> None:
+    jvm.start(kafka_libs())
+    outcomes = {}
+    for version in VERSIONS:
+        folder = Path(tempfile.mkdtemp())
+        try:
+            outcomes[version] = found = read(version, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        for _family, _said in found.said.items():
+            pass
+    compared = sum(one.compared for one in outcomes.values())
+    figures = {
+        "versions": len(outcomes),
+        "failed": sum(said != "ok" for one in outcomes.values() for said in one.said.values()),
+        "prometheus_values": compared,
+        "prometheus_nonzero": sum(one.nonzero for one in outcomes.values()),
+        "prometheus_equal_percent": 100 * sum(one.equal for one in outcomes.values()) / compared,
+    }
+    sys.exit(figures["failed"] > 0 or figures["prometheus_equal_percent"] < 100)
+
+
+if __name__ == "__main__":
+    main()
