@@ -110,7 +110,7 @@ def put_under_load(cluster: Cluster) -> None:
         [
             Quota("producer_byte_rate", 2_000_000, client_id="loader"),
             Quota("consumer_byte_rate", 2_000_000, client_id="reader"),
-            Quota("request_percentage", 100, client_id="loader"),
+            Quota("request_percentage", 100, client_id="other"),
         ],
     )
     fill(cluster.bootstrap, "tiered", PARTITIONS, 1.2)

@@ -137,7 +137,10 @@ def reporter(plan: NodePlan) -> dict[str, str]:
     (port,) = free_ports(1)
     REPORTER_PORTS[plan.id] = port
     return {
-        "metric.reporters": "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter",
+        "metric.reporters": (
+            "org.apache.kafka.common.metrics.JmxReporter,"
+            "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
+        ),
         "kafka.metrics.reporters": "io.strimzi.kafka.metrics.YammerPrometheusMetricsReporter",
         "prometheus.metrics.reporter.listener": f"http://127.0.0.1:{port}",
     }
