@@ -44,8 +44,8 @@ FROM (
 WHERE place = 1
 
 -- VIEW topic_hours
--- When could a topic not be written or read? A row for each topic and hour; any partition counts, and minutes in
--- which several were bad count once. NULL: it was not read.
+-- When was a topic unavailable: any partition under its min ISR or without a leader? A row for each topic and hour;
+-- minutes in which several partitions were count once. NULL: it was not read.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
@@ -66,7 +66,7 @@ WHERE is_out OR is_under OR is_leaderless
 GROUP BY cluster, topic, date, "window"
 
 -- VIEW topic_days
--- On which days could a topic not be written or read? Sums of topic_hours by day of the local time zone.
+-- On which days was a topic unavailable? Sums of topic_hours by day of the local time zone.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     CAST(hour_local AS DATE) AS day_local, -- day, local time
