@@ -335,9 +335,8 @@ def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Pat
             assert view.comment in [row["data_type"] for row in extended]
         for one in QUESTIONS:
             asked = spark.sql(one.replace("kafka.", "views_of_kafka."))
-            assert [_plain(row.asDict()) for row in asked.collect()] == [
-                _plain(row) for row in ask(one)
-            ]
+            found = [row.asDict() for row in asked.collect()]
+            assert sorted(map(_plain, found)) == sorted(map(_plain, ask(one)))  # some are ties
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
         spark.sql("DROP SCHEMA IF EXISTS views_of_kafka CASCADE")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from importlib import resources
 from typing import Final
 
@@ -103,7 +103,7 @@ DIALECTS: Final = {
 }  # fmt: skip
 
 
-@cache
+@lru_cache
 def views() -> tuple[View, ...]:
     """All views, those that others read before them."""
     text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
