@@ -30,10 +30,11 @@ _COMMANDS: Final = {
     "summary": ("report", "Report several clusters on one page."),
     "unit": ("maintain", "Print the systemd unit of the maintenance."),
     "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
+    "views": ("export", "Print SQL that creates readable views of gold."),
     "weekly": ("weekly", "Roll up, publish, report and send a week."),
 }
 """The module of each command, and what it does."""
-_DELTA_RS_ONLY: Final = ("doctor", "export", "maintain")
+_DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")
 """Commands that need the extra ``maintain`` only."""
 
 

@@ -1,0 +1,210 @@
+"""Statements that create the views of ``views.sql`` in one dialect of SQL."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
+from typing import Final
+
+from lakehouse import tables
+from lakehouse.tables import Table
+from lakehouse.tables.columns import spark_text
+
+_VIEW: Final = re.compile(r"(?m)^-- VIEW (\w+)\n((?:-- .*\n)+)")
+_COLUMNS: Final = re.compile(r"(?m)^    (.+?),? -- (.+)$")
+_ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
+_COMMENT: Final = re.compile(r"(?m) *-- .*$")
+_CALL: Final = re.compile(r"\b(utc|local|micros)\(([^()]+)\)")
+_NAME: Final = re.compile(r"\{(\w+)\}")
+_PERSONAL: Final = {"user": "user", "user_name": "user", "client_id": "client id"}
+PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.BROKERS}
+"""Tables whose rows each belong to a row of another, by that table's key."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of ``views.sql``.
+
+    Attributes:
+        name: Its name.
+        comment: The question that it answers.
+        columns: The comments of its columns by their names, in order.
+        sql: Its query, without comments.
+    """
+
+    name: str
+    comment: str
+    columns: Mapping[str, str]
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a dialect writes what is not the same in all.
+
+    Attributes:
+        quote: What encloses a name.
+        text: Writes a literal.
+        functions: The functions of ``views.sql``: ``{0}`` is an instant, ``{1}`` a time zone.
+        path: What FROM names a Delta table by that lies at a place; ``{0}`` is the place as a
+            literal, ``{1}`` as a name; empty: it reads tables that have names only.
+        comments_inline: Whether CREATE VIEW takes the comments; else they are statements.
+        constraints: Whether keys and tags are written, which Unity Catalog has.
+    """
+
+    quote: str
+    text: Callable[[str], str]
+    functions: Mapping[str, str]
+    path: str = ""
+    comments_inline: bool = False
+    constraints: bool = False
+
+    def name(self, *parts: str) -> str:
+        """A name of one or several parts."""
+        quote = self.quote
+        return ".".join(f"{quote}{one.replace(quote, 2 * quote)}{quote}" for one in parts)
+
+
+def _standard_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_SPARK_UTC: Final = (
+    "(TIMESTAMP_NTZ'1970-01-01 00:00:00' + "
+    "make_dt_interval(0, 0, 0, CAST(unix_micros({0}) / 1000000BD AS DECIMAL(18, 6))))"
+)
+_SPARK_FUNCTIONS: Final = {
+    "utc": _SPARK_UTC,
+    "local": f"convert_timezone('UTC', {{1}}, {_SPARK_UTC})",
+    "micros": "unix_micros({0})",
+}
+_SPARK: Final = Dialect("`", spark_text, _SPARK_FUNCTIONS, path="delta.{1}", comments_inline=True)
+DIALECTS: Final = {
+    "duckdb": Dialect(
+        '"', _standard_text,
+        {
+            "utc": "({0} AT TIME ZONE 'UTC')",
+            "local": "({0} AT TIME ZONE {1})",
+            "micros": "epoch_us({0})",
+        },
+        path="delta_scan({0})",
+    ),
+    "spark": _SPARK,
+    "databricks": replace(_SPARK, path="", constraints=True),
+    "trino": Dialect(
+        '"', _standard_text,
+        {
+            "utc": "CAST({0} AT TIME ZONE 'UTC' AS timestamp)",
+            "local": "CAST({0} AT TIME ZONE {1} AS timestamp)",
+            "micros": "CAST(to_unixtime({0}) * 1e6 AS bigint)",
+        },
+    ),
+}  # fmt: skip
+
+
+@lru_cache
+def views() -> tuple[View, ...]:
+    """All views, those that others read before them."""
+    text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
+    _, *parts = _VIEW.split(text)
+    return tuple(
+        View(
+            name,
+            " ".join(comment.replace("-- ", "").split()),
+            dict(_columns(sql)),
+            _COMMENT.sub("", sql).strip(),
+        )
+        for name, comment, sql in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    )
+
+
+def _columns(sql: str) -> Iterator[tuple[str, str]]:
+    for line, comments in _COLUMNS.findall(sql):
+        yield from zip(_ALIAS.findall(line), comments.split(" | "), strict=True)
+
+
+def statements(
+    dialect: Dialect, schema: str, place: Callable[[Table], str], zone: str
+) -> Iterator[str]:
+    """The statements, without semicolons; they may be run again.
+
+    Args:
+        dialect: One of ``DIALECTS``.
+        schema: Schema of the views, with its catalog before a dot if it is not the current one.
+        place: What FROM names a table of gold by.
+        zone: IANA name of the time zone of local instants.
+    """
+    within = schema.split(".")
+    yield f"CREATE SCHEMA IF NOT EXISTS {dialect.name(*within)}"
+    known = {table.name: place(table) for table in tables.GOLD}
+    for view in views():
+        known[view.name] = dialect.name(*within, view.name)
+        yield _created(view, dialect, known, zone)
+        if not dialect.comments_inline:
+            yield from _commented(view, dialect, known[view.name])
+    if dialect.constraints:
+        yield from _keys(dialect, place)
+        yield from _tags(dialect, place, known)
+
+
+def _created(view: View, dialect: Dialect, known: Mapping[str, str], zone: str) -> str:
+    def call(found: re.Match[str]) -> str:
+        return dialect.functions[found[1]].format(found[2], dialect.text(zone))
+
+    query = _CALL.sub(call, view.sql).replace('"', dialect.quote)
+    query = _NAME.sub(lambda found: known[found[1]], query)
+    about = ""
+    if dialect.comments_inline:
+        columns = ",\n".join(
+            f"    {name} COMMENT {dialect.text(comment)}" for name, comment in view.columns.items()
+        )
+        about = f" (\n{columns})\nCOMMENT {dialect.text(view.comment)}"
+    return f"CREATE OR REPLACE VIEW {known[view.name]}{about} AS\n{query}"
+
+
+def _commented(view: View, dialect: Dialect, name: str) -> Iterator[str]:
+    yield f"COMMENT ON VIEW {name} IS {dialect.text(view.comment)}"
+    for column, comment in view.columns.items():
+        yield f"COMMENT ON COLUMN {name}.{column} IS {dialect.text(comment)}"
+
+
+def key(table: Table) -> tuple[str, ...]:
+    """The columns of a table's primary key; empty: it has none, since some may be null."""
+    if table not in tables.HOURS:
+        return ()
+    required = {column.name for column in table.columns if not column.nullable}
+    return ("window", *table.keys) if required.issuperset(table.keys) else ()
+
+
+def _keys(dialect: Dialect, place: Callable[[Table], str]) -> Iterator[str]:
+    """Informational keys of the tables; they are not enforced."""
+    keys = {table: ", ".join(map(dialect.name, key(table))) for table in tables.HOURS}
+    for table in filter(key, tables.HOURS):
+        yield f"ALTER TABLE {place(table)} DROP PRIMARY KEY IF EXISTS CASCADE"
+        named = f"{table.name}_key PRIMARY KEY ({keys[table]})"
+        yield f"ALTER TABLE {place(table)} ADD CONSTRAINT {named}"
+    for table, above in PARENTS.items():
+        yield (
+            f"ALTER TABLE {place(table)} ADD CONSTRAINT {table.name}_of_{above.name} "
+            f"FOREIGN KEY ({keys[above]}) REFERENCES {place(above)} ({keys[above]})"
+        )
+
+
+def _tags(
+    dialect: Dialect, place: Callable[[Table], str], known: Mapping[str, str]
+) -> Iterator[str]:
+    """Tags of columns with names of people: of tables, then of views."""
+    for table in tables.GOLD:
+        for column in table.column_names:
+            if column in _PERSONAL:
+                tag = dialect.text(_PERSONAL[column])
+                yield (
+                    f"ALTER TABLE {place(table)} ALTER COLUMN {dialect.name(column)} "
+                    f"SET TAGS ('personal_data' = {tag})"
+                )
+    for view in views():
+        for column in view.columns:
+            if column in _PERSONAL:
+                tag = dialect.name(_PERSONAL[column])
+                yield f"SET TAG ON COLUMN {known[view.name]}.{column} personal_data = {tag}"

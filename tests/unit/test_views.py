@@ -1,0 +1,282 @@
+"""The views of gold as text, and what DuckDB makes of them over a few rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from lakehouse import tables
+from lakehouse.cli.main import main
+from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
+from lakehouse.ops.views import render
+from lakehouse.report.facts.kafka.min_isr import join_stretches
+from tests.gold_builder import put
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOUR: Final = dt.datetime(2026, 11, 16, 10, tzinfo=dt.UTC)
+HOUR_US: Final = int(HOUR.timestamp()) * 1_000_000
+RESERVED: Final = {"user", "group", "partition", "window", "start", "end", "date", "max", "min"}
+_TYPES: Final = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
+
+Row = dict[str, Any]
+
+
+class Views:
+    """The views over tables of DuckDB that have the columns of gold."""
+
+    def __init__(self, zone: str = "UTC") -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute("SET TimeZone = 'America/New_York'; CREATE SCHEMA gold")
+        for table in tables.GOLD:
+            columns = ", ".join(f'"{one.name}" {_type(one.type)}' for one in table.columns)
+            self._connection.execute(f'CREATE TABLE gold."{table.name}" ({columns})')
+        dialect = render.DIALECTS["duckdb"]
+        for one in render.statements(dialect, "kafka", lambda t: f'gold."{t.name}"', zone):
+            self._connection.execute(one)
+
+    def put(self, table: tables.Table, *rows: Row) -> None:
+        for given in rows:
+            row = given
+            if "window" in given and "date" in table.column_names:
+                row = {"date": given["window"].date(), **given}
+            names = ", ".join(f'"{name}"' for name in row)
+            marks = ", ".join("?" * len(row))
+            sql = f'INSERT INTO gold."{table.name}" ({names}) VALUES ({marks})'  # noqa: S608
+            self._connection.execute(sql, list(row.values()))
+
+    def rows(self, view: str) -> list[Row]:
+        found = self._connection.execute(f"FROM kafka.{view}")
+        names = [one[0] for one in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _type(type_: str) -> str:
+    if type_.startswith("map"):
+        return "MAP(VARCHAR, TIMESTAMPTZ)" if "timestamp" in type_ else "MAP(VARCHAR, DOUBLE)"
+    return _TYPES.get(type_, type_)
+
+
+@pytest.mark.parametrize("view", render.views(), ids=lambda one: one.name)
+def test_every_column_has_a_readable_name_and_a_comment(view: render.View) -> None:
+    connection = Views()._connection
+    found = connection.execute(f"DESCRIBE kafka.{view.name}").fetchall()
+    assert [row[0] for row in found] == list(view.columns)
+    assert not RESERVED & view.columns.keys()
+    assert not [name for name in view.columns if name.endswith("_us")]
+    told = connection.execute(
+        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?", [view.name]
+    )
+    assert dict(told.fetchall()) == view.columns
+
+
+def test_no_view_has_the_name_of_a_table() -> None:
+    assert not {one.name for one in render.views()} & {table.name for table in tables.GOLD}
+
+
+def test_every_dialect_has_the_same_views() -> None:
+    for name, dialect in render.DIALECTS.items():
+        told = list(render.statements(dialect, "a.b", lambda t: f"gold.{t.name}", "Europe/Berlin"))
+        created = [one for one in told if one.startswith("CREATE OR REPLACE VIEW")]
+        assert len(created) == len(render.views()), name
+        assert not [one for one in told if ";\n" in one], "scripts are split there"
+        assert not [one for one in created if re.search(r"\b(utc|local|micros)\(|\{", one)]
+        assert not [one for one in created if {"`": '"', '"': "`"}[dialect.quote] in one]
+
+
+def test_what_is_not_known_is_null_and_never_zero() -> None:
+    views, key = Views(), {"cluster": "c", "window": HOUR, "topic": "t"}
+    views.put(
+        tables.TOPICS,
+        {**key, "metric": UNAVAILABLE, "any_us": 0, "observed_us": 60_000_000, "series": 1},
+        {**key, "metric": "kafka.topic.bytes_in", "increase": None},
+    )
+    lag = {"seen_us": 0, "behind_us": 0, "behind_low_us": 0, "behind_high_us": 0}
+    views.put(tables.CONSUMER_LAG, {**key, "group": "g", **lag, "seconds_unknown_us": 0})
+    lost = {"offsets_low": 0.0, "offsets_high": 0.0, "observed_us": 0, "unknown_us": 3_600_000_000}
+    views.put(tables.NON_CONSUMED, {**key, "group": "g", "partition": 0, **lost})
+    times = dict.fromkeys(("good_us", "bad_us", "bad_low_us", "bad_high_us", "unknown_us"), 0)
+    views.put(tables.SLA, {"cluster": "c", "objective": "o", "statement": 1, **times})
+    (hour,), (behind,), (expired,), (verdict,), (traffic,) = (
+        views.rows(name)
+        for name in ("topic_hours", "consumer_groups", "lost_records", "verdicts", "traffic")
+    )
+    assert (hour["unavailable_minutes"], hour["leaderless_minutes"]) == (0, None)
+    assert (behind["behind_minutes"], behind["oldest_high_minutes"]) == (None, None)
+    assert (expired["lost_low"], expired["lost_high"]) == (None, None)
+    assert expired["unknown_minutes"] == 60
+    assert (verdict["bad_minutes"], verdict["attainment_percent"]) == (None, None)
+    assert (traffic["written_gib"], traffic["records_in"]) == (None, None)
+    (day,) = views.rows("topic_days")
+    assert (day["leaderless_minutes"], day["hours_seen"]) == (None, 1)
+    assert day["seen_percent"] == pytest.approx(100 / 60)
+
+
+def test_of_several_statements_the_newest_counts() -> None:
+    views = Views()
+    for statement, good in ((1, 0.5), (2, 0.75)):
+        row = {"cluster": "c", "objective": "o", "topic": "t", "attainment": good}
+        views.put(tables.SLA, {**row, "statement": statement, "bad_us": 90_000_000})
+    (found,) = views.rows("verdicts")
+    assert (found["statement"], found["attainment_percent"]) == (2, 75)
+    assert found["bad_minutes"] == 1.5
+
+
+def test_instants_are_those_of_the_zone_whatever_the_session_says() -> None:
+    views = Views("Europe/Berlin")
+    summer = dt.datetime(2026, 7, 1, 22, 30, tzinfo=dt.UTC)
+    row = {"cluster": "c", "topic": "t", "metric": UNAVAILABLE, "any_us": 1, "series": 1}
+    views.put(tables.TOPICS, {**row, "window": HOUR}, {**row, "window": summer})
+    found = {(f"{row['hour_utc']}", f"{row['hour_local']}") for row in views.rows("topic_hours")}
+    assert found == {
+        ("2026-11-16 10:00:00", "2026-11-16 11:00:00"),
+        ("2026-07-01 22:30:00", "2026-07-02 00:30:00"),
+    }
+    assert dt.date(2026, 7, 2) in {row["day_local"] for row in views.rows("topic_days")}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_incidents_are_those_of_the_report(seed: int) -> None:
+    views, stretches = Views(), _stretches(random.Random(seed))
+    instants = ("start", "end")
+    for one in stretches:
+        told = {name: HOUR + dt.timedelta(microseconds=one[name] - HOUR_US) for name in instants}
+        views.put(tables.INCIDENTS, {"cluster": "c", "window": HOUR, **one, **told})
+    wanted = sorted(
+        (
+            topic, partition, one.kind, one.start, one.end,
+            len(one.sources), one.tail_us, one.lead_us,
+        )
+        for (topic, partition), incidents in join_stretches(stretches).items()
+        for one in incidents
+    )  # fmt: skip
+    found = sorted(
+        (
+            row["topic"], row["partition_id"], row["kind"], *map(_iso, (row["start_utc"],
+            row["end_utc"])), row["sources"], round((row["minutes"] - row["low_minutes"]) * 6e7),
+            round((row["high_minutes"] - row["minutes"]) * 6e7),
+        )
+        for row in views.rows("min_isr_incidents")
+    )  # fmt: skip
+    assert found == wanted
+
+
+def _stretches(chance: random.Random) -> list[Row]:
+    """Stretches of two partitions by three sources: some touch, some were perhaps not bad."""
+    rows = []
+    for metric in (UNDER_MIN_ISR, LEADERLESS):
+        for partition, source in ((p, f"broker-{s}") for p in range(2) for s in range(3)):
+            at = 0
+            for _ in range(chance.randint(0, 6)):
+                start = at + chance.choice((0, 0, 3, 40))
+                at = start + chance.randint(1, 20)
+                length = (at - start) * 1_000_000
+                rows.append(
+                    {
+                        "metric": metric, "topic": "t", "partition": partition, "source": source,
+                        "start": HOUR_US + start * 1_000_000, "end": HOUR_US + at * 1_000_000,
+                        "lead_us": chance.randint(0, 2) * 1_000_000,
+                        "tail_us": chance.choice((0, length // 2, length)),
+                    }
+                )  # fmt: skip
+    return rows
+
+
+def _iso(at: dt.datetime) -> str:
+    return f"{at.isoformat()}Z"
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [(None, [60, 60, 60]), (90, [60, 30])],
+    ids=["it goes on", "the cluster lists other nodes and not it"],
+)
+def test_time_in_which_a_source_was_not_seen(end: int | None, expected: list[float]) -> None:
+    """broker-2 was read for an hour; broker-1, which lists the nodes, for three."""
+    views = Views()
+
+    def minutes(number: float) -> dt.datetime:
+        return HOUR + dt.timedelta(minutes=number)
+
+    for source, last, listed in (("broker-1", 180, 180), ("broker-2", 60, end or 180)):
+        views.put(
+            tables.SUBJECTS,
+            {"cluster": "c", "kind": "source", "source": source, "first_seen": HOUR,
+             "last_seen": minutes(last), "attributes_at": minutes(listed)},
+        )  # fmt: skip
+        for hour in range(last // 60):
+            views.put(
+                tables.COVERAGE,
+                {"cluster": "c", "window": minutes(60 * hour), "source": source, "family": "f",
+                 "outcome": "ok", "duration_us": 3_600_000_000, "scrapes": 360},
+            )  # fmt: skip
+    found = sorted(
+        (row["hour_utc"], row["seen_minutes"] + row["unknown_minutes"], row["seen_percent"])
+        for row in views.rows("sources_seen")
+        if row["source"] == "broker-2"
+    )
+    assert [row[1] for row in found] == expected
+    assert [row[2] for row in found] == [100, *[0] * (len(expected) - 1)]
+
+
+def test_unity_catalog_gets_keys_and_tags() -> None:
+    place = render.DIALECTS["databricks"].name
+    told = list(
+        render.statements(
+            render.DIALECTS["databricks"], "m.k", lambda t: place("m", "g", t.name), "UTC"
+        )
+    )
+    assert (
+        "ALTER TABLE `m`.`g`.`topics` ADD CONSTRAINT topics_key "
+        "PRIMARY KEY (`window`, `cluster`, `metric`, `topic`)"
+    ) in told
+    assert (
+        "ALTER TABLE `m`.`g`.`labelled` ADD CONSTRAINT labelled_of_brokers "
+        "FOREIGN KEY (`window`, `cluster`, `metric`, `source`) "
+        "REFERENCES `m`.`g`.`brokers` (`window`, `cluster`, `metric`, `source`)"
+    ) in told
+    tagged = {one.split(" SET TAGS")[0] for one in told if "SET TAGS" in one}
+    personal = {
+        f"ALTER TABLE `m`.`g`.`{table.name}` ALTER COLUMN `{column}`"
+        for table in tables.GOLD
+        for column in ("user", "client_id")
+        if column in table.column_names
+    }
+    assert tagged == personal
+    assert "SET TAG ON COLUMN `m`.`k`.`throttled_clients`.user_name personal_data = `user`" in told
+    spark = render.statements(render.DIALECTS["spark"], "k", lambda t: t.name, "UTC")
+    assert not [one for one in spark if "TAG" in one or "CONSTRAINT" in one]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--dialect", "trino", "{lake}"], "give the CATALOG.SCHEMA in which gold's tables"),
+        (["--dialect", "duckdb", "{lake}", "--schema", "a;b"], "give a schema, or catalog.schema"),
+        (["--dialect", "spark", "a.b", "--time-zone", "Europe/Atlantis"], "there is none here"),
+        (["--dialect", "duckdb", "{lake}"], "gold/subjects: no such table; run jmxlake rollup"),
+        (["--dialect", "duckdb", "elsewhere"], "no table bronze/runs there"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(given: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / tables.RUNS.path / "_delta_log").mkdir(parents=True)
+    put(tmp_path, tables.SLA)
+    ran = CliRunner().invoke(main, ["views", *(one.format(lake=tmp_path) for one in given)])
+    assert ran.exit_code in {1, 2}
+    assert said in ran.output
+    assert "CREATE" not in ran.output
+
+
+def test_names_of_places_cannot_leave_their_literal() -> None:
+    url = "s3://a'b`c\"d"
+    for name, wanted in (("duckdb", "'s3://a''b`c\"d/"), ("spark", "`s3://a'b``c\"d/")):
+        ran = CliRunner().invoke(main, ["views", "--dialect", name, url])
+        assert ran.exit_code == 0, ran.output
+        assert wanted in ran.output
