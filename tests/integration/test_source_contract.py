@@ -27,18 +27,18 @@ from collector.sources.java import jvm
 from collector.sources.jmx.attach import AttachSource
 from collector.sources.jmx.remote import JmxSource
 from demo.cluster import Cluster
-from demo.jars import exporter_jars, strimzi_reporter_jars
+from demo.jars import exporter_jars
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
 from lakehouse.tables import OTHER
-from tests.broker_plugins import libs_with
+from tests.equal_to_jmx import EVERYTHING, MIN_ISR, equal_to_jmx, values_of
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.model import Answer, Source
+    from collector.model import Source
     from demo.node import NodePlan
 
     Opener = Callable[..., Source]
@@ -55,20 +55,6 @@ REMOTE: Final = ("jmx", "jolokia", "jmxquery")
 ODD_USER: Final = "a b/c"
 ODD_CLIENTS: Final = ("app:one,x", 'q"uo\\te*?', "é\t%41")
 LOGIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-CATALOGUE: Final = catalogue.load()
-MIN_ISR: Final = CATALOGUE.family("min_isr")
-# Families that are off by default have counters that appear and rise between two ways of reading.
-BEANS: Final = [
-    one
-    for one in CATALOGUE.families
-    if one.via == "jmx" and (one.enabled or one.name == "log_offsets")
-]
-# As one family: jmxquery starts a JVM for every question.
-EVERYTHING: Final = replace(
-    BEANS[0], name="everything", metrics=tuple(one for family in BEANS for one in family.metrics)
-)
-
-
 # A composite of which two items are read, and texts that stand for a number.
 HEAP: Final = catalogue.load().family("jvm")
 COMPOSITE: Final = replace(
@@ -98,15 +84,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             f'{LOGIN} "user_{ODD_USER}"="odd-secret";'
         )
     }
-    folder = tmp_path_factory.mktemp("contract")
-    libs = libs_with(folder, jars=strimzi_reporter_jars())
-
-    def extra(plan: NodePlan) -> dict[str, str]:
-        return users | reporter(plan)
-
-    with Cluster.start(
-        folder / "kafka", 2, jolokia=True, extra=extra, jvm_options=exporter, libs=libs
-    ) as cluster:
+    folder = tmp_path_factory.mktemp("contract") / "kafka"
+    with Cluster.start(folder, 2, jolokia=True, extra=users, jvm_options=exporter) as cluster:
         jvm.start(cluster.libs, timeout_seconds=TIMEOUT)
         create_assigned(cluster, "both", [[1, 2], [2, 1], [1, 2]], min_insync_replicas="2")
         create_assigned(cluster, "alone", [[1], [1]])
@@ -129,21 +108,6 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 EXPORTER_PORTS: dict[int, int] = {}
-REPORTER_PORTS: dict[int, int] = {}
-
-
-def reporter(plan: NodePlan) -> dict[str, str]:
-    """Strimzi's metrics reporter in the broker."""
-    (port,) = free_ports(1)
-    REPORTER_PORTS[plan.id] = port
-    return {
-        "metric.reporters": (
-            "org.apache.kafka.common.metrics.JmxReporter,"
-            "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
-        ),
-        "kafka.metrics.reporters": "io.strimzi.kafka.metrics.YammerPrometheusMetricsReporter",
-        "prometheus.metrics.reporter.listener": f"http://127.0.0.1:{port}",
-    }
 
 
 def exporter_file(plan: NodePlan) -> Path:
@@ -203,16 +167,6 @@ def _source(
     return JmxquerySource(expected, Jmxquery(port, **login, allow_password_in_argv=True))
 
 
-def values_of(answer: Answer) -> dict[Series, float | None]:
-    found: dict[Series, float | None] = {}
-    for one in answer.readings:
-        assert not one.zeros & one.values.keys()
-        assert 0 not in one.values.values()
-        found.update(dict.fromkeys(one.zeros, 0.0))
-        found.update(one.values)
-    return found
-
-
 def test_every_way_reads_the_same_to_the_last_bean(opened: Opener) -> None:
     told = {way: opened(way) for way in WAYS}
     last = [  # what appears late
@@ -248,45 +202,7 @@ def test_under_published_rules_an_exporter_gives_what_jmx_gives(
 ) -> None:
     """Of all families that these rules show; what they hide is refused, and never zero."""
     with exported_by(kafka, file) as source:
-        assert {"min_isr", "tiered", "log_offsets"} <= _equal_to_jmx(source, opened("jmx"))
-
-
-def test_strimzis_reporter_gives_what_jmx_gives(kafka: Cluster, opened: Opener) -> None:
-    url = f"http://127.0.0.1:{REPORTER_PORTS[1]}/metrics"
-    section = Prometheus(url, exporter="strimzi", kafka_version="4.3.1")
-    source = PrometheusSource(Expected("broker", "1", kafka.id), section)
-    try:
-        shown = _equal_to_jmx(source, opened("jmx"))
-        assert source.identify().started_us == opened("jmx").identify().started_us
-    finally:
-        source.close()
-    assert {"min_isr", "quotas", "tiered", "requests", "log_offsets"} <= shown
-    hiding = PrometheusSource(
-        Expected("broker", "1", kafka.id), replace(section, allowlist=("kafka_server_.*",))
-    )
-    with contextlib.closing(hiding), pytest.raises(SourceError, match="rules hide kafka"):
-        hiding.read(MIN_ISR)
-
-
-def _equal_to_jmx(source: Source, jmx: Source) -> set[str]:
-    """The families that a source shows, whose values are those of JMX."""
-    shown: list[catalogue.Family] = []
-    for family in BEANS:
-        try:
-            source.read(family)
-        except SourceError as error:
-            assert "the exporter's rules hide" in str(error)  # noqa: PT017
-        else:
-            shown.append(family)
-    everything = replace(
-        EVERYTHING, metrics=tuple(metric for family in shown for metric in family.metrics)
-    )
-    before, given, again = (values_of(one.read(everything)) for one in (jmx, source, jmx))
-    still = {series for series, value in before.items() if again[series] == value}
-    assert len(still) > 50
-    assert given.keys() == before.keys()
-    assert {one: given[one] for one in still} == {one: before[one] for one in still}
-    return {one.name for one in shown}
+        assert {"min_isr", "tiered", "log_offsets"} <= equal_to_jmx(source, opened("jmx"))
 
 
 @contextlib.contextmanager

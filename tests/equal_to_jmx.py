@@ -1,0 +1,56 @@
+"""Whether a source gives what JMX gives of the same broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from collector import catalogue
+from collector.errors import SourceError
+
+if TYPE_CHECKING:
+    from collector.model import Answer, Series, Source
+
+CATALOGUE: Final = catalogue.load()
+MIN_ISR: Final = CATALOGUE.family("min_isr")
+# Families that are off by default have counters that appear and rise between two ways of reading.
+BEANS: Final = [
+    one
+    for one in CATALOGUE.families
+    if one.via == "jmx" and (one.enabled or one.name == "log_offsets")
+]
+# As one family: jmxquery starts a JVM for every question.
+EVERYTHING: Final = replace(
+    BEANS[0], name="everything", metrics=tuple(one for family in BEANS for one in family.metrics)
+)
+
+
+def values_of(answer: Answer) -> dict[Series, float | None]:
+    found: dict[Series, float | None] = {}
+    for one in answer.readings:
+        assert not one.zeros & one.values.keys()
+        assert 0 not in one.values.values()
+        found.update(dict.fromkeys(one.zeros, 0.0))
+        found.update(one.values)
+    return found
+
+
+def equal_to_jmx(source: Source, jmx: Source) -> set[str]:
+    """The families that a source shows, whose values are those of JMX."""
+    shown: list[catalogue.Family] = []
+    for family in BEANS:
+        try:
+            source.read(family)
+        except SourceError as error:
+            assert "the exporter's rules hide" in str(error)  # noqa: PT017
+        else:
+            shown.append(family)
+    everything = replace(
+        EVERYTHING, metrics=tuple(metric for family in shown for metric in family.metrics)
+    )
+    before, given, again = (values_of(one.read(everything)) for one in (jmx, source, jmx))
+    still = {series for series, value in before.items() if again[series] == value}
+    assert len(still) > 50
+    assert given.keys() == before.keys()
+    assert {one: given[one] for one in still} == {one: before[one] for one in still}
+    return {one.name for one in shown}
