@@ -51,9 +51,8 @@ def kafka_libs_of(version: str) -> Path:
     Raises:
         DemoError: They could not be fetched.
     """
-    name, release = ("kafka-3.9", "3.9.1") if version.startswith("3.") else ("kafka", "4.3.1")
-    text = (_IVY_FILES / f"{name}.xml").read_text("utf-8").replace(f'"{release}"', f'"{version}"')
-    return _made_of(text, name if version == release else f"kafka-{version}", f"Kafka {version}")
+    text = (_IVY_FILES / "kafka-3.9.xml").read_text("utf-8").replace("3.9.1", version)
+    return _made_of(text, f"kafka-{version}", f"Kafka {version}")
 
 
 def delta_jars() -> list[Path]:
