@@ -216,6 +216,7 @@ class Admin(Section, frozen=True):
         timeout: For one request.
         groups: By pattern of a topic's name, patterns of the groups whose lag and lost records are
             counted in it (KIP-490); ``!`` before one excludes. The first that fits a topic counts.
+        iam_jar: AWS's aws-msk-iam-auth with all it needs, for the login AWS_MSK_IAM; None: off.
     """
 
     bootstrap: str
@@ -224,6 +225,7 @@ class Admin(Section, frozen=True):
     timeout: Duration = _span("5s")
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
+    iam_jar: Annotated[Path | None, _RESTART] = None
 
 class MetadataLog(Section, frozen=True):
     """The broker's own copy of ``__cluster_metadata``, for min ISR without edges.

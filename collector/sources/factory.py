@@ -125,8 +125,10 @@ def _start_jvm(config: Config) -> None:
     metadata_libs = config.metadata_log.libs if config.metadata_log else None
     jvm.start(
         libs,
+    iam_jar = config.admin.iam_jar if config.admin else None
         metadata_libs=metadata_libs,
         timeout_seconds=timeout.seconds,
         options=config.java.options,
+        iam_jar=iam_jar,
         heap_bytes=config.java.heap.bytes,
     )
