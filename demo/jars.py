@@ -100,6 +100,15 @@ def strimzi_reporter_jars() -> list[Path]:
     return sorted(_folder("strimzi-reporter", "Strimzi's metrics reporter 0.2.0").glob("*.jar"))
 
 
+def msk_iam_jar() -> Path:
+    """AWS's login of MSK, which tests give to the agent, fetched when needed.
+
+    Raises:
+        DemoError: It could not be fetched.
+    """
+    return next(_folder("msk-iam", "aws-msk-iam-auth 2.3.2").glob("*-all.jar"))
+
+
 def cache_folder() -> Path:
     """Where fetched jars are kept."""
     configured = os.environ.get("JMXLAKE_CACHE")

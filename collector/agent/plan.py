@@ -59,6 +59,8 @@ def catalogue(config: Config) -> Catalogue:
     loaded = load(config.catalogue)
     if _reads_log(config):
         loaded = loaded.preferring("metadata_log")
+    if config.source.role == "cluster":
+        loaded = loaded.preferring("partitions")
     names = [family.name for family in loaded.families]
     for name in config.families:
         if name not in names:
@@ -113,10 +115,17 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
         if enabled and config.source.role in family.roles and _reached(config, family):
             interval_us = settings.interval.us if settings.interval else family.cadence_us
             capped = replace(family, cap=settings.cap) if settings.cap else family
-            wanted.append((capped, interval_us))
+            wanted.append((_of_role(capped, config), interval_us))
     if wanted:
         _check_window(config, *max(wanted, key=itemgetter(1)))
     return wanted
+
+
+def _of_role(family: Family, config: Config) -> Family:
+    """The family without the nodes, where they are not read: who is named is expected to be."""
+    if config.source.role != "cluster":
+        return family
+    return replace(family, metrics=tuple(m for m in family.metrics if m.needs != "reporter"))
 
 
 def _reached(config: Config, family: Family) -> bool:

@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from collector.config.schema import Role
 from collector.errors import ConfigError
 
 DEFAULT_CAP: Final = 100_000
 Kind = Literal["gauge", "counter"]
 Via = Literal["jmx", "admin", "metadata_log", "statistics"]
 """Where a family is read: ``jmx`` means MBeans, however the JVM is reached."""
-Role = Literal["broker", "controller", "client"]
 Filter = Literal["positive", "binary"]
 Absent = Literal["idle", "not_applicable", "zero"]
 Needs = Literal[

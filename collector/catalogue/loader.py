@@ -119,6 +119,10 @@ def _check_metric(where: str, family: Family, metric: Metric) -> None:
         family.metric(metric.counted_by)
     for name in metric.written_after:
         family.metric(name)
+    if "cluster" in family.roles and family.via != "admin":
+        raise ConfigError(
+            f"{where}: a cluster is read via admin alone: take 'cluster' out of roles"
+        )
     if family.via != "jmx":
         if metric.object or not metric.call:
             raise ConfigError(

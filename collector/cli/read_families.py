@@ -158,4 +158,6 @@ def _met(name: str, source: Source | None, scrape: Scrape) -> Step:
     if known is False:
         found = f"{cluster} has no broker {node}, live or fenced: is source.node right?"
         return Step(name, found, ok=False)
+    if source.is_of_all:
+        return Step(name, f"{cluster}, all brokers", ok=True)
     return Step(name, f"{cluster}, with broker {node}" if known else cluster, ok=True)

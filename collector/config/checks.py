@@ -32,6 +32,7 @@ def check(config: Config) -> None:
         SettingError: A value is out of its range, or two do not go together.
     """
     _check_source(config.source)
+    _check_cluster(config)
     for key, value, least in _least(config):
         if value is not None and value < type(value)(least):
             raise SettingError(key, f"must be at least {least}")
@@ -64,9 +65,9 @@ def _least(config: Config) -> Iterator[tuple[str, Quantity | None, str]]:
 
 def _check_source(source: SourceSettings) -> None:
     node = str(source.node)
-    if source.role != "client" and not node.isdecimal():
+    if source.role in ("broker", "controller") and not node.isdecimal():
         raise SettingError("source.node", f"node id {node!r} is no number")
-    if len(source.ways) != 1:
+    if source.role != "cluster" and len(source.ways) != 1:
         there = f", not {' and '.join(source.ways)}" if source.ways else ""
         ways = tuple(f"source.{way}" for way in source.ways)
         raise SettingError("source", f"give one of {', '.join(WAYS)}{there}", ways)
@@ -88,6 +89,20 @@ def _check_source(source: SourceSettings) -> None:
             )
     if source.prometheus and source.cluster is None:
         raise SettingError("source.cluster", "needed: an exporter does not give its cluster's id")
+
+
+def _check_cluster(config: Config) -> None:
+    """A whole cluster is read by Admin and in no other way."""
+    source, ways = config.source, tuple(f"source.{way}" for way in config.source.ways)
+    if source.role != "cluster":
+        return
+    if ways:
+        why = "a cluster is read by admin alone: take this out, or name a broker by node and role"
+        raise SettingError(ways[0], why, ("source.role",))
+    if config.admin is None:
+        raise SettingError("admin", "needed: a cluster is read in no other way", ("source.role",))
+    if config.metadata_log is not None:
+        raise SettingError("metadata_log", "a cluster has none: it is a broker's", ("source.role",))
 
 
 def _endpoints(source: SourceSettings) -> Iterator[tuple[str, Endpoint]]:

@@ -25,6 +25,8 @@ def _size(text: str) -> Size:
 _RESTART = msgspec.Meta(extra={"restart": True})
 _SECRET = msgspec.Meta(extra={"secret": True})
 _Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
+Role = Literal["broker", "controller", "client", "cluster"]
+"""What runs in the JVM that is read; ``cluster``: all brokers together, by Admin alone."""
 SecretFile = Annotated[Path | None, _SECRET]
 """A file that may hold a secret."""
 
@@ -169,9 +171,11 @@ class Statistics(Section, frozen=True):
 class SourceSettings(Section, frozen=True):
     """What is read: one broker, controller or client, in just one of the ways below.
 
+    A cluster is read as a whole by its Admin API alone: it has none of these ways.
+
     Attributes:
-        node: Node id of the broker or controller; the name to give to a client JVM.
-        role: What runs in the JVM.
+        node: Node id of the broker or controller; the name to give to a client JVM or a cluster.
+        role: What runs in the JVM; ``cluster``: no JVM is read.
         cluster: Cluster id that must answer; needed only where the JVM does not report its own.
         jmx: Its JMX port: the usual way.
         attach: Java's local attach API, without a port; it gives full power over the JVM.
@@ -182,7 +186,7 @@ class SourceSettings(Section, frozen=True):
     """
 
     node: Annotated[int | str, _RESTART]
-    role: Annotated[Literal["broker", "controller", "client"], _RESTART] = "broker"
+    role: Annotated[Role, _RESTART] = "broker"
     cluster: Annotated[str | None, _RESTART] = None
     jmx: Jmx | None = None
     attach: Attach | None = None
@@ -212,6 +216,7 @@ class Admin(Section, frozen=True):
     Attributes:
         bootstrap: A broker's ``HOST:PORT``, or several with commas between.
         libs: Folder of the broker's jars, such as ``/opt/kafka/libs``.
+        iam_jar: AWS's aws-msk-iam-auth with all it needs, for the login AWS_MSK_IAM; None: off.
         properties_file: Security settings, as a Kafka client's properties file has them.
         timeout: For one request.
         groups: By pattern of a topic's name, patterns of the groups whose lag and lost records are
@@ -220,6 +225,7 @@ class Admin(Section, frozen=True):
 
     bootstrap: str
     libs: Annotated[Path, _RESTART]
+    iam_jar: Annotated[Path | None, _RESTART] = None
     properties_file: Path | None = None
     timeout: Duration = _span("5s")
     groups: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)

@@ -31,6 +31,8 @@ _REFUSED: Final = {
     " JMX; is it the JMX port?",
     f"{_KAFKA}.SslAuthenticationException": "the TLS handshake failed; correct the ssl. lines of"
     " the client properties file",
+    f"{_KAFKA}.UnsupportedVersionException": "this cluster has no such request, or not as this"
+    " client asks it ({said}); turn the family off, or take another version's admin.libs",
     f"{_KAFKA}.AuthorizationException": "our principal may not do this; grant it Describe on"
     " cluster, topics and groups and DescribeConfigs",
     "com.sun.tools.attach.AttachNotSupportedException": "that process does not let us attach; is"

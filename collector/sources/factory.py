@@ -41,12 +41,14 @@ def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dic
         from collector.sources.librdkafka.statistics import StatisticsSource  # noqa: PLC0415
 
         return {"statistics": StatisticsSource(_expected(config), config.source.statistics.file)}
+    if config.source.role == "cluster" and config.admin is not None:
+        return _admin(config, config.admin, None)
     patient = _patient(config)
     found: dict[str, Source] = {"jmx": _mbeans(config)}
     for name in SLOW_JMX:
         found[name] = _mbeans(patient)
     if config.admin is not None and config.source.role == "broker":
-        found |= _admin(config, config.admin)
+        found |= _admin(config, config.admin, int(config.source.node))
     if config.metadata_log is not None and config.source.role == "broker":
         found["metadata_log"] = _metadata_log(config, config.metadata_log, recorded)
     return found
@@ -86,14 +88,14 @@ def _mbeans(config: Config) -> Source:
     return AttachSource(expected, source.attach or Attach())
 
 
-def _admin(config: Config, section: Admin) -> dict[str, Source]:
+def _admin(config: Config, section: Admin, node: int | None) -> dict[str, Source]:
     from collector.sources.admin.connection import connect  # noqa: PLC0415
     from collector.sources.admin.source import AdminSource  # noqa: PLC0415
 
     _start_jvm(config)
     shared = connect(section.bootstrap, section.properties_file, section.timeout.seconds)
     return {
-        name: AdminSource(int(config.source.node), shared, config.source.cluster, section.groups)
+        name: AdminSource(node, shared, config.source.cluster, section.groups)
         for name in ("admin", *SLOW_ADMIN)
     }
 
@@ -123,9 +125,11 @@ def _start_jvm(config: Config) -> None:
     timeout = next((one.timeout for one in spans if one is not None), Duration("5s"))
     libs = config.admin.libs if config.admin else None
     metadata_libs = config.metadata_log.libs if config.metadata_log else None
+    iam_jar = config.admin.iam_jar if config.admin else None
     jvm.start(
         libs,
         metadata_libs=metadata_libs,
+        iam_jar=iam_jar,
         timeout_seconds=timeout.seconds,
         options=config.java.options,
         heap_bytes=config.java.heap.bytes,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
+from collector.config.schema import Role
 from collector.errors import IdentityError
 from collector.model import Identity
 from collector.sources.jmx.object_names import keys_of, lake_name
@@ -40,12 +41,12 @@ class Expected:
     """The identity that a source should have.
 
     Attributes:
-        role: ``broker``, ``controller`` or ``client``.
+        role: What runs in the JVM.
         node: Node id, or the name given to a client JVM; None: any (not for clients).
         cluster: Cluster id; None: any. Needed where the JVM does not report its own.
     """
 
-    role: Literal["broker", "controller", "client"]
+    role: Role
     node: str | None = None
     cluster: str | None = None
 

@@ -24,12 +24,12 @@ _LEVELS: Final = {
 
 
 def text() -> str:
-    """A table in CSV: with the metadata log and without it, where metrics have other names.
+    """A table in CSV, also where the metadata log or a whole cluster is read: names differ there.
 
     ``level`` is of which subject the metric is: what an objective on it can be of.
     """
     rows, levels = {}, {}
-    for catalogue in (load(), load().preferring("metadata_log")):
+    for catalogue in (load(), *map(load().preferring, ("metadata_log", "partitions"))):
         rows |= {tuple(row[1:3]): row[1:-1] for row in catalogue.definitions()}
         levels |= {name: _level(one) for name, one in catalogue.metrics.items()}
     file = io.StringIO()

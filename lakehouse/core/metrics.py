@@ -218,6 +218,13 @@ def has_figures(metric: str) -> bool:
     return not (metric.endswith("_offset") or metric in DESCRIBING or is_replica)
 
 
+def is_by_admin(metric: str) -> bool:
+    """Whether a cluster of which no JVM is read has it, by its Admin API."""
+    return any(
+        row["metric"] == metric and "cluster" in row["roles"].split() for row in _rows_shipped()
+    )
+
+
 def refresh_us(metric: str) -> int | None:
     """How old a gauge's value may be when it is read; None: a counter, which misses nothing."""
     rows = [row for row in _rows_shipped() if row["metric"] == metric and row["kind"] == "gauge"]

@@ -76,10 +76,13 @@ class Attention:
         return [] if family is None else self._down[cluster, window, family]
 
     def missed_by_brokers(self, cluster: str, window: int, metric: str) -> list[Span]:
-        """When a broker was not asked for a metric of clients; controllers tell of some as well."""
+        """When a broker, or a cluster as a whole, was not asked for a metric of clients or groups.
+
+        Of some metrics of clients controllers tell as well.
+        """
         hour, family = _hour(window), self._families.get(metric)
         expected = self._live[cluster, hour] | self._read[cluster, hour, family]
-        kinds = ["broker-"]
+        kinds = ["broker-", "cluster-"]
         if "controller_mutation" in metric:
             kinds.append("controller-")
         return [

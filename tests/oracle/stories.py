@@ -436,6 +436,17 @@ def lag_of_two_brokers(it: Story) -> None:
         it.run("kafka.group.lag", start + 100, 300, 0.0, **over)
 
 
+def lag_of_a_whole_cluster(it: Story) -> None:
+    """One agent reads it of all brokers; from 200 to 230 it could not."""
+    for start, end in ((0, 200), (230, 300)):
+        it.scrape(start, end, family="offsets", source="cluster-all")
+    it.scrape(200, 230, "refused", family="offsets", source="cluster-all")
+    over = {"group": "g", "topic": "t", "source": "cluster-all"}
+    it.run("kafka.group.lag", 0, 100, 0.0, **over)
+    it.run("kafka.group.lag", 100, 150, 20.0, lead=10.0, tail=10.0, **over)
+    it.run("kafka.group.lag", 150, 300, 0.0, lead=10.0, **over)
+
+
 def behind_by_bounds(it: Story) -> None:
     """How far a group is behind is known by bounds: surely, perhaps, and not at all."""
     for start, low, high in ((0, 0.0, 6.0), (60, 3.0, 12.0), (120, 8.0, 12.0), (180, None, None)):
@@ -453,5 +464,6 @@ STORIES: tuple[Callable[[Story], None], ...] = (
     agent_restart, clients_come_and_go, topic_made_again, topic_deleted,
     topic_deleted_after_a_broker_left, new_year, one_row, offsets_lost, users_own_bean,
     beyond_the_cap, in_the_future, bad_input, powers_of_two, spilled_hours, good_hour,
-    never_described, attributes_apart, handlers_busy, lag_of_two_brokers, behind_by_bounds,
+    never_described, attributes_apart, handlers_busy, lag_of_two_brokers, lag_of_a_whole_cluster,
+    behind_by_bounds,
 )  # fmt: skip

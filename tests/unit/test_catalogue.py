@@ -85,7 +85,7 @@ def test_the_families_have_the_cadences_of_the_design() -> None:
     fast = dict.fromkeys(
         ("client", "client_statistics", "controller", "leaders", "metadata_log", "min_isr"), 10
     )
-    fast |= dict.fromkeys(("quotas", "tiered"), 10)
+    fast |= dict.fromkeys(("partitions", "quotas", "tiered"), 10)
     middle = dict.fromkeys(
         ("client_rates", "index_fetches", "offsets", "remote_reads", "tiered_offsets"), 30
     )

@@ -144,6 +144,18 @@ def test_a_broker_that_nobody_reads_is_found_while_it_exists() -> None:
     assert [one.where for one in found] == ["cluster-a broker-2"]
 
 
+def test_groups_that_an_agent_of_the_whole_cluster_and_others_report_count_twice() -> None:
+    whole = record(source=SourceName("cluster-a", "cluster-all"), family="offsets")
+    beside = record(family="offsets")
+    (found,) = sources.twice([whole, beside, record()], NOW, LATE)
+    assert brief([found]) == [("warning", "twice")]
+    assert found.what.startswith("broker-1, cluster-all all report its groups")
+    second = record(source=SourceName("cluster-a", "broker-2"), family="offsets")
+    gone = record(family="offsets", read_until=NOW - HOUR)
+    for well in ([whole], [beside, second], [whole, gone], [whole, record()]):
+        assert not list(sources.twice(well, NOW, LATE)), well
+
+
 def test_series_beyond_the_cap_are_told_once_for_a_source() -> None:
     over = [record(dropped_series=7), record(family="log", dropped_series=1_200), record()]
     (found,) = sources.capped(over)

@@ -21,8 +21,8 @@ def test_the_families_of_a_metric_are_those_of_the_catalogue():
     assert families("kafka.client.fetch.throttle_time") == {"quotas"}
 
 
-def test_a_metric_that_the_metadata_log_replaces_is_read_with_either():
-    assert families(metrics.UNDER_MIN_ISR) == {"min_isr", "metadata_log"}
+def test_a_metric_that_another_family_replaces_is_read_with_each():
+    assert families(metrics.UNDER_MIN_ISR) == {"min_isr", "metadata_log", "partitions"}
     assert families(f"{metrics.UNDER_MIN_ISR}.jmx") == {"min_isr"}
 
 

@@ -187,6 +187,26 @@ def test_a_question_whose_beans_nobody_read_is_not_answered_by_the_others(
     assert {anchor for anchor, said in answers.items() if said == nobody} == unanswered
 
 
+def test_what_is_in_beans_alone_is_not_known_of_a_cluster_read_by_its_admin_api():
+    facts, week = sample_facts.quiet_week(), sample_facts.WEEK
+    facts["coverage"]["sources"] = [
+        sample_facts.source("cluster-all", family, week, 0)
+        for family in ("partitions", "offsets", "tiered_offsets", "topology")
+    ]
+    page = read(render(facts))
+    answers = {
+        anchor: page.one("section", id=anchor).one("p", class_="answer").text
+        for anchor in (
+            *("availability", "latency", "min-isr", "throttling", "tier-lag", "lost", "lag"),
+            *("remote-reads", "traffic"),
+        )
+    }
+    beans = "Not known, as no agent reads beans: this cluster is read by its Admin API alone."
+    seen = {anchor for anchor, said in answers.items() if not said.startswith(beans)}
+    assert seen == {"min-isr", "lost", "lag"}
+    assert not any("families." in said for said in answers.values()), "no family helps here"
+
+
 def test_coverage_says_what_is_not_known_and_why(pages):
     section = pages["demo"].one("section", id="coverage")
     assert "98.14 % of the expected time" in section.text

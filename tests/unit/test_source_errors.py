@@ -54,6 +54,8 @@ def over_http(cause: BaseException) -> httpx.ConnectError:
          CredentialsError, "credentials of the client properties"),
         (fake(f"{KAFKA}.SslAuthenticationException", f"{KAFKA}.AuthenticationException"),
          SourceRefusedError, "correct the ssl. lines"),
+        (fake(f"{KAFKA}.UnsupportedVersionException", text="no DESCRIBE_CLIENT_QUOTAS here"),
+         SourceRefusedError, r"no such request.*no DESCRIBE_CLIENT_QUOTAS here"),
         (fake(f"{KAFKA}.ClusterAuthorizationException", f"{KAFKA}.AuthorizationException"),
          SourceRefusedError, "grant it Describe"),
         (fake("java.rmi.ConnectIOException", cause=refused_by_tls("No name matching b1 found")),

@@ -203,7 +203,8 @@ def _count(kind: str, tracks: Collection[_Track], now: float) -> str | None:
     if not reporting or any(now > track.until for track in reporting):
         return "?" if reporting else None
     number = sum(one.kind == kind for track in reporting for one in track.symptoms.values())
-    if number or kind not in _FOR_ALL or all(one.family.via != "admin" for one in reporting):
+    shared = [one for one in reporting if one.family.via == "admin"]
+    if number or kind not in _FOR_ALL or all("broker" not in one.family.roles for one in shared):
         return f"{number:,}"
     reporters = [one for one in tracks if any(m.name == _REPORTERS for m in one.family.metrics)]
     if not reporters or any(now > one.until for one in reporters):

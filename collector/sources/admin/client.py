@@ -52,7 +52,7 @@ class Cluster(NamedTuple):
 
 
 class PartitionState(NamedTuple):
-    """A partition, its leader (None: it has none) and its number of replicas.
+    """A partition, its leader (None: it has none), and how many replicas it has and are in sync.
 
     ``insync``: of one without a leader, the brokers whose replicas are in sync.
     """
@@ -61,6 +61,7 @@ class PartitionState(NamedTuple):
     leader: int | None
     replicas: int
     insync: tuple[int, ...] = ()
+    in_sync: int = 0
 
 
 class QuotaEntity(NamedTuple):
@@ -336,8 +337,9 @@ def _partition_state(info: Any) -> PartitionState:
     """A partition from its TopicPartitionInfo."""
     node = info.leader()
     leader = None if node is None or node.isEmpty() else int(node.id())
-    insync = () if leader is not None else tuple(int(one.id()) for one in info.isr())
-    return PartitionState(int(info.partition()), leader, int(info.replicas().size()), insync)
+    isr, replicas = info.isr(), int(info.replicas().size())
+    insync = () if leader is not None else tuple(int(one.id()) for one in isr)
+    return PartitionState(int(info.partition()), leader, replicas, insync, int(isr.size()))
 
 
 def _topic_id(description: Any) -> Any:

@@ -21,6 +21,8 @@ ONE_TRY: Final = 0.4
 """Share of a read's time for one call, so that there is time for a second."""
 _PATIENCE_SECONDS: Final = 30.0
 _MAKING_SECONDS: Final = 2.0
+_HANDLERS: Final = ("org.apache.kafka.", "software.amazon.msk.auth.iam.IAMClientCallbackHandler")
+"""Classes that a properties file may name to answer for it: Kafka's own, and the login of MSK."""
 _SETTINGS: Final = {
     "client.id": "jmxlake",
     "reconnect.backoff.max.ms": "1000",
@@ -139,7 +141,7 @@ def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: fl
     """A Java Admin client; see ``connect`` for the arguments.
 
     Raises:
-        SourceRefusedError: The file cannot be read.
+        SourceRefusedError: The file cannot be read, or names a class that may not answer.
     """
     properties = java("java.util.Properties")()
     try:
@@ -149,6 +151,13 @@ def java_admin(bootstrap: str, properties_file: Path | None, timeout_seconds: fl
             f"Admin client: cannot read properties_file {properties_file}: {error.strerror}"
         ) from None
     properties.load(java("java.io.StringReader")(text))
+    for key in map(str, properties.stringPropertyNames()):
+        name = str(properties.getProperty(key)).strip()
+        if key.endswith("callback.handler.class") and not name.startswith(_HANDLERS):
+            raise SourceRefusedError(
+                f"Admin client: {key} in {properties_file}: only Kafka's own classes and"
+                f" {_HANDLERS[1]} may be named"
+            )
     properties.setProperty("bootstrap.servers", bootstrap)
     for key in ("default.api", "request", "socket.connection.setup"):
         properties.setProperty(f"{key}.timeout.ms", str(round(timeout_seconds * 1000)))

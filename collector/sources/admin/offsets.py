@@ -40,7 +40,7 @@ class OffsetReader:
     """Reads offsets of the partitions that one broker leads.
 
     Args:
-        node: Node id of the broker.
+        node: Node id of the broker; None: of all brokers.
         now_ms: The clock, in milliseconds since the epoch.
         rules: Which groups count.
         steady: A clock that is never set, in seconds.
@@ -48,7 +48,7 @@ class OffsetReader:
 
     def __init__(
         self,
-        node: int,
+        node: int | None,
         now_ms: Callable[[], int],
         rules: GroupRules,
         steady: Callable[[], float] = time.monotonic,
@@ -63,7 +63,7 @@ class OffsetReader:
         """Ask for everything; what is remembered changes only if all of it was answered."""
         topics, ids = client.topics(self._node)
         leaders = readings.leaders(topics)
-        led = {partition for partition, leader in leaders.items() if leader == self._node}
+        led = {one for one, leader in leaders.items() if readings.leads(self._node, leader)}
         ours = self._still_ours(leaders, led)
         configs = client.configs({partition.topic for partition in ours})
         expiring = [p for p in ours if not readings.is_compacted(configs.get(p.topic, {}))]

@@ -2,7 +2,7 @@
 
 The agent of a partition's leader reports the partition. The agents of the two live brokers with the
 lowest ids report everything without a leader (a partition without one, a quota, a fenced broker),
-so that one of them may fail.
+so that one of them may fail. The agent of a whole cluster (no node) reports every partition.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collector.sources.readings import Unchanged, Values
 
 LEADERLESS: Final = "kafka.partition.leaderless"
+UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"
 FENCED: Final = "kafka.cluster.node.fenced"
 QUOTAS: Final = {
     "producer_byte_rate": "kafka.quota.produce.byte_rate",
@@ -41,9 +42,14 @@ Limits = dict["QuotaEntity", dict[str, float]]
 Configs = dict[str, dict[str, str]]
 
 
-def reports_for_all(cluster: Cluster, node: int) -> bool:
+def reports_for_all(cluster: Cluster, node: int | None) -> bool:
     """Whether this broker is one of the two that report everything without a leader."""
-    return node in cluster.live[:_REPORTERS]
+    return node is None or node in cluster.live[:_REPORTERS]
+
+
+def leads(node: int | None, leader: int | None) -> bool:
+    """Whether the agent of this broker reports what this leader leads; None: of all brokers."""
+    return leader is not None and node in (None, leader)
 
 
 def leaders(topics: Topics) -> dict[Partition, int | None]:
@@ -78,9 +84,39 @@ def hidden_leaders(topics: Topics, cluster: Cluster) -> dict[Partition, frozense
     }  # fmt: skip
 
 
+def out_of_sync(topics: Topics) -> list[str]:
+    """Topics with a replica that is not in sync: of others the minimum does not matter."""
+    return [
+        topic
+        for topic, states in topics.items()
+        if any(state.leader is not None and state.in_sync < state.replicas for state in states)
+    ]
+
+
+def under_min_isr(topics: Topics, configs: Configs) -> dict[Series, float]:
+    """Whether fewer replicas are in sync than the topic asks for, as far as that is known.
+
+    Of a partition without a leader nothing is known: it is leaderless.
+
+    Args:
+        topics: The topics.
+        configs: Settings of those with a replica that is not in sync.
+    """
+    found = {}
+    for topic, states in topics.items():
+        minimum = configs.get(topic, {}).get("min.insync.replicas")
+        for state in states:
+            whole = state.in_sync >= state.replicas
+            if state.leader is not None and (whole or minimum is not None):
+                # Kafka's own threshold (Partition.effectiveMinIsr).
+                least = 0 if whole else min(int(minimum or 0), state.replicas)
+                found[Series(UNDER_MIN_ISR, topic, state.partition)] = float(state.in_sync < least)
+    return found
+
+
 def leaderless(
     topics: Topics,
-    node: int,
+    node: int | None,
     hidden: Collection[Partition],
     metric: str = LEADERLESS,
     *,
@@ -90,7 +126,7 @@ def leaderless(
     return {
         Series(metric, *partition): float(leader is None)
         for partition, leader in leaders(topics).items()
-        if leader == node or (leader is None and for_all and partition not in hidden)
+        if leads(node, leader) or (leader is None and for_all and partition not in hidden)
     }
 
 
@@ -205,13 +241,16 @@ def kept_for_ms(config: Mapping[str, str]) -> float | None:
     return math.inf if float(limit) < 0 else float(limit)
 
 
-def leader_changes(before: Topics, after: Topics, node: int, *, for_all: bool) -> list[Notice]:
+def leader_changes(
+    before: Topics, after: Topics, node: int | None, *, for_all: bool
+) -> list[Notice]:
     """Elections: the new leader's agent reports them; agents that report for all, a lost leader."""
     known = leaders(before)
     return [
         Notice("leader_change", Series("", *partition), _name(old), _name(new))
         for partition, new in leaders(after).items()
-        if (old := known.get(partition, new)) != new and (new == node or (new is None and for_all))
+        if (old := known.get(partition, new)) != new
+        and (leads(node, new) or (new is None and for_all))
     ]
 
 

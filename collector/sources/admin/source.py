@@ -1,4 +1,4 @@
-"""Kafka's Admin API as a source, read by the agent of one broker."""
+"""Kafka's Admin API as a source, read by the agent of one broker or of a whole cluster."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AdminSource:
     """Leaders, offsets, quotas and topology, as far as they are one broker's to report.
 
     Args:
-        node: Node id of the broker whose agent this is.
+        node: Node id of the broker whose agent this is; None: the agent reports for all brokers.
         connection: The client, which other sources of the same cluster may share.
         cluster: Cluster id that must answer; None: any.
         groups: Which groups count in which topics, see ``readings.GroupRules``.
@@ -64,7 +64,7 @@ class AdminSource:
 
     def __init__(
         self,
-        node: int,
+        node: int | None,
         connection: AdminConnection,
         cluster: str | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
@@ -89,8 +89,14 @@ class AdminSource:
         """
         if self._identity is None:
             cluster = self._guarded(self._ask_cluster)
-            self._identity = Identity(cluster, str(self._node), None, 0)
+            node = "all" if self._node is None else str(self._node)
+            self._identity = Identity(cluster, node, None, 0)
         return self._identity
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it reports for all brokers."""
+        return self._node is None
 
     def is_broker(self) -> bool | None:
         """Whether the cluster knows this node; None: it does not report fenced brokers.
@@ -98,6 +104,8 @@ class AdminSource:
         Raises:
             SourceError: The answer did not come, or not in time.
         """
+        if self._node is None:
+            return None
         cluster = self._guarded(lambda client: client.cluster())
         if self._node in (*cluster.live, *cluster.fenced):
             return True
@@ -109,8 +117,10 @@ class AdminSource:
         Raises:
             SourceError: The answer did not come, or not in time, or we may not ask.
         """
-        names = (*_MEMORY, _REFRESH)
-        settings = self._guarded(lambda client: client.broker_settings(self._node, names))
+        node, names = self._node, (*_MEMORY, _REFRESH)
+        if node is None:
+            return Delays()  # its brokers' beans are not read
+        settings = self._guarded(lambda client: client.broker_settings(node, names))
         samples, length_ms, refresh_ms = (int(settings.get(name, 0)) for name in names)
         return Delays(samples * length_ms * 1000, refresh_ms * 1000)
 
@@ -123,6 +133,7 @@ class AdminSource:
         """
         read = {
             "leaders": lambda client: self._leaders(client, family.metrics[0].name),
+            "partitions": self._partitions,
             "offsets": self._offsets,
             "tiered_offsets": self._tiered_offsets,
             "quota_limits": self._quota_limits,
@@ -197,6 +208,13 @@ class AdminSource:
         seen = self._seen._replace(topics=topics, hidden=brokers)
         return _FamilyValues({metric: values}, seen, changes)
 
+    def _partitions(self, client: KafkaAdmin) -> _FamilyValues:
+        found = self._leaders(client, readings.LEADERLESS)
+        topics = found.seen.topics
+        configs = client.configs(readings.out_of_sync(topics))
+        under = readings.under_min_isr(topics, configs)
+        return found._replace(values={**found.values, readings.UNDER_MIN_ISR: under})
+
     def _offsets(self, client: KafkaAdmin) -> _FamilyValues:
         found = self._offset_reader.read(client)
         changes = readings.group_failures(self._seen.failed_groups, found.failed)
@@ -205,7 +223,8 @@ class AdminSource:
 
     def _tiered_offsets(self, client: KafkaAdmin) -> _FamilyValues:
         topics, _ = client.topics(self._node)
-        led = [one for one, leader in readings.leaders(topics).items() if leader == self._node]
+        leaders = readings.leaders(topics).items()
+        led = [one for one, leader in leaders if readings.leads(self._node, leader)]
         configs = client.configs({partition.topic for partition in led})
         tiered = [p for p in led if readings.is_tiered(configs.get(p.topic, {}))]
         kinds = ("latestTiered", "earliest", "earliestLocal", "latest")
@@ -227,12 +246,13 @@ class AdminSource:
             for topic, states in described.items()
             for state in states
             if state.partition == 0
-            and (state.leader == self._node or (state.leader is None and for_all))
+            and (readings.leads(self._node, state.leader) or (state.leader is None and for_all))
         }
         configs = client.configs(topics)
         changes = readings.config_changes(self._seen.configs, configs)
         if for_all:
             changes += readings.recreated(self._seen.topic_ids, ids)
         values = readings.topology(topics, configs)
-        values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
+        if self._node is not None:
+            values[readings.FENCED] = readings.fenced(cluster) if for_all else {}
         return _FamilyValues(values, self._seen._replace(configs=configs, topic_ids=ids), changes)

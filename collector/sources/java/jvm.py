@@ -70,6 +70,7 @@ def start(
     libs: Path | None = None,
     *,
     metadata_libs: Path | None = None,
+    iam_jar: Path | None = None,
     timeout_seconds: float = 5,
     options: str = "",
     heap_bytes: int = 128 << 20,
@@ -79,20 +80,23 @@ def start(
     Args:
         libs: Folder with the broker's jars, for the Admin client; None if that is not wanted.
         metadata_libs: The same, to read its metadata log.
+        iam_jar: AWS's jar for the login of MSK.
         timeout_seconds: How long RMI waits for an answer.
         options: Further options of Java, written as for a shell; they override ours.
         heap_bytes: How large its heap may grow.
 
     Raises:
         ConfigError: There is no Java.
-        SettingError: There is no Kafka client in the folder.
+        SettingError: There is no Kafka client in the folder, or no such jar.
     """
     if jpype.isJVMStarted():
         return
     for name in FROM_OUTSIDE:
         os.environ.pop(name, None)
     home = java_home()
-    jars = [str(jar) for jar in _jars(libs, metadata_libs)]
+    if iam_jar is not None and not iam_jar.is_file():
+        raise SettingError("admin.iam_jar", f"there is no file {iam_jar}")
+    jars = [str(jar) for jar in (*_jars(libs, metadata_libs), iam_jar) if jar is not None]
     try:
         jpype.startJVM(
             str(home / "lib/server/libjvm.so"),

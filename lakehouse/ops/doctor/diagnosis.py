@@ -155,6 +155,7 @@ class Diagnosis:
             what = f"no agent has reported anything in {self.days} days"
             self._add([finding("silent", tables.SCRAPES.path, what)])
         self._add(sources.silent(reported, self.now, self.late))
+        self._add(sources.twice(reported, self.now, self.late))
         self._add(sources.gaps(records.gaps(run_query, self.since), failures, self.days))
         self._add(sources.capped(reported))
         self._add(clocks.future(reported, self.now))

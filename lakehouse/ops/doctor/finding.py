@@ -34,6 +34,7 @@ CHECKS: Final = {
     "schema": "find what changed the table; until it is fixed, agents cannot deliver",
     "silent": "see on its host whether jmxlake-agent runs, and reaches the lake (/readyz)",
     "spool": "check the disk, and what was done to the spool; see docs/reliability.md",
+    "twice": "leave one of them: the agent of the cluster, or those of its brokers",
     "uncheckpointed": _RUN_MAINTAIN,
     "unknown": "fix that, then run the doctor again",
     "unread": _RUN_CHECK,

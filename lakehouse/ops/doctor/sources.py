@@ -95,6 +95,28 @@ def unwatched(
             yield finding("unwatched", source, what)
 
 
+def twice(
+    records: Sequence[FamilyRecord], now: dt.datetime, late: dt.timedelta
+) -> Iterator[Finding]:
+    """Clusters that an agent reads as a whole while others read their groups as well.
+
+    Args:
+        records: Records of the last days.
+        now: The instant, UTC.
+        late: How long an agent may take to deliver.
+    """
+    of_groups = {
+        one.source
+        for one in records
+        if one.family == "offsets" and _is_recent(one.read_until, now, late)
+    }
+    for cluster, group in groupby(sorted(of_groups), attrgetter("cluster")):
+        names = [one.source for one in group]
+        if len(names) > 1 and any(name.startswith("cluster-") for name in names):
+            what = f"{some(names)} all report its groups, so lags and lost records count twice"
+            yield finding("twice", named(cluster), what)
+
+
 def capped(records: Sequence[FamilyRecord]) -> Iterator[Finding]:
     """Families with more series than their cap."""
     for source, own in by_source(record for record in records if record.dropped_series > 0):

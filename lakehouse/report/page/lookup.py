@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from lakehouse.core import formats
 from lakehouse.core.lifetimes import longest_floor_us
-from lakehouse.core.metrics import families, refresh_us
+from lakehouse.core.metrics import families, is_by_admin, refresh_us
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Facts, Row
 
@@ -106,6 +106,13 @@ def nothing_seen(facts: Facts, metric: str | None = None) -> bool:
         return not value_at(facts, "coverage.observed_us")
     sources, read_with = value_at(facts, "coverage.sources") or (), families(metric)
     return not any(row.get("observed_us") for row in sources if row.get("family") in read_with)
+
+
+def is_out_of_reach(facts: Facts, metric: str) -> bool:
+    """Whether it is in beans alone, and every source is a cluster whose beans no agent reads."""
+    sources = [str(row.get("source")) for row in value_at(facts, "coverage.sources") or ()]
+    of_admin = bool(sources) and all(one.startswith("cluster-") for one in sources)
+    return of_admin and not is_by_admin(metric)
 
 
 def shortest_us(facts: Facts, metric: str) -> int | None:

@@ -14,6 +14,7 @@ from lakehouse.report.page.figures import Answer, Facts, Figure, Name, Row
 from lakehouse.report.page.listing import Listing, in_words, listing, table
 from lakehouse.report.page.lookup import (
     declared,
+    is_out_of_reach,
     nothing_seen,
     sentence,
     shortest_us,
@@ -88,7 +89,7 @@ def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:
     first, rows = tables[0]
     answer = _on_worst(spec, rows, first.badness)
     if not answer and nothing_seen(facts, spec["read"]):
-        answer = ("Not known: no source was read for this question.",)
+        answer = (sentence("unread", out_of_reach=is_out_of_reach(facts, spec["read"])),)
     elif not answer:
         doubtful = any(row.get("unknown_us", 0) != 0 for row in rows)
         answer = (spec["quiet"], " Some time was not seen, see the table." if doubtful else "")

@@ -7,7 +7,13 @@ from lakehouse.core import formats
 from lakehouse.core.metrics import families
 from lakehouse.report.page import cells, figures, sections
 from lakehouse.report.page.figures import Answer, Facts, Row
-from lakehouse.report.page.lookup import declared, nothing_seen, sentence, value_at
+from lakehouse.report.page.lookup import (
+    declared,
+    is_out_of_reach,
+    nothing_seen,
+    sentence,
+    value_at,
+)
 from lakehouse.report.page.sections import Section, section
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
@@ -105,6 +111,8 @@ def _off(facts: Facts, metric: str) -> str:
     """Why nothing is known of a metric, or empty: no agent reads its family, or none could."""
     if not nothing_seen(facts, metric):
         return ""
+    if is_out_of_reach(facts, metric):
+        return sentence("unread", out_of_reach=True)
     (family,) = families(metric)
     attempted = {row.get("family") for row in value_at(facts, "coverage.sources") or ()}
     known = {"family": formats.line(family), "is_on": family in attempted}

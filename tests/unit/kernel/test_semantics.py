@@ -317,6 +317,13 @@ def test_what_brokers_report_of_a_groups_topic_is_added_up(one: Reader):
     assert of_limits(row) == (250, 40, 50, 60)
 
 
+def test_of_a_whole_cluster_it_is_unknown_while_its_agent_could_not_read(one: Reader):
+    row = one("sli_windows", "lag_of_a_whole_cluster", objective="lag", group="g")
+    assert of_limits(row) == (220, 40, 50, 60)
+    seen = one("consumer_lag_windows", "lag_of_a_whole_cluster", group="g", topic="t")
+    assert (seen["seen_us"], seen["behind_us"]) == (270 * SECOND, 50 * SECOND)
+
+
 def test_what_is_known_by_bounds_is_surely_bad_by_the_better_one(one: Reader):
     row = one("sli_windows", "behind_by_bounds", objective="behind", group="g")
     assert of_limits(row) == (120, 60, 60, 120)

@@ -76,7 +76,7 @@ steps AS (
     SELECT w, objective, kind, subject, unnest([x.s, x.e]) AS t, step(1) AS unknown
     FROM (SELECT DISTINCT w, objective, kind, subject FROM limited WHERE kind = 'group')
         JOIN (SELECT objective, metric FROM objectives) o USING (objective) JOIN unread x USING (w, metric)
-    WHERE x.live AND starts_with(x.source, 'broker-')),
+    WHERE x.live AND reports_partitions(x.source)),
 sums AS (
     SELECT w, objective, kind, subject, t, lead(t) OVER along - t AS us,
         coalesce(sum(sum(bad)) OVER along, 0) AS bad, coalesce(sum(sum(low)) OVER along, 0) AS low,

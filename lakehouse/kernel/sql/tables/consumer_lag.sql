@@ -16,7 +16,7 @@ edges AS (
     UNION ALL
     SELECT w, "group", topic, unnest([x.s, x.e]), 0, 0, 0, 0, 0, 0, step(1)
     FROM (SELECT DISTINCT w, "group", topic FROM reported) JOIN unread x USING (w)
-    WHERE x.metric = 'kafka.group.lag' AND x.live AND starts_with(x.source, 'broker-')),
+    WHERE x.metric = 'kafka.group.lag' AND x.live AND reports_partitions(x.source)),
 running AS (
     SELECT w, "group", topic, lead(t) OVER along - t AS us, sum(sum(runs)) OVER along AS runs,
         sum(sum(v)) OVER along AS v, sum(sum(pos)) OVER along AS pos, sum(sum(low)) OVER along AS low,

@@ -37,6 +37,8 @@ _RATES: Final = ("kafka.client.produce.byte_rate", "kafka.client.fetch.byte_rate
 GOOD: Final = "NONE"
 """Kafka's error code of a success."""
 
+_READ: Final = ("broker-", "cluster-")
+"""Sources that report of partitions: brokers, and a cluster that is read as a whole."""
 _NOTHING: Final = Bounds(0, 0, 0)
 K = TypeVar("K", bound=Hashable)
 
@@ -154,7 +156,7 @@ def _leaderless(gold: Gold) -> Bounds:
 
 
 def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
-    """When a metric's family was not read, by broker; empty where no agent reads it."""
+    """When a metric's family was not read, by source; empty where no agent reads it."""
     stretches: dict[str, list[Span]] = {}
     for row in gold.ask(
         "SELECT r.source, r.outcome, r.start, r.end FROM {rows} r "
@@ -170,7 +172,7 @@ def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
     return {
         str(one.source): without((max(micros(gold.period.start), one.first_us), until), own)
         for one, end_us in with_ends(gold.subjects)
-        if one.kind == "source" and str(one.source).startswith("broker-")
+        if one.kind == "source" and str(one.source).startswith(_READ)
         and (until := last if end_us is None else min(last, end_us)) > one.first_us
         for own in [stretches.get(str(one.source), [])]
     }  # fmt: skip
