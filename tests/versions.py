@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from collector import catalogue
 from collector.catalogue.entries import version_key
 from collector.config.schema import Prometheus
@@ -31,6 +33,7 @@ from demo.jars import exporter_jars, kafka_libs, kafka_libs_of
 from demo.java_admin import Quota, set_quotas
 from demo.ports import free_ports
 from demo.topics import create_assigned
+from tests.equal_to_jmx import values_of
 from tests.jmx_sources import jmx_source
 from tests.waiting import wait_for
 
@@ -42,13 +45,22 @@ if TYPE_CHECKING:
     from demo.node import NodePlan
 
 VERSIONS: Final = ("3.6.2", "3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.3.1")
-COMPARED: Final = ("min_isr", "quotas", "tiered", "requests")
 PARTITIONS: Final = 20
 IDLE_SECONDS: Final = 5
 FAMILIES: Final = [
     one for one in catalogue.load().families if one.via == "jmx" and "broker" in one.roles
 ]
-Values = dict["Series", "float | None"]
+# As one family: families that are read at once share the exporter's answer, which is a moment old.
+COMPARED: Final = replace(
+    FAMILIES[0],
+    name="compared",
+    metrics=tuple(
+        metric
+        for family in FAMILIES
+        if family.name in {"min_isr", "quotas", "tiered", "requests"}
+        for metric in family.metrics
+    ),
+)
 
 
 class Outcome(NamedTuple):
@@ -152,19 +164,9 @@ def compare(
     jmx: Source, exported: Source
 ) -> Iterator[tuple[Series, float | None, float | str | None]]:
     """Values over JMX that did not change, beside those of the exporter."""
-    for family in FAMILIES:
-        if family.name in COMPARED:
-            before, given, again = (values_of(one, family) for one in (jmx, exported, jmx))
-            still = [one for one, value in before.items() if again.get(one, "") == value]
-            yield from ((one, before[one], given.get(one, "absent")) for one in still)
-
-
-def values_of(source: Source, family: Family) -> Values:
-    """The values of a family, zeros with the others."""
-    found: Values = {}
-    for one in source.read(family).readings:
-        found |= dict.fromkeys(one.zeros, 0.0) | dict(one.values)
-    return found
+    before, given, again = (values_of(one.read(COMPARED)) for one in (jmx, exported, jmx))
+    still = (one for one, value in before.items() if again.get(one, "") == value)
+    yield from ((one, before[one], given.get(one, "absent")) for one in still)
 
 
 def main() -> None:
