@@ -33,7 +33,7 @@ setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars
 UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile
 
 .PHONY: test
-test: setup browser lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
+test: setup browser promtool lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
 	@$(UNIT)
 	@$(BIN)/python -m tests.class_archives
 	@exec $(BIN)/python -m tests.lanes

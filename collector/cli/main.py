@@ -14,6 +14,7 @@ from collector.cli.beans import beans
 from collector.cli.check import check
 from collector.cli.once import once
 from collector.cli.options import OneLine
+from collector.cli.past import past
 from collector.cli.run import run
 from collector.cli.support import support
 from collector.cli.top.command import top
@@ -63,7 +64,7 @@ def _shipped(name: str) -> str:
     return (folder / name).read_text("utf-8")
 
 
-for _command in (run, once, top, check, beans, support, config, unit, completion):
+for _command in (run, once, top, check, beans, past, support, config, unit, completion):
     main.add_command(_command)
 
 

@@ -69,13 +69,25 @@ def guarded(
         work: What to do with its content.
         say: How to say the line; by default as text on standard error.
     """
-    from collector.config.loader import load, located
+    from collector.config.loader import load
+
+    guarded_by(lambda: load(path), work, str(path), say)
+
+
+def guarded_by(
+    load: Callable[[], Config],
+    work: Callable[[Config], None],
+    where: str,
+    say: Callable[[Exception], None] | None = None,
+) -> None:
+    """The same with a configuration that is made otherwise; ``where`` stands for its file."""
+    from collector.config.loader import located
 
     code = 0
     try:
-        work(load(path))
+        work(load())
     except JmxlakeError as error:
-        named = located(error, str(path)) if isinstance(error, SettingError) else error
+        named = located(error, where) if isinstance(error, SettingError) else error
         (say or _say)(named)
         code = _code(named)
     except _OF_OTHERS:

@@ -153,7 +153,7 @@ EVENTS: Final = _dated(
             "unclean_election, reassignment, "
             "catalogue_change, clock_step, batch_dropped, batch_refused, journal_unreadable, "
             "lake_lost_commits, spool_damaged, spool_restored, spool_unwritable, agent_crashed, "
-            "family_coarsened or family_restored",
+            "family_coarsened, family_restored, or imported: where the day's past was read",
         ),
         *_SUBJECT,
         Column("old", "string", "what it was"),

@@ -207,6 +207,21 @@ def test_what_is_in_beans_alone_is_not_known_of_a_cluster_read_by_its_admin_api(
     assert not any("families." in said for said in answers.values()), "no family helps here"
 
 
+def test_coverage_says_what_was_not_read_by_an_agent():
+    facts = sample_facts.demo()
+    event = {"at": "2026-11-21T00:00:10+00:00", "kind": "imported", "old": None, "topic": None,
+             "partition": None, "user": None, "client_id": None, "group": None}  # fmt: skip
+    facts["events"] = [
+        {**event, "source": source, "new": "Prometheus of <b>p:9090"}
+        for source in ("broker-1", "broker-1", "broker-2")
+    ]
+    section = read(render(facts)).one("section", id="coverage")
+    assert (
+        "2 sources were not read by an agent all the time: Prometheus of <b>p:9090 gave what it had"
+        " kept, as the events say."
+    ) in section.text
+
+
 def test_coverage_says_what_is_not_known_and_why(pages):
     section = pages["demo"].one("section", id="coverage")
     assert "98.14 % of the expected time" in section.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import httpx
 
@@ -21,6 +21,10 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """More than the beans of 100,000 partitions take."""
 
 
+class TooMuchError(SourceError):
+    """The answer is longer than we take, or takes longer than we wait: ask for less."""
+
+
 class HttpEndpoint:
     """One endpoint, asked by one connection that is kept.
 
@@ -32,10 +36,13 @@ class HttpEndpoint:
 
     Attributes:
         where: What answers and where, for messages.
+        max_bytes: The longest answer that is taken.
 
     Raises:
         ConfigError: The URL is none of http or https, or there are no certificates in the file.
     """
+
+    max_bytes: ClassVar[int] = MAX_BYTES
 
     def __init__(
         self, what: str, section: Endpoint, key: str, params: dict[str, str] | None = None
@@ -63,7 +70,8 @@ class HttpEndpoint:
         """Ask, and return the answer's content type and body.
 
         Raises:
-            SourceError: The answer is too long, comes too slowly or has another status than 200.
+            TooMuchError: The answer is too long or comes too slowly.
+            SourceError: It has another status than 200.
         """
         timeout = self._section.timeout.seconds
         end = time.monotonic() + timeout  # httpx bounds each read, not their sum
@@ -74,10 +82,10 @@ class HttpEndpoint:
             body = bytearray()
             for piece in response.iter_raw():
                 body += piece
-                if len(body) > MAX_BYTES or time.monotonic() > end:
-                    raise SourceError(
-                        f"{self.where}: the answer is longer than {MAX_BYTES >> 20} MiB, or than"
-                        f" {timeout:g} s; is that a broker?"
+                if len(body) > self.max_bytes or time.monotonic() > end:
+                    raise TooMuchError(
+                        f"{self.where}: the answer is longer than {self.max_bytes >> 20} MiB, or"
+                        f" than {timeout:g} s; is that a broker?"
                     )
             return response.headers.get("content-type", ""), body
 

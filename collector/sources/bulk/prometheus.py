@@ -32,21 +32,26 @@ if TYPE_CHECKING:
     from collector.sources.identity import Answers, Expected
 
 _SHARED_SECONDS: Final = 0.25  # families that start together share an answer, as over RMI
-_APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")
+APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")
 _FAILED: Final = "jmx_scrape_error"
 _LATE: Final = "jmx_scrape_timeout_total"
 _PROCESS: Final = "process_start_time_seconds"
 _BUILD: Final = "jmx_exporter_build_info"
-_OWN: Final = frozenset({_FAILED, _LATE, _PROCESS, _BUILD})
+OWN: Final = frozenset({_FAILED, _LATE, _PROCESS, _BUILD})
 _HTTP_HEADERS: Final = {"Accept": "text/plain;version=0.0.4"}
 _TYPES: Final = ("text/plain", "application/openmetrics-text")
 _OBJECT_NAME: Final = "_objectname"  # added by the exporter where two samples would be one
 
 
-class _Sample(NamedTuple):
+class Sample(NamedTuple):
+    """A line of an exporter's page."""
+
     name: str
     labels: Mapping[str, str]
     value: float
+
+
+_Wanted = dict[str, list[tuple[Question, str | None, "Shown"]]]
 
 
 def _names(section: Prometheus) -> Rules | Reporter:
@@ -103,6 +108,20 @@ class PrometheusSource(BulkSource):
         self._asked = -_SHARED_SECONDS
 
     def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
+        self._learn(family)
+        answer = super()._read(identity, reader, family)
+        return replace(answer, listed_us=self._staleness_us + self._age_us())
+
+    def _age_us(self) -> int:
+        """How old the page is."""
+        return round((time.monotonic() - self._asked) * 1e6)
+
+    def _learn(self, family: Family) -> None:
+        """Note what a family asks for.
+
+        Raises:
+            SourceDataError: The rules hide some of it.
+        """
         for metric in family.metrics:
             self._keys |= dict.fromkeys(metric.patterns, tuple(metric.labels))
             for question in asked_for(metric):
@@ -117,22 +136,24 @@ class PrometheusSource(BulkSource):
                 f"{self._where}: the exporter's rules hide {hidden[0]}{more}: add the rules of"
                 " docs/prometheus.md, or turn the family off"
             )
-        answer = super()._read(identity, reader, family)
-        age_us = round((time.monotonic() - self._asked) * 1e6)
-        return replace(answer, listed_us=self._staleness_us + age_us)
 
-    def _fetch(self, questions: Sequence[Question]) -> Answers:
+    def _wanted(self, questions: Sequence[Question]) -> _Wanted:
+        """By name of a sample, what it may be an answer to."""
         asked = [one for one in questions if one not in self._expected.questions]
-        wanted: dict[str, list[tuple[Question, str | None, Shown]]] = defaultdict(list)
-        for question in (*asked, STARTED, _APP_INFO):
+        wanted: _Wanted = defaultdict(list)
+        for question in (*asked, STARTED, APP_INFO):
             for item in self._items.get(question, (None,)):
                 for shown in self._how_shown(question, item) or ():
                     for name in shown.names:
                         wanted[name].append((question, item, shown))
+        return wanted
+
+    def _fetch(self, questions: Sequence[Question]) -> Answers:
+        wanted = self._wanted(questions)
         answers: dict[Question, dict[str, object]] = defaultdict(dict)
-        own: dict[str, _Sample] = {}
-        for sample in self._samples(wanted.keys() | _OWN):
-            if sample.name in _OWN:
+        own: dict[str, Sample] = {}
+        for sample in self._samples(wanted.keys() | OWN):
+            if sample.name in OWN:
                 own[sample.name] = sample
             for question, item, shown in wanted.get(sample.name, ()):
                 self._take(sample, shown, item, answers[question])
@@ -140,12 +161,13 @@ class PrometheusSource(BulkSource):
         return {**answers, **self._identified(answers, own)}
 
     def _take(
-        self, sample: _Sample, shown: Shown, item: str | None, answers: dict[str, object]
+        self, sample: Sample, shown: Shown, item: str | None, answers: dict[str, object]
     ) -> None:
+        for label, value in shown.constants.items():  # most differ here
+            if sample.labels.get(label) != value:
+                return
         labels = {label: value for label, value in sample.labels.items() if value}
-        if labels.keys() - {_OBJECT_NAME} != shown.constants.keys() | shown.variables.keys() or any(
-            labels[label] != value for label, value in shown.constants.items()
-        ):
+        if labels.keys() - {_OBJECT_NAME} != shown.constants.keys() | shown.variables.keys():
             return
         bean = shown.named(labels)
         if bean is None:
@@ -160,7 +182,7 @@ class PrometheusSource(BulkSource):
             )
         found[key] = sample.value / shown.factor
 
-    def _check(self, own: Mapping[str, _Sample]) -> None:
+    def _check(self, own: Mapping[str, Sample]) -> None:
         """Make sure that the exporter itself has read the JVM just now."""
         if _FAILED in own and own[_FAILED].value:
             raise SourceError(
@@ -173,7 +195,7 @@ class PrometheusSource(BulkSource):
                 f"{self._where}: it gave an earlier answer, as the JVM took too long ({_LATE})"
             )
 
-    def _identified(self, answers: Answers, own: Mapping[str, _Sample]) -> Answers:
+    def _identified(self, answers: Answers, own: Mapping[str, Sample]) -> Answers:
         """What ``Expected`` asks: the node, when its JVM started, and that its version is unknown.
 
         Raises:
@@ -183,7 +205,7 @@ class PrometheusSource(BulkSource):
         is_agent = _BUILD in own and "agent" in own[_BUILD].labels.get("name", "")
         if started is None and (is_agent or self._is_strimzi) and _PROCESS in own:
             started = own[_PROCESS].value * 1000
-        infos = answers.get(_APP_INFO, {})
+        infos = answers.get(APP_INFO, {})
         if started is None:
             started = next(iter(infos.values()), None)
         if not isinstance(started, float):
@@ -191,20 +213,20 @@ class PrometheusSource(BulkSource):
                 f"{self._where}: it does not report when its JVM started: let its rules show"
                 f" {STARTED.attribute} of {STARTED.pattern}"
             )
-        nodes = list(infos) or [_APP_INFO.pattern.replace("*", self._expected.node or "")]
+        nodes = list(infos) or [APP_INFO.pattern.replace("*", self._expected.node or "")]
         began, info, *_ = self._expected.questions
         return {
             began: {STARTED.pattern: round(started)},
             info: dict.fromkeys(nodes, self._version),
         }
 
-    def _samples(self, names: set[str]) -> Iterator[_Sample]:
+    def _samples(self, names: set[str]) -> Iterator[Sample]:
         """The samples of these names, from an answer that may be a moment old."""
         lines = [line for line in self._page() if line.partition("{")[0].split(" ")[0] in names]
         try:
             for family in text_string_to_metric_families("\n".join(lines)):
                 for sample in family.samples:
-                    yield _Sample(sample.name, sample.labels, sample.value)
+                    yield Sample(sample.name, sample.labels, sample.value)
         except (ValueError, IndexError, KeyError) as error:
             said = " ".join(str(error).split())[:200]
             raise SourceError(f"{self._where}: that is not Prometheus's text: {said}") from None

@@ -25,6 +25,9 @@ from lakehouse.report.page.lookup import (
 _UNDER: Final = "under_min_isr_partition_seconds"
 """Compared between racks. Leaderless time is not: two brokers report that of the whole cluster."""
 
+_IMPORTED: Final = "imported"
+"""Kind of the events that say where a source's past was read: see jmxlake-agent import."""
+
 _OWN_TABLES: Final = 3
 """Own metrics with a table each; of the others there is a row."""
 
@@ -76,10 +79,19 @@ def coverage(facts: Facts) -> Section:
     """How much was seen, and every gap."""
     totals = value_at(facts, "coverage") or {}
     nothing, rejected = nothing_seen(facts), facts.get("rejected")
-    values = {"totals": totals, "nothing": nothing, "rejected": rejected}
+    values = {
+        "totals": totals, "nothing": nothing, "rejected": rejected, "imported": _imported(facts),
+    }  # fmt: skip
     rows = {"sources": totals.get("sources"), "gaps": incidents.gaps(facts)}
     listings = tuple(listing(name, of_table) for name, of_table in rows.items())
     return replace(section("coverage", values), listings=listings)
+
+
+def _imported(facts: Facts) -> dict[str, int]:
+    """How many sources' past was imported, by where from."""
+    events = value_at(facts, "events") or ()
+    found = {(row["new"] or "", row["source"]) for row in events if row["kind"] == _IMPORTED}
+    return dict(sorted(Counter(place for place, _ in found).items()))
 
 
 def _question(facts: Facts, anchor: str, spec: Mapping[str, Any]) -> Section:

@@ -1,0 +1,206 @@
+"""The past of one broker, from Prometheus into the lake: by the agent's encoder and delivery.
+
+A span is read in parts of some hours. Each scrape that Prometheus made becomes an attempt of that
+instant, in a spool of this import. Batches go to the lake as those of an agent do, so what was
+interrupted is continued, and nothing comes twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import dropwhile, islice
+from typing import TYPE_CHECKING, Final
+
+from deltalake import QueryBuilder
+
+from collector.agent.scraper import Scraper
+from collector.config.loader import storage_options
+from collector.delivery.delivery import Delivery
+from collector.delivery.storage_options import bounded
+from collector.delivery.table import BronzeTable
+from collector.model import Notice, Series
+from collector.sources.bulk.past import PastSource, scrapes
+from collector.sources.bulk.prometheus_api import PrometheusApi
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
+from lakehouse import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from collector.config.schema import Config
+    from collector.model import Scrape
+    from collector.sources.bulk.past import Scrapes
+
+EVENT: Final = "imported"
+"""Kind of the events that say where the past of a source was read; an agent has none."""
+_REACHED: Final = "imported until"  # key in the spool
+_WAITING: Final = 64  # batches that go to the lake together
+_AT_ONCE: Final = 100  # attempts that are kept in one transaction
+_LEAST_STEPS: Final = 4  # of a span that is worth reading
+_NO_END_US: Final = 1 << 62
+_DAY_US: Final = 86_400_000_000
+Span = tuple[int, int]
+
+
+@dataclass
+class Imported:
+    """What came of it.
+
+    Attributes:
+        read: Scrapes that were recorded, each of several families.
+        failed: Attempts among them that brought nothing.
+        left_out_us: Time that was in the lake already, or is an agent's.
+        day: The last day since the epoch of which an event says where it was read.
+    """
+
+    read: int = 0
+    failed: int = 0
+    left_out_us: int = 0
+    day: int = 0
+
+
+@dataclass(frozen=True)
+class Past:
+    """Where a broker's past is read, and where it goes.
+
+    Attributes:
+        api: Prometheus.
+        selector: Matchers that select the broker's target.
+        sources: A source for each family.
+        step_us: The least time between two scrapes that are read.
+        spool: Of this import alone.
+        recorder: Fills it.
+        delivery: Empties it.
+    """
+
+    api: PrometheusApi
+    selector: str
+    sources: tuple[PastSource, ...]
+    step_us: int
+    spool: Spool
+    recorder: Recorder
+    delivery: Delivery
+
+    def run(
+        self, span: Span, seen: Callable[[], Iterable[Span]], progress: Callable[[int], None]
+    ) -> Imported:
+        """Bring a span into the lake, but for what is there.
+
+        Args:
+            span: First instant and end, in microseconds since the epoch.
+            seen: Gives the spans to leave out, when all that waits is in the lake.
+            progress: Called with the instant that was reached.
+
+        Raises:
+            JmxlakeError: It ends there, and continues when it is run again.
+        """
+        done = Imported()
+        self._deliver(0)
+        readers = [(one, Scraper(one, one)) for one in self.sources]
+        free = list(without(span, seen(), _LEAST_STEPS * self.step_us))
+        done.left_out_us = span[1] - span[0] - sum(end - start for start, end in free)
+        for start_us, end_us in free:
+            reached_us = max(start_us, int(self.spool.recall(_REACHED) or 0))
+            first_us = -(-reached_us // self.step_us) * self.step_us
+            # A step more: there the last scrape is seen.
+            for part in self.api.spans(first_us, end_us + self.step_us, self.step_us):
+                after_us = max(part[0] - self.step_us, start_us - 1)
+                self._part(part, (after_us, end_us), readers, done)
+                progress(part[1])
+            if first_us < end_us:
+                self.recorder.flush(end_us)
+        self._deliver(0)
+        return done
+
+    def _part(
+        self,
+        part: Span,
+        between: Span,
+        readers: list[tuple[PastSource, Scraper]],
+        done: Imported,
+    ) -> None:
+        found = scrapes(self.api, self.selector, part, self.step_us, between)
+        if not self.recorder.recorded_until_us(self.sources[0].family.name):
+            before = dropwhile(lambda mark: not mark.target, found.marks)
+            found = found._replace(marks=list(before))  # it need not have been there earlier
+        if any(mark.target for mark in found.marks):
+            for source, scraper in readers:
+                attempts = self._attempts(source, scraper, found, done)
+                while some := list(islice(attempts, _AT_ONCE)):
+                    self.recorder.record(*some)
+        self.recorder.seal(part[1])
+        self.spool.remember(_REACHED, str(min(part[1], between[1])))
+        self._deliver(_WAITING)
+
+    def _attempts(
+        self, source: PastSource, scraper: Scraper, found: Scrapes, done: Imported
+    ) -> Iterator[Scrape]:
+        """The attempts; the first of each day that brought something notes where it was read."""
+        # Those before it the encoder refuses; of the last one it cannot say that it is the same.
+        last_us = self.recorder.recorded_until_us(source.family.name)
+        for mark in source.pages(found.marks, self.step_us):
+            if mark.asked_us == last_us:
+                continue
+            attempt = scraper.attempt(source.family, found.interval_us)
+            done.read += 1
+            done.failed += attempt.outcome != "ok"
+            if attempt.answer is not None and (day := attempt.answered_us // _DAY_US) > done.day:
+                done.day = day
+                notice = Notice(EVENT, Series(""), None, self.api.where)
+                attempt = replace(attempt, answer=replace(attempt.answer, notices=(notice,)))
+            yield attempt
+
+    def _deliver(self, least: int) -> None:
+        """Deliver all, where at least so many batches wait."""
+        if self.recorder.backlog().spool.batches >= least:
+            while self.delivery.deliver_next():
+                pass
+
+
+def without(span: Span, seen: Iterable[Span], least_us: int) -> Iterator[Span]:
+    """What others leave of a span, where it is at least so long."""
+    start_us, end_us = span
+    for from_us, to_us in [*sorted(seen), (end_us, end_us)]:
+        if min(from_us, end_us) - start_us >= least_us:
+            yield start_us, min(from_us, end_us)
+        start_us = max(start_us, to_us)
+
+
+def seen(config: Config, families: Iterable[str]) -> list[Span]:
+    """The spans in which the lake has attempts to read a broker's families.
+
+    After the newest attempt of an agent there is no end: it may have read what it delivers later.
+    An agent is who has no event ``imported``.
+
+    Raises:
+        LakeError: The lake cannot be read.
+    """
+    source = config.source
+    mine = f"cluster = {_text(str(source.cluster))} AND source = {_text(source.name)}"
+    query = f"""
+        SELECT CAST(s.start AS BIGINT), CAST(s."end" AS BIGINT), p.agent IS NULL
+        FROM (SELECT start, "end", agent FROM scrapes WHERE {mine}
+              AND family IN ({", ".join(map(_text, families))})) s
+        LEFT JOIN (SELECT DISTINCT agent FROM events
+                   WHERE {mine} AND kind = {_text(EVENT)}) p ON p.agent = s.agent"""  # noqa: S608 - of literals
+    options = partial(storage_options, config.lake)
+    builder = QueryBuilder()
+    for table in (tables.SCRAPES, tables.EVENTS):
+        loaded = BronzeTable(config.lake.path, table, lambda: bounded(config.lake.path, options()))
+        builder.register(table.name, loaded.load())
+    found, newest_us = list[Span](), 0
+    for batch in builder.execute(query):
+        for start, end, of_agent in zip(
+            *(column.to_pylist() for column in batch.columns), strict=True
+        ):
+            found.append((start, end))
+            newest_us = max(newest_us, end if of_agent else 0)
+    return [*found, (newest_us, _NO_END_US)] if newest_us else found
+
+
+def _text(text: str) -> str:
+    """A literal of SQL."""
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
