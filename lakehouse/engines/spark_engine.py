@@ -7,7 +7,7 @@ SQL and the DataFrame API only, so that it works over Spark Connect. The one exc
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import pyarrow as pa
@@ -43,6 +43,7 @@ STAGING: Final = tables.Table(
 )
 
 _RECENT: Final = 20
+_TRIES: Final = 3
 _GONE: Final = (
     "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
     "DELTA_VERSION_NOT_FOUND",
@@ -195,12 +196,12 @@ class SparkEngine:
                 f"UPDATE {name} SET {changed} "
                 f"WHERE id <=> {_literal(seen.id)} AND until <=> {_literal(seen.until)}"
             )
-        try:
-            with self._one_line(tables.LEASE):
+        for _ in range(_TRIES):
+            with suppress(LeaseLostError), self._one_line(tables.LEASE):
                 (row,) = self._spark.sql(sql).collect()
-        except LeaseLostError:
-            return False
-        return bool(row["num_affected_rows"])
+                return bool(row["num_affected_rows"])
+            # Perhaps the platform has compacted it, and the row is still as it was seen.
+        return False
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""

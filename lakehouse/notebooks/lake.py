@@ -21,6 +21,7 @@ LABELS: Final = {
     "bronze": ("kafka_bronze", "Schema of the agents' tables"),
     "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
     "cluster": ("", "Cluster id; empty, where there is one"),
+    "objectives": ("", "Folder of OpenSLO files; empty: those that jmxlake ships"),
 }
 """The widgets of every notebook: default value and label, by name."""
 
