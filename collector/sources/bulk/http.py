@@ -32,7 +32,7 @@ class TooMuchError(SourceError):
 
 
 class TooSlowError(TooMuchError, SourceTimeoutError):
-    """The answer has begun, and did not end in time."""
+    """The answer did not end in time."""
 
 
 class HttpEndpoint:
