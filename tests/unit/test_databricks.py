@@ -337,11 +337,12 @@ def test_f20_a_target_of_a_few_lines_is_another_lake() -> None:
     target = yaml.safe_load(f"{text}{snippet}")["targets"]["prod_eu"]
     prod = TOLD["targets"]["prod"]
     prefix = target["presets"]["name_prefix"]
-    assert re.fullmatch("[a-z]+_", prefix), "it goes before the names of schemas, too"
+    short = re.fullmatch(r"\[([a-z]+)\] ", prefix)
+    assert short, "only of such a one the CLI makes eu_ before the names of schemas"
     assert target["variables"].keys() <= TOLD["variables"].keys()
     for key in ("mode", "run_as", "permissions", "workspace", "resources"):
         assert target[key] == prod[key]
-    assert f"main.{prefix}{TOLD['variables']['gold_schema']['default']}.sla" in PAGE
+    assert f"main.{short[1]}_{TOLD['variables']['gold_schema']['default']}.sla" in PAGE
 
 
 def test_f22_a_wheel_of_a_developer_has_a_version_of_its_own() -> None:
