@@ -72,7 +72,7 @@ class Executor:
                     )  # fmt: skip
                     return {"files": deleted["num_removed_files"]}
                 case Compact():
-                    self._take_ownership(delta)
+                    self.take_ownership(delta)
                     return _compact(table, delta, action)
                 case Checkpoint():
                     return self._checkpoint(table, delta, action)
@@ -81,7 +81,7 @@ class Executor:
                     self._location.open(table, action.read).cleanup_metadata()
                     return {}
                 case Vacuum():
-                    self._take_ownership(delta)
+                    self.take_ownership(delta)
                     return {"files": len(_vacuum(delta, action, dry_run=False))}
                 case NoteCleaned():
                     _note(delta, {CLEANED: action.day})
@@ -94,7 +94,8 @@ class Executor:
         with delta_errors(self._location.url(table)):
             return {"files": len(_vacuum(delta, action, dry_run=True))}
 
-    def _take_ownership(self, delta: DeltaTable) -> None:
+    def take_ownership(self, delta: DeltaTable) -> None:
+        """Let the commit of another maintenance that is under way fail."""
         present = delta.metadata().configuration
         wanted = {OWNER: self._name, **_KEEP_LOG}
         differing = {name: value for name, value in wanted.items() if present.get(name) != value}
