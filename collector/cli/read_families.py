@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,8 +13,6 @@ from collector.errors import JmxlakeError
 from collector.model import Scrape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from collector.agent.plan import Task
     from collector.catalogue import Catalogue
     from collector.catalogue.entries import Delays

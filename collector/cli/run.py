@@ -7,6 +7,7 @@ import resource
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -19,8 +20,6 @@ from collector.cli.options import CONFIG, JSON, delivery, fail, guarded
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.agent.agent import Agent
     from collector.agent.reload import Reload
     from collector.config.schema import Config

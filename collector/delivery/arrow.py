@@ -8,13 +8,12 @@ maps as a list of key and value, which is Arrow's layout.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from arro3.core import Array, DataType, Field, Schema, Table, list_array, struct_array
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lakehouse import tables
 
 _PLAIN: Final = {

@@ -7,6 +7,7 @@ give every writer a good answer, and keep the commit of the last: rows of the ot
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from deltalake.exceptions import DeltaError
 from collector.delivery import arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from deltalake import DeltaTable
 
     from lakehouse.tables import Table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
@@ -27,8 +28,6 @@ from lakehouse import tables
 from lakehouse.tables import parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from arro3.core import Table
 
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tenacity import (
@@ -13,15 +14,13 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from collector.clock import Clock
 from collector.errors import LakeError
 from collector.telemetry import memory
+from collector.telemetry.self_metrics import AgentStats
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
-
-    from collector.clock import Clock
-    from collector.telemetry.self_metrics import AgentStats
 
 # Full jitter: any time between nothing and twice as long as before, so that agents who found the
 # lake away together come back apart from each other.

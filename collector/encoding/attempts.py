@@ -1,7 +1,5 @@
 """The agent's own account: what became of every attempt to read one family."""
 
-from __future__ import annotations
-
 import msgspec
 
 from collector.model import Outcome, Scrape

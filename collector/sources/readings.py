@@ -1,21 +1,15 @@
 """From values of beans to readings and an answer, for all ways of reading them."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
+from collector.catalogue import Metric
 from collector.errors import SourceDataError
 from collector.model import Answer, Reading, Series
 from collector.sources.jmx.object_names import text_of
 from collector.sources.series_cap import within_cap
 from lakehouse.tables import FLAG_KNOWN_WRONG
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from collector.catalogue import Metric
 
 Values = Mapping[Series, float | None]
 """None where the bean says NaN (observed, idle)."""

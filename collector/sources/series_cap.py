@@ -5,21 +5,14 @@ stand-in. Of a counter it is left out: a sum of counts over a set that changes r
 without any event. Both are counted.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
-from collector.model import Moment, Reading, Series
+from collector.model import Answer, Moment, Reading, Series
 from collector.sources.jmx.object_names import is_stand_in
 from lakehouse.tables import OTHER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from collector.model import Answer
-
 
 _Sets = WeakKeyDictionary[frozenset[Series], frozenset[Series]]
 # A source hands over the same set again while nothing changed: it is looked through once, and what

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from collector.model import Reading, Series
+from collector.catalogue import Family
+from collector.model import Reading, Scrape, Series
 from collector.telemetry.self_metrics import NAMESPACE
 from lakehouse.tables import MAX_GAP_INTERVALS
 from lakehouse.tables.live import (
@@ -34,9 +35,6 @@ from lakehouse.tables.live import (
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
-
-    from collector.catalogue import Family
-    from collector.model import Scrape
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL

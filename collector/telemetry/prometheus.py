@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -21,8 +21,6 @@ from collector.telemetry import memory
 from collector.telemetry.self_metrics import NAMESPACE, AgentStats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from prometheus_client.core import Metric
 
 

@@ -3,14 +3,13 @@
 Ages are of a steady clock that stands still while the host sleeps, so that waking up is no failure.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,13 +19,8 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from collector.model import Outcome
+from collector.model import Outcome, Scrape
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from collector.model import Scrape
 
 NAMESPACE: Final = "jmxlake_agent"
 STALE_SECONDS: Final = 30.0

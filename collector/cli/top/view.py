@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
@@ -15,8 +16,6 @@ from collector.cli.top.symptoms import KINDS
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from collector.cli.top.symptoms import State, Symptom, Unknown
 
 _STYLES: Final = dict(

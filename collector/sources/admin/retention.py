@@ -18,13 +18,12 @@ Records that are deleted (DeleteRecords) and settings that change are not forese
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.model import Commit, Partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
     """First offset since an instant in milliseconds, by partition; -1: nothing is that new."""
 

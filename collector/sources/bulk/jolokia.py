@@ -4,19 +4,14 @@ Facts about Jolokia (2.5.1): NaN, infinity and null all arrive as null, and coun
 a server-side limit on collections cuts an answer short without a word, so it is refused.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
+from collector.config.schema import Jolokia
 from collector.sources.bulk.http import HttpEndpoint
 from collector.sources.bulk.jolokia_response import parse_answers
 from collector.sources.bulk.source import BulkSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from collector.config.schema import Jolokia
-    from collector.sources.identity import Answers, Expected, Question
+from collector.sources.identity import Answers, Expected, Question
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # an attribute that fails has an error in its place

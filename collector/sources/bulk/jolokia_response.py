@@ -1,20 +1,14 @@
 """Jolokia's answer to a bulk request, checked as untrusted text."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from collector.errors import SourceError, SourceRefusedError
 from collector.sources.bulk.source import Failed, is_pattern
-from collector.sources.identity import Question
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from collector.sources.identity import Answers
+from collector.sources.identity import Answers, Question
 
 _MAX_BEANS: Final = 300_000
 _MAX_MARKS: Final = {b"{": 2 * _MAX_BEANS, b'"': 8 * _MAX_BEANS}

@@ -12,20 +12,16 @@ but the newline: its setting ``metrics.jmx.include`` is the expression ``.*``, w
 them. With ``(?s).*`` it shows all.
 """
 
-from __future__ import annotations
-
 import array
 import hashlib
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from collector.catalogue import Metric
 from collector.model import Series
 from lakehouse.tables import LONGEST_NAME, OTHER
-
-if TYPE_CHECKING:
-    from collector.catalogue import Metric
 
 LONGEST: Final = LONGEST_NAME
 """Bytes of UTF-8: at the cap of 100,000 series all names take 100 MB at most."""
