@@ -13,15 +13,14 @@ steps, or meets an error there, goes on rightly with the first:
 6. *acknowledge*: when all tables have theirs, the spool forgets the batches.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
+from arro3.core import Table
 
 from collector.catalogue import Catalogue
 from collector.delivery.arrow import to_arrow
@@ -34,9 +33,6 @@ from collector.spool.packing import UnreadableBatchError
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from arro3.core import Table
 
 # Sets go before the runs that refer to them, and accounts after the runs that they say were seen.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)

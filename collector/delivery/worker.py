@@ -1,9 +1,8 @@
 """The delivery's thread: brings batches to the lake, and waits longer after each failure."""
 
-from __future__ import annotations
-
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from tenacity import (
     RetryCallState,
@@ -18,9 +17,6 @@ from collector.clock import Clock
 from collector.errors import LakeError
 from collector.telemetry import memory
 from collector.telemetry.self_metrics import AgentStats
-
-if TYPE_CHECKING:
-    import threading
 
 # Full jitter: any time between nothing and twice as long as before, so that agents who found the
 # lake away together come back apart from each other.

@@ -6,8 +6,6 @@ wrong and not what exists. Names are other people's: at most so many series of a
 greatest first, and a count of the rest.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -15,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.catalogue import Family
@@ -32,9 +30,6 @@ from lakehouse.tables.live import (
     UNSHOWN_SERIES,
     live_name,
 )
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL

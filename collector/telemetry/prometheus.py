@@ -3,25 +3,19 @@
 Labels are families, sources and outcomes only: no topic, no user, no client, no secret.
 """
 
-from __future__ import annotations
-
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.errors import SpoolError
 from collector.spool.recorder import Backlog
 from collector.telemetry import memory
 from collector.telemetry.self_metrics import NAMESPACE, AgentStats
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 
 @dataclass(frozen=True, eq=False)
