@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, get_args
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-)
+import prometheus_client
 
 from collector.model import Outcome, Scrape
 from lakehouse.tables import MAX_GAP_INTERVALS
@@ -29,7 +23,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 _THREADS: Final = ("main", "keeper")
 _MOST_SILENT_DELIVERIES: Final = 3
 
-disable_created_metrics()  # type: ignore[no-untyped-call]
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 @dataclass(slots=True)
@@ -68,11 +62,11 @@ class AgentStats:
         self.window_rows: Mapping[str, int] = {}
         self.lake_reached = False
         self.spool_writable = True
-        self.registry = CollectorRegistry()
-        counter = partial(Counter, namespace=NAMESPACE, registry=self.registry)
-        gauge = partial(Gauge, namespace=NAMESPACE, registry=self.registry)
+        self.registry = prometheus_client.CollectorRegistry()
+        counter = partial(prometheus_client.Counter, namespace=NAMESPACE, registry=self.registry)
+        gauge = partial(prometheus_client.Gauge, namespace=NAMESPACE, registry=self.registry)
         of = ("family",)
-        self._seconds = Histogram(
+        self._seconds = prometheus_client.Histogram(
             "scrape_duration_seconds", "Duration of attempts to read.", of,
             namespace=NAMESPACE, registry=self.registry, buckets=_BUCKETS,
         )  # fmt: skip

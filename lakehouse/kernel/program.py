@@ -10,16 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.metrics import (
-    CONTROLLER_METRICS,
-    DESCRIBING,
-    GROUP_LAG,
-    LEADERLESS,
-    UNAVAILABLE,
-    UNDER_MIN_ISR,
-    WATCHED,
-    Families,
-)
+from lakehouse.core import metrics
 from lakehouse.core.objective import Objective
 from lakehouse.core.time.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
@@ -42,7 +33,7 @@ _TYPES: Final = {
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
     "map<string,timestamp>": "MAP(VARCHAR, BIGINT)",
 }  # fmt: skip
-_BY_LEADERS: Final = frozenset({UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE})
+_BY_LEADERS: Final = frozenset({metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.UNAVAILABLE})
 _SUM: Final = "DECIMAL(38, 6)"
 _AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"}
 _HOUR: Final = "hour_of(w)"
@@ -52,7 +43,7 @@ def program(
     window_seconds: int,
     committed: dt.datetime,
     objectives: Sequence[Objective],
-    families: Families,
+    families: metrics.Families,
 ) -> Program:
     """The program of a rollup.
 
@@ -89,7 +80,9 @@ def program(
             table.name: {one.name: one.type.replace("timestamp", "bigint") for one in table.columns}
             for table in (*tables.OF_HOURS, tables.SUBJECTS)
         },
-        describing=tuple(sorted({*DESCRIBING, *(key for one in objectives for key in one.where)})),
+        describing=tuple(
+            sorted({*metrics.DESCRIBING, *(key for one in objectives for key in one.where)})
+        ),
         setup=(*constants, *_statements("macros"), *results, *stage(*_VIEWS)),
         literals=_literals(objectives, families),
         attempts=stage(*_ATTEMPTS),
@@ -127,15 +120,15 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name}.sql/{number}", sql
 
 
-def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, pa.Table]:
+def _literals(objectives: Sequence[Objective], families: metrics.Families) -> dict[str, pa.Table]:
     """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
     # A leader's own readings of these claim the time that it was read.
     of_others = (one.metric for one in timed if one.kind in {"topic", "client", "group"})
-    by_others = {GROUP_LAG, *of_others} - _BY_LEADERS
-    watched = {*WATCHED, *(one.metric for one in timed if one.is_at_zero)}
+    by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
+    watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
-        "describing": _rows({"metric": "string"}, ([one] for one in sorted(DESCRIBING))),
+        "describing": _rows({"metric": "string"}, ([one] for one in sorted(metrics.DESCRIBING))),
         "watched": _rows({"metric": "string"}, ([one] for one in sorted(watched))),
         "objectives": _rows(
             {
@@ -146,7 +139,7 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
             (
                 [
                     one.name, one.kind, one.metric, one.threshold, one.op,
-                    one.metric.startswith(CONTROLLER_METRICS), len(one.where),
+                    one.metric.startswith(metrics.CONTROLLER_METRICS), len(one.where),
                 ]
                 for one in timed
             ),

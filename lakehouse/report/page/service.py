@@ -5,15 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import formats
 from lakehouse.core.metrics import families
-from lakehouse.report.page import cells, figures, sections
+from lakehouse.report.page import cells, figures, lookup, sections
 from lakehouse.report.page.figures import Answer, Facts, Row
-from lakehouse.report.page.lookup import (
-    declared,
-    is_out_of_reach,
-    nothing_seen,
-    sentence,
-    value_at,
-)
 from lakehouse.report.page.sections import Section, section
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
@@ -37,7 +30,7 @@ def answers(facts: Facts) -> tuple[Section, ...]:
 def first(answered: Sequence[Section]) -> Iterator[First]:
     """The questions of the first screen, by the sections of the page."""
     by_anchor = {one.anchor: one for one in answered}
-    for question, anchor in declared("page.yaml")["first"].items():
+    for question, anchor in lookup.declared("page.yaml")["first"].items():
         one = by_anchor.get(anchor)
         yield First(question, anchor, one.answer) if one else First(question, None, _UNCOMPARED)
 
@@ -104,16 +97,16 @@ def traffic(facts: Facts) -> Section:
 
 
 def _rows(facts: Facts, name: str) -> list[Row]:
-    return list(value_at(facts, f"service.{name}") or ())
+    return list(lookup.value_at(facts, f"service.{name}") or ())
 
 
 def _off(facts: Facts, metric: str) -> str:
     """Why nothing is known of a metric, or empty: no agent reads its family, or none could."""
-    if not nothing_seen(facts, metric):
+    if not lookup.nothing_seen(facts, metric):
         return ""
-    if is_out_of_reach(facts, metric):
-        return sentence("unread", out_of_reach=True)
+    if lookup.is_out_of_reach(facts, metric):
+        return lookup.sentence("unread", out_of_reach=True)
     (family,) = families(metric)
-    attempted = {row.get("family") for row in value_at(facts, "coverage.sources") or ()}
+    attempted = {row.get("family") for row in lookup.value_at(facts, "coverage.sources") or ()}
     known = {"family": formats.line(family), "is_on": family in attempted}
-    return sentence("off", **known)
+    return lookup.sentence("off", **known)
