@@ -145,12 +145,19 @@ def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
 
 def definitions(engine: Engine) -> set[Definition]:
     """The meaning of each metric in the lake's catalogues and in the shipped one."""
+    return {*shipped(), *own_definitions(engine)}
+
+
+def own_definitions(engine: Engine) -> list[Definition]:
+    """The meaning of each metric in the lake's catalogues, in order; none of older agents."""
     try:
         rows = engine.rows(tables.METRIC_DEFINITIONS)
     except TableNotFoundError:  # older agents do not make it
-        return set(shipped())
-    own = ask(engine, "SELECT DISTINCT r.metric, r.family, r.absent FROM {rows} r", rows=rows)
-    return {*shipped(), *(Definition(*row) for row in own)}
+        return []
+    listed = ", ".join(f"r.{name}" for name in Definition._fields)
+    order = "r.metric, r.family, r.kind, r.unit, r.description"
+    sql = f"SELECT DISTINCT {listed} FROM {{rows}} r ORDER BY {order}"
+    return [Definition(*row) for row in ask(engine, sql, rows=rows)]
 
 
 def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
