@@ -15,8 +15,7 @@ from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import OffsetReader
 from collector.sources.errors import source_error
 from collector.sources.java.worker import Worker
-from collector.sources.readings import Unchanged, Values
-from collector.sources.series_cap import within_cap
+from collector.sources.readings import Unchanged, Values, within_cap
 
 _Result = TypeVar("_Result")
 

@@ -4,7 +4,7 @@ Names are other people's text: a client may call itself whatever it likes. What 
 reaches the lake as it is, control characters and all, up to ``LONGEST`` bytes. Three kinds of names
 do not: longer ones (one client with many of them would fill the agent's memory), those with half
 a surrogate pair, which neither the spool nor Parquet can hold, and those that begin as the fold
-``__other__`` does. Each of them gets a stand-in; ``collector.sources.series_cap`` folds those into
+``__other__`` does. Each of them gets a stand-in; ``collector.sources.readings`` folds those into
 one series ``__other__`` and counts them.
 
 Kafka itself hides a client whose name holds a carriage return or another of Java's line terminators

@@ -17,8 +17,7 @@ from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.image import MetadataState
 from collector.sources.metadata_log.records import LogBatch, Place
 from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
-from collector.sources.readings import series_count
-from collector.sources.series_cap import within_cap
+from collector.sources.readings import series_count, within_cap
 
 _SILENCE_SECONDS: Final = 30.0
 
