@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.engines.engine import Engine, Relation, Span, ask
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
 from lakehouse.tables import Table

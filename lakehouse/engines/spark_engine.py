@@ -17,7 +17,7 @@ from pyspark.sql.functions import col, expr
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, session
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, instant, micros
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_frame, transport
 from lakehouse.engines.batches import Batch
 from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of

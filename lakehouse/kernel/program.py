@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakehouse import tables
 from lakehouse.core import metrics
 from lakehouse.core.objective import Objective
-from lakehouse.core.time.periods import micros, window_name
+from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
 from lakehouse.tables import Column, Table
 

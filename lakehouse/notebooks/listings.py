@@ -8,7 +8,7 @@ from pyspark.sql.functions import unix_micros
 
 from lakehouse import tables
 from lakehouse.core import formats
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page import figures

@@ -15,10 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse import slo, tables
-from lakehouse.core import formats
+from lakehouse.core import formats, periods
 from lakehouse.core.lake import Lake
-from lakehouse.core.time import periods
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.engines.spark_engine import SparkEngine

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Version
-from lakehouse.core.time.periods import HOUR_US, LAST, instant, micros
+from lakehouse.core.periods import HOUR_US, LAST, instant, micros
 from lakehouse.engines.batches import ClusterHour, Versions
 from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.time.periods import instant, micros
+from lakehouse.core.periods import instant, micros
 from lakehouse.engines.engine import Engine, LeaseRow, ask
 from lakehouse.errors import LeaseHeldError, LeaseLostError
 

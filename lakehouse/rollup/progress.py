@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.time.periods import HOUR_US, instant, micros
+from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.batches import ClusterHour, HourSet, Versions
 from lakehouse.engines.engine import Engine

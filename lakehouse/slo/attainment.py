@@ -14,8 +14,7 @@ from typing import Final, TypeVar
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, subject, with_ends
 from lakehouse.core.objective import Objective, Slices
-from lakehouse.core.time.intervals import without
-from lakehouse.core.time.periods import Period, instant, micros
+from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError

@@ -22,7 +22,7 @@ from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.aggregate import Weighted, partition_count

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
+from lakehouse.core import periods
 from lakehouse.core.lifetimes import SUBJECT
-from lakehouse.core.time import periods
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text

@@ -7,8 +7,8 @@ import pytest
 
 from demo.jars import delta_jars
 from lakehouse import slo
+from lakehouse.core import periods
 from lakehouse.core.session import JARS_SETTING
-from lakehouse.core.time import periods
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.notebooks.notebook import lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.notebooks.notebook import lake_of, read_widgets
 from lakehouse.notebooks.pages import ANCHORS, question_facts
 from tests import gold_builder

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core.delta_errors import url_of
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse import tables
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.errors import LakehouseError
 from lakehouse.tables import Table
 

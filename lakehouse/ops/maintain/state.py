@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
 from lakehouse.core.delta_errors import url_of
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
 from lakehouse.ops.location import Location, delta_errors, newest_progress
 from lakehouse.tables import Table

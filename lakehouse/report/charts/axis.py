@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time as clock, timedelta
 from typing import Any, Final, Literal
 
-from lakehouse.core import formats
-from lakehouse.core.time import zones
-from lakehouse.core.time.intervals import Span, overlap
-from lakehouse.core.time.periods import instant, micros
+from lakehouse.core import formats, periods
+from lakehouse.core.periods import Span, instant, micros, overlap
 from lakehouse.report.page.figures import Facts, span_of
 from lakehouse.report.page.lookup import declared
 
@@ -119,12 +117,12 @@ def _times(start: datetime, end: datetime, part: timedelta) -> list[datetime]:
     zone = formats.zone()
     midnight = datetime(1970, 1, 1, tzinfo=UTC)
     times = [(midnight + part * n).time() for n in range(_DAY // part)]
-    days = zones.days(start, end, zone)
-    return sorted({zones.wall(day, time, zone) for day in days for time in times})
+    days = periods.days(start, end, zone)
+    return sorted({periods.wall(day, time, zone) for day in days for time in times})
 
 
 def _midnights(start: datetime, end: datetime, step: int) -> Iterator[datetime]:
     zone = formats.zone()
-    for day in zones.days(start, end, zone):
+    for day in periods.days(start, end, zone):
         if (day.toordinal() - 1) % step == 0:  # a step of weeks begins on Mondays
-            yield zones.wall(day, clock(), zone)
+            yield periods.wall(day, clock(), zone)

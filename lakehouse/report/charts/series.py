@@ -8,10 +8,8 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, Final
 
-from lakehouse.core import formats
-from lakehouse.core.time import periods
-from lakehouse.core.time.intervals import Span, length, overlap, without
-from lakehouse.core.time.periods import DAY_US, instant, iso, micros
+from lakehouse.core import formats, periods
+from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.figures import Facts, Row
 from lakehouse.report.page.lookup import titled, touching

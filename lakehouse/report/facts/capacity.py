@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
-from lakehouse.core.time.periods import HOUR_US, micros
+from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import (
     COPY_LAG,

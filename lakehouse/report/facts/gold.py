@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import (
     GoldRows,

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats
-from lakehouse.core.time.intervals import Span, without
-from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.core.periods import Period, Span, iso, micros, without
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.figures import span_of

@@ -15,7 +15,7 @@ from typing import Any, Final
 from lakehouse.core.formats import visible
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Objective
-from lakehouse.core.time.periods import iso
+from lakehouse.core.periods import iso
 from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo.calendar import maintenance

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.core.periods import Period, Span, iso, micros
 from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, is_one_of

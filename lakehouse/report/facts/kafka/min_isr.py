@@ -16,7 +16,7 @@ from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.time.periods import iso
+from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
 from lakehouse.report.facts.gold import Gold, attribute, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts.gold import (
     COPY_LAG,
