@@ -16,7 +16,6 @@ from pyspark.sql.functions import col, expr
 
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, session
-from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_frame, transport
 from lakehouse.engines.batches import Batch
@@ -60,7 +59,7 @@ class SparkEngine:
     most_rows = 30_000_000
     at_once = 4
 
-    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+    def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
         self.scratch: tuple[Table, ...] = (STAGING,)
         self._adaptive = session.setting(spark, "spark.sql.adaptive.enabled") != "false"
@@ -79,11 +78,11 @@ class SparkEngine:
         (row,) = found.select("id", "properties").collect()
         return Detail(str(row["id"]), row["properties"] or {})
 
-    def commits(self, table: Table, most: int) -> list[Version]:
+    def commits(self, table: Table, most: int) -> list[lakes.Version]:
         """The newest versions that the log still holds, newest first."""
         found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
         rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
-        return [Version(row["version"], instant(row["us"])) for row in rows]
+        return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
     def rows(
         self,

@@ -14,7 +14,6 @@ from lakehouse.core import metrics
 from lakehouse.core.objective import Objective
 from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
-from lakehouse.tables import Column, Table
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """A row may be this much later than bronze's newest commit; clocks differ by less."""
@@ -169,7 +168,7 @@ def _rows(types: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pa.Table:
     return pa.Table.from_pylist(named, pa.schema(types.items()))
 
 
-def _result_table(table: Table) -> str:
+def _result_table(table: tables.Table) -> str:
     """Finest rows of a table while parts are computed: sums of doubles stay exact."""
     if table is tables.SUBJECTS:
         return _text("subjects/table")
@@ -181,7 +180,7 @@ def _result_table(table: Table) -> str:
     return f"CREATE TABLE out_{table.name} (w BIGINT, {columns})"
 
 
-def _is_exact(column: Column) -> bool:
+def _is_exact(column: tables.Column) -> bool:
     return column.type == "double" and column.over == "sum"
 
 
@@ -205,7 +204,7 @@ def _subjects(each: str) -> str:
     return f"WITH {_text(each)}, {_text('subjects/latest')}"
 
 
-def _summed(table: Table, place: str, kept: str = "") -> str:
+def _summed(table: tables.Table, place: str, kept: str = "") -> str:
     """Rows of a table summed over parts, and windows where ``place`` is their hour."""
     keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
     measures = ", ".join(
@@ -230,7 +229,7 @@ _PLACE: Final = (
 )
 
 
-def _over(column: Column, place: str) -> str:
+def _over(column: tables.Column, place: str) -> str:
     name = f'"{column.name}"'
     if column.over != "first":
         return f"{_AGGREGATES[column.over]}({name})"
@@ -240,7 +239,7 @@ def _over(column: Column, place: str) -> str:
     return f"CASE WHEN count({name}) > 0 THEN coalesce({first}, 0) END"
 
 
-def _final(column: Column) -> str:
+def _final(column: tables.Column) -> str:
     name = f'"{column.name}"'
     if column.over == "mean":
         return (
@@ -250,7 +249,7 @@ def _final(column: Column) -> str:
     return f"{name}::{_TYPES[column.type]} AS {name}"
 
 
-def _of_spans(table: Table, source: str) -> str:
+def _of_spans(table: tables.Table, source: str) -> str:
     """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
     columns = [c for c in table.columns if c.name not in {"date", "cluster", "window"}]
     shown = ", ".join(

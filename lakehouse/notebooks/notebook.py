@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from lakehouse import slo, tables
 from lakehouse.core import formats, periods
 from lakehouse.core.lake import Lake
-from lakehouse.core.periods import micros
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.engines.spark_engine import SparkEngine
@@ -217,7 +216,7 @@ def bind(statement: str, values: Mapping[str, Value]) -> str:
 def literal(value: Value) -> str:
     """A value as an expression of SQL, hexadecimal if it has special characters."""
     if isinstance(value, dt.datetime):
-        return f"timestamp_micros({micros(value)})"
+        return f"timestamp_micros({periods.micros(value)})"
     if _PLAIN.fullmatch(value):
         return f"'{value}'"
     return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"

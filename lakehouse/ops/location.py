@@ -12,7 +12,6 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError as NoDelt
 
 from lakehouse import errors, tables
 from lakehouse.core.delta_errors import explained, url_of
-from lakehouse.tables import Table
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -32,13 +31,13 @@ class Location:
     options: dict[str, str] = field(default_factory=dict)
     gold: str | None = None
 
-    def url(self, table: Table) -> str:
+    def url(self, table: tables.Table) -> str:
         """Path or URL of a table."""
         if table.layer == "gold" and self.gold is not None:
             return f"{self.gold.rstrip('/')}/{table.name}"
         return f"{self.root}/{table.path}"
 
-    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+    def open(self, table: tables.Table, version: int | None = None) -> DeltaTable:
         """A table, as it is now or as of a version.
 
         Raises:

@@ -20,10 +20,8 @@ from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaE
 from lakehouse.kernel.program import program
 from lakehouse.kernel.worker import Program
 from lakehouse.rollup import changes, gold_tables, late_rows, plan, progress as progresses, upgrade
-from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
-from lakehouse.rollup.plan import Plan
 from lakehouse.rollup.progress import Progress
 
 DAILY: Final = "daily"
@@ -189,7 +187,7 @@ class _Run:
     step: Callable[[str], None]
     watch: Callable[[Done], None]
 
-    def to(self, last: progresses.Last, state: State) -> Outcome:
+    def to(self, last: progresses.Last, state: changes.State) -> Outcome:
         """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = horizon(newest.committed, self.wanted.keep_windows_days)
@@ -221,7 +219,7 @@ class _Run:
             self._record(tidied, row)
         return outcome
 
-    def _do(self, todo: Plan, row: Progress | None, kernel: Program) -> Outcome:
+    def _do(self, todo: plan.Plan, row: Progress | None, kernel: Program) -> Outcome:
         total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
         done = Done(0, total, 0)
         self.watch(done)

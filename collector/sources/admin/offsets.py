@@ -9,7 +9,6 @@ from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.lags import keeps_up, lags
-from collector.sources.admin.readings import GroupRules
 from collector.sources.admin.retention import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.time_lag import LogEnds
 from collector.sources.readings import Values
@@ -44,7 +43,7 @@ class OffsetReader:
         self,
         node: int | None,
         now_ms: Callable[[], int],
-        rules: GroupRules,
+        rules: readings.GroupRules,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node, self._rules = node, rules

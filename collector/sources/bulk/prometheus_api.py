@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar, Final, TypeVar
 
 import httpx
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from collector.config.schema import Endpoint
@@ -44,7 +43,7 @@ class _Series(msgspec.Struct):
 
 class _Matrix(msgspec.Struct):
     result: list[_Series]
-    kind: Annotated[str, Meta(pattern="^matrix$")] = msgspec.field(name="resultType")
+    kind: Annotated[str, msgspec.Meta(pattern="^matrix$")] = msgspec.field(name="resultType")
 
 
 class _Answer(msgspec.Struct):

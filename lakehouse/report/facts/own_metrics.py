@@ -23,7 +23,6 @@ from lakehouse.report.facts.gold import Gold, duration, per_second, seconds_mean
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import declared
 from lakehouse.rollup.run import own_definitions
-from lakehouse.tables import Table
 
 MOST_METRICS: Final = 200
 MOST_SUBJECTS: Final = 20
@@ -148,7 +147,7 @@ def _meanings(gold: Gold) -> dict[str, list[Definition]]:
     return meanings
 
 
-def _ranked(table: Table, metrics: Sequence[str], below: Sequence[str]) -> str:
+def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -> str:
     """SQL of the first rows of each metric; ``subjects`` is how many there are."""
     keys = ", ".join(f"s.{key}" for key in table.keys[1:])
     most = "coalesce(s.max_total, s.max)" if "max_total" in table.column_names else "s.max"
@@ -163,7 +162,7 @@ def _ranked(table: Table, metrics: Sequence[str], below: Sequence[str]) -> str:
     )
 
 
-def _rows(gold: Gold, table: Table) -> Relation:
+def _rows(gold: Gold, table: tables.Table) -> Relation:
     """Rows of the period; and what rows just after it say may have been above zero within it."""
     if "spill_us" not in table.column_names:
         return gold.whole(table)

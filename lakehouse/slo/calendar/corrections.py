@@ -19,13 +19,12 @@ from lakehouse.core.periods import iso
 from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo.calendar import maintenance
-from lakehouse.slo.calendar.maintenance import Maintenance, matches, patterns
 
 _REQUIRED: Final = (*maintenance.REQUIRED, "approved_by", "ticket")
 
 
 @dataclass(frozen=True, slots=True)
-class Correction(Maintenance):
+class Correction(maintenance.Maintenance):
     """A span that was agreed not to count.
 
     Attributes:
@@ -42,12 +41,12 @@ class Correction(Maintenance):
 
     def is_on(self, objective: str) -> bool:
         """Whether it is on an objective of this name."""
-        return matches(objective, self.objectives)
+        return maintenance.matches(objective, self.objectives)
 
     def to_json(self) -> dict[str, Any]:
         """The correction as JSON has it, with the keys of its file."""
         return {
-            **Maintenance.to_json(self),
+            **maintenance.Maintenance.to_json(self),
             "objectives": list(self.objectives),
             "approved_by": self.approved_by,
             "ticket": self.ticket,
@@ -86,7 +85,7 @@ def _read(node: Node) -> Correction:
     named = node.get("objectives")
     return Correction(
         span.start_us, span.end_us, span.reason, span.names,
-        ("*",) if named is None else patterns(named),
+        ("*",) if named is None else maintenance.patterns(named),
         node.entries["approved_by"].text, node.entries["ticket"].text, node,
     )  # fmt: skip
 
@@ -130,7 +129,7 @@ def _unknown(
 ) -> Iterator[str]:
     known = sorted(names)
     for glob in globs:
-        if not any(matches(name, (glob,)) for name in known):
+        if not any(maintenance.matches(name, (glob,)) for name in known):
             near = difflib.get_close_matches(glob, known, 1, 0.6)
             meant = f"; did you mean {near[0]}?" if near else "; correct or remove it"
             yield one.says(f"nothing here is called {glob}{meant}", key)

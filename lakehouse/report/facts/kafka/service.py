@@ -18,7 +18,6 @@ from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
-from lakehouse.tables import Table
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
 P99: Final = {
@@ -178,7 +177,7 @@ def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
 
 
 def counted(
-    gold: Gold, table: Table, metrics: Sequence[str], key: Callable[[Row], K]
+    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
 ) -> dict[K, Bounds]:
     """Increases of counters and their bounds, by a key of their rows; see the module."""
     # Gold keeps finest windows for a time only.
@@ -202,7 +201,7 @@ def counted(
 
 
 def _increases(
-    gold: Gold, table: Table, metrics: Sequence[str], key: Callable[[Row], K]
+    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
 ) -> dict[K, float]:
     return {
         key(row): row["increase"]
