@@ -164,7 +164,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthServer:
     from collector.telemetry.http import HealthServer
     from collector.telemetry.live import LiveMetrics
-    from collector.telemetry.prometheus import Measured
+    from collector.telemetry.self_metrics import Measured
 
     stats = agent.stats
     measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())

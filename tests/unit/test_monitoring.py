@@ -15,8 +15,7 @@ from collector.model import Answer, Scrape
 from collector.spool.recorder import Backlog
 from collector.spool.spool import Depth
 from collector.telemetry import memory
-from collector.telemetry.prometheus import Measured
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.self_metrics import AgentStats, Measured
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus" / "jmxlake-agent.rules.yaml").read_text("utf-8"))
