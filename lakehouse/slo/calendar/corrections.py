@@ -59,11 +59,6 @@ class Correction(maintenance.Maintenance):
         return visible(str(self.node.keys.get(key, self.node).says(kind, message)))
 
 
-def of(corrections: Iterable[Correction], objective: str) -> list[Correction]:
-    """The corrections on an objective of this name."""
-    return [one for one in corrections if one.is_on(objective)]
-
-
 def load(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
     """All corrections of a file, by their start; and a line for each item that is malformed.
 
