@@ -162,7 +162,8 @@ class Delivery:
             try:
                 self._write(bronze, group, rows)
             except LakeError as failure:
-                if self._read_back(bronze, number, seen) < group.last:
+                bronze.forget()
+                if self._reload_number(bronze, number, seen) < group.last:
                     kept = f"(the spool keeps batch {group.first} and what follows)"
                     raise CommitError(f"{failure} {kept}") from None
 
@@ -172,7 +173,7 @@ class Delivery:
         Where another agent has written under our id, this one takes a new id.
         """
         for bronze in self._tables:  # where one was created again, the others were as well
-            self._load(bronze)
+            bronze.load()
         numbers = [self._compare(bronze) for bronze in self._tables]
         self._loaded_once = True
         if max(numbers) > self._spool.reached:
@@ -197,9 +198,6 @@ class Delivery:
             self._definition_table.append(to_arrow(tables.METRIC_DEFINITIONS, rows), agent, 0)
         self._definition_table.forget()  # it is needed once
         self._written_catalogue = catalogue.hash
-
-    def _load(self, bronze: BronzeTable) -> None:
-        bronze.load()
 
     def _compare(self, bronze: BronzeTable) -> int:
         """The number of our last batch in a table.
@@ -231,7 +229,7 @@ class Delivery:
 
     def _reload_number(self, bronze: BronzeTable, number: int, seen: int) -> int:
         """The current number of our last batch, after an earlier number at an earlier version."""
-        self._load(bronze)
+        bronze.load()
         newest = self._compare(bronze)
         if newest > number and not bronze.wrote_since(seen):
             self._begin_anew()
@@ -240,10 +238,6 @@ class Delivery:
                 " begins anew"
             )
         return newest
-
-    def _read_back(self, bronze: BronzeTable, number: int, seen: int) -> int:
-        bronze.forget()
-        return self._reload_number(bronze, number, seen)
 
     def _acknowledge(self, group: CommitGroup) -> None:
         landed: dict[str, str] = {}

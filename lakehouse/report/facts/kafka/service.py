@@ -231,7 +231,8 @@ def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
         for source, spans in sorted(away.items())
         for request in ANSWERS
     ]
-    whole = [_of(parts, request, None, _sum_of(away)) for request in ANSWERS if away]
+    unread_us = sum(map(length, away.values()))
+    whole = [_of(parts, request, None, unread_us) for request in ANSWERS if away]
     errors = [
         Error(request, error, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
         for one in sorted({(request, error) for request, _, error in parts if error != GOOD})
@@ -259,10 +260,6 @@ def _share(good: float | None, bad: float | None) -> float | None:
 def error_of(labels: str) -> str:
     """The error's name; a broker's text, in which gold escapes some characters."""
     return re.sub(r"\\(.)", r"\1", labels.removeprefix("error="))
-
-
-def _sum_of(away: Mapping[str, Sequence[Span]]) -> int:
-    return sum(map(length, away.values()))
 
 
 def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:
