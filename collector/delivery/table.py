@@ -8,8 +8,15 @@ from contextlib import contextmanager, suppress
 from importlib import metadata
 from typing import Final
 
-import deltalake
 from arro3.core import Table
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
 from deltalake.exceptions import TableNotFoundError
 
 from collector.delivery import arrow, fsync, store_probe
@@ -20,9 +27,7 @@ from lakehouse import tables
 from lakehouse.tables import parquet
 
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
-_NO_HOOKS: Final = deltalake.PostCommitHookProperties(
-    create_checkpoint=False, cleanup_expired_logs=False
-)
+_NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 # delta-rs tries again at once, without a pause. Of n that commit at the same time one wins each
 # round: one of 16 loses a hundred rounds in 1 case of 600, one of 30 in 1 of 30. That takes half a
 # minute at 100 ms a request. After that the agent uploads its file again (maintenance vacuums the
@@ -80,7 +85,7 @@ class BronzeTable:
         self._options, self._monotonic = options, monotonic
         self._secrets: list[str] = []
         self._where = f"lake table {scrubbed(self._url, [])}"
-        self._delta: deltalake.DeltaTable | None = None
+        self._delta: DeltaTable | None = None
         self._opened = 0.0
 
     @property
@@ -93,7 +98,7 @@ class BronzeTable:
         """Its version as of the last ``load`` or ``append``."""
         return int(self._loaded().version())
 
-    def load(self) -> deltalake.DeltaTable:
+    def load(self) -> DeltaTable:
         """Load its current version; create it if it is missing and was never seen.
 
         Raises:
@@ -149,18 +154,18 @@ class BronzeTable:
         """
         delta = self._loaded()
         with self._explained():
-            deltalake.write_deltalake(
+            write_deltalake(
                 delta,
                 rows,
                 mode="append",
                 writer_properties=parquet.writer_properties(self.table),
-                commit_properties=deltalake.CommitProperties(
+                commit_properties=CommitProperties(
                     custom_metadata={
                         _WRITER: self._writer,
                         tables.COMMIT_AGENT: agent,
                         tables.COMMIT_VERSION: self._software,
                     },
-                    app_transactions=[deltalake.Transaction(self._application(agent), number)],
+                    app_transactions=[Transaction(self._application(agent), number)],
                     max_commit_retries=_COMMIT_RETRIES,
                 ),
                 post_commithook_properties=_NO_HOOKS,
@@ -205,10 +210,10 @@ class BronzeTable:
                 " agents would lose rows; use one that has conditional puts (If-None-Match)"
             )
 
-    def _loaded(self) -> deltalake.DeltaTable:
+    def _loaded(self) -> DeltaTable:
         return self.load() if self._delta is None else self._delta
 
-    def _open_or_create(self) -> deltalake.DeltaTable:
+    def _open_or_create(self) -> DeltaTable:
         try:
             return self._open()
         except TableNotFoundError:
@@ -226,8 +231,8 @@ class BronzeTable:
         self.created = True
         return self._open()
 
-    def _open(self) -> deltalake.DeltaTable:
-        return deltalake.DeltaTable(self._url, storage_options=self._storage_options())
+    def _open(self) -> DeltaTable:
+        return DeltaTable(self._url, storage_options=self._storage_options())
 
     def _storage_options(self) -> dict[str, str]:
         options = dict(self._options())
@@ -235,7 +240,7 @@ class BronzeTable:
         return options
 
     def _create(self) -> None:
-        deltalake.DeltaTable.create(
+        DeltaTable.create(
             self._url,
             schema=arrow.schema(self.table),
             mode="error",
@@ -246,11 +251,11 @@ class BronzeTable:
             storage_options=self._storage_options(),
             # With retries the slower of two makes it a second time, as version 1: with another id,
             # and every append that is under way fails (delta-rs 1.6.6).
-            commit_properties=deltalake.CommitProperties(max_commit_retries=0),
+            commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,
         )
 
-    def _check(self, delta: deltalake.DeltaTable) -> None:
+    def _check(self, delta: DeltaTable) -> None:
         found_id = str(delta.metadata().id)
         if (self._expected or found_id) != found_id:
             raise LakeError(
@@ -258,7 +263,7 @@ class BronzeTable:
                 f" in its place; {_ACCEPT}"
             )
         found = {field.name: field.type for field in delta.schema().fields}
-        schema = deltalake.Schema.from_arrow(arrow.schema(self.table))
+        schema = Schema.from_arrow(arrow.schema(self.table))
         declared = {field.name: field.type for field in schema.fields}
         names = found.keys() | declared.keys()
         differing = sorted(name for name in names if found.get(name) != declared.get(name))
