@@ -162,8 +162,7 @@ class Delivery:
             try:
                 self._write(bronze, group, rows)
             except LakeError as failure:
-                bronze.forget()
-                if self._reload_number(bronze, number, seen) < group.last:
+                if self._read_back(bronze, number, seen) < group.last:
                     kept = f"(the spool keeps batch {group.first} and what follows)"
                     raise CommitError(f"{failure} {kept}") from None
 
@@ -241,6 +240,10 @@ class Delivery:
                 " begins anew"
             )
         return newest
+
+    def _read_back(self, bronze: BronzeTable, number: int, seen: int) -> int:
+        bronze.forget()
+        return self._reload_number(bronze, number, seen)
 
     def _acknowledge(self, group: CommitGroup) -> None:
         landed: dict[str, str] = {}
