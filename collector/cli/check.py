@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.catalogue.absence import Finding
     from collector.cli.read_families import Read
     from collector.config.schema import Config

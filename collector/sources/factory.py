@@ -3,21 +3,15 @@
 A source's imports happen when it is made: an agent that reads Jolokia over HTTP starts no JVM.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
-from collector.config.schema import Attach
+from collector.config.schema import Admin, Attach, Config, MetadataLog
 from collector.config.units import Duration
+from collector.model import Source
 from collector.sources.identity import Expected
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.config.schema import Admin, Config, MetadataLog
-    from collector.model import Source
 
 SLOW_ADMIN = ("offsets", "tiered_offsets")
 SLOW_JMX = ("log", "log_offsets")
