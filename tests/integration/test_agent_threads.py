@@ -114,7 +114,7 @@ class Stage:
         limits: Limits | None = None,
     ) -> None:
         self.clock, self.delivery = FakeClock(), FakeDelivery()
-        self.recorder = Recorder(spool, "broker-1", window_us, {}, "hash", None)
+        self.recorder = Recorder(spool, {"broker-1": None}, window_us, {}, "hash")
         self.spool, self.stop = spool, threading.Event()
         self.sources = [FakeSource() for _ in range(families)]
         tasks = [
