@@ -60,9 +60,9 @@ def batches_of(
         parts: What was sealed of each source.
         max_rows: Most rows of a batch.
     """
-    spans: list[Run | AttemptSpan] = [
-        span for sealed, _ in parts for span in (*sealed.runs, *sealed.accounts)
-    ]
+    spans: list[Run | AttemptSpan] = []
+    for sealed, _ in parts:
+        spans += [*sealed.runs, *sealed.accounts]
     instants = [event.at for sealed, _ in parts for event in sealed.events]
     start_us = min(chain(instants, (one.start for one in spans)), default=0)
     end_us = max(chain(instants, (one.end for one in spans)), default=0)

@@ -384,7 +384,9 @@ class Recorder:
     def _of_each(self, work: Callable[[Encoder], SealedRows | None]) -> Sealed:
         """What the work takes out of each source's encoder; that of the others is not sealed."""
         done = {name: work(encoder) for name, encoder in self._encoders.items()}
-        return {name: rows for name, rows in done.items() if rows is not None and name in self._sources}
+        return {
+            name: rows for name, rows in done.items() if rows is not None and name in self._sources
+        }
 
     def _retired(self) -> Sealed:
         """End the sources that are read no more at their last attempt, and take that out."""

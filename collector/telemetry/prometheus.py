@@ -54,9 +54,12 @@ class Measured(Collector):
         yield _labelled("window_rows", "Rows of the last window.", "family", stats.window_rows)
         text = "How many times as long as configured an interval is; 0: not read."
         yield _labelled("interval_factor", text, "family", stats.factors)
-        yield _labelled(
-            "last_answer_seconds", "Age of the last answer.", "source", stats.answer_ages()
+        ages = GaugeMetricFamily(
+            f"{NAMESPACE}_last_answer_seconds", "Age of the last answer.", labels=["source", "via"]
         )
+        for at, age in stats.answer_ages().items():
+            ages.add_metric(at, age)
+        yield ages
         usage = resource.getrusage(resource.RUSAGE_SELF)
         yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
         yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)

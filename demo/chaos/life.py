@@ -135,7 +135,9 @@ class _Parts:
             lambda: time.monotonic() * plan.haste,
         )
         sources = {via: FakeBeans(plan.seed, now_us, plan.wide) for via in ("jmx", "admin")}
-        scrapers = {via: Scraper(source, clock, name=plan.source) for via, source in sources.items()}
+        scrapers = {
+            via: Scraper(source, clock, name=plan.source) for via, source in sources.items()
+        }
         self.tasks = [
             Task(family, cadence_us * plan.slow_down, scrapers[via], via)
             for family, cadence_us, via in (
