@@ -121,6 +121,7 @@ class Agent:
         self._catch_up(stop)
         self._schedule_own(stop)
         if reload is not None and reload.is_open:
+            self.stats.unfound = {"discovery": "not looked yet"}
             look = partial(self._guard, "discovery", partial(self._look, reload))
             self._schedule.every(LOOK_US, "discover", "discovery", look)
         self._steps.check()

@@ -90,7 +90,7 @@ class Discovery:
             try:
                 known[key] = self._asked(config, entry)
             except JmxlakeError as error:
-                known[key] = self._known.get(key, {})
+                known |= {key: self._known[key]} if key in self._known else {}
                 problems[f"{entry.role} {entry.node} {_place(entry)}"] = str(error)
         self.problems, before, self._known = problems, self._known, known
         if known != before:

@@ -31,6 +31,7 @@ def check(config: Config) -> None:
     Raises:
         SettingError: A value is out of its range, or two do not go together.
     """
+    _check_several(config)
     for number, one in enumerate(config.each()):
         try:
             _check_source(one.source)
@@ -39,7 +40,6 @@ def check(config: Config) -> None:
             _check_least(one)
         except SettingError as error:
             raise _of_list(error, number) if config.sources else error from None
-    _check_several(config)
     try:
         shlex.split(config.java.options)
     except ValueError as error:
@@ -56,7 +56,7 @@ def check(config: Config) -> None:
 
 def _of_list(error: SettingError, number: int) -> SettingError:
     """The error of one of several sources, with its place among them."""
-    place, text = f"sources.{number}", str(error).removeprefix(f"{error.key}: ")
+    place, text = f"sources[{number}]", str(error).removeprefix(f"{error.key}: ")
     key, *involved = (
         f"{place}{key.removeprefix('source')}" if key.partition(".")[0] == "source" else key
         for key in (error.key, *error.involved)
@@ -71,9 +71,9 @@ def _check_several(config: Config) -> None:
     found = [one for one in brokers if one.node == EVERY or one.targets_file]
     for number, one in enumerate(config.sources or ()):
         if one.role == "cluster":
-            raise SettingError(f"sources.{number}.role", "a cluster takes an agent of its own")
+            raise SettingError(f"sources[{number}].role", "a cluster takes an agent of its own")
         if names.count(one.name) > 1 and str(one.node) not in (AUTO, EVERY):
-            raise SettingError(f"sources.{number}", f"{one.name} stands there twice")
+            raise SettingError(f"sources[{number}]", f"{one.name} stands there twice")
     if config.metadata_log is not None and (brokers[1:] or found):
         raise SettingError("metadata_log", "it is one broker's, and here are several", ("sources",))
     if len({one.source.jmx.tls for one in config.each() if one.source.jmx}) > 1:

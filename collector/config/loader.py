@@ -63,8 +63,7 @@ def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Con
     except SettingError as error:
         raise located(error, where, environ or {}) from error
     except msgspec.ValidationError as error:
-        text = str(error).replace("`$.source.", "`$.sources[...].") if first else str(error)
-        raise located(_explained(text), where, environ or {}) from error
+        raise located(_explained(str(error)), where, environ or {}) from error
     return config
 
 

@@ -1,0 +1,204 @@
+"""One agent reads a whole cluster from outside: bronze has what an agent for each node would give.
+
+Two brokers and the controller are named or found, and a third broker hangs for a while.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+
+from demo.agents import agent_config
+from demo.ports import free_ports
+from demo.topics import create_assigned
+from tests.running import RunningAgent
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo.cluster import Cluster
+    from demo.node import Node
+
+pytestmark = pytest.mark.kafka
+
+S: Final = 1_000_000
+HUNG: Final = "broker-3"
+OTHERS: Final = ("broker-1", "broker-2", "controller-3000")
+NOT_THE_SAME: Final = ("kafka.client.%", "kafka.log.%", "%.byte_rate", "kafka.network.%")
+
+
+def settings_of(cluster: Cluster, folder: Path, *nodes: Node) -> dict[str, Any]:
+    """One agent for these nodes."""
+    each = [agent_config(cluster, node, folder / "lake", folder) for node in nodes]
+    settings = {**each[0], "health": {"port": free_ports(1)[0]}, "window": "1m"}
+    settings["lake"]["commit_interval"] = "5s"
+    settings["families"] |= {"log": {"enabled": False}, "log_offsets": {"enabled": False}}
+    if len(nodes) > 1:
+        del settings["source"]
+        settings["sources"] = [one["source"] for one in each]
+    return settings
+
+
+def query(lake: Path, text: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        for name in ("scrapes", "runs", "events"):
+            files = DeltaTable(f"{lake}/bronze/{name}").file_uris()
+            connection.register(name, connection.read_parquet(files))
+        return connection.execute(text).fetchall()
+
+
+@pytest.fixture(scope="module")
+def topics(cluster: Cluster) -> Iterator[Cluster]:
+    create_assigned(cluster, "many", [[1, 2], [2, 3], [3, 1]], min_insync_replicas="2")
+    yield cluster
+    for node in cluster.brokers:
+        node.resume()
+
+
+@pytest.fixture(scope="module")
+def story(topics: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an agent that was killed once, and of which one broker hung meanwhile."""
+    folder = tmp_path_factory.mktemp("many")
+    nodes = [*topics.brokers, topics.controller]
+    settings = settings_of(topics, folder, *nodes)
+
+    def read(agent: RunningAgent, source: str) -> float:
+        value = agent.value
+        return (
+            value("jmxlake_agent_scrapes_total", source=source, family=FAMILY[source], outcome="ok")
+            or 0
+        )
+
+    with RunningAgent(settings, folder) as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        wait_for(lambda: all(read(agent, f"{n.plan.name}") >= 5 for n in nodes), 60)
+        commits = agent.value("jmxlake_agent_commits_total")
+        wait_for(lambda: (agent.value("jmxlake_agent_commits_total") or 0) > (commits or 0), 120)
+        agent.process.kill()
+        agent.process.wait(10)
+    with RunningAgent(settings, folder) as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        topics.nodes[3].pause()
+        before = read(agent, OTHERS[0])
+        wait_for(lambda: read(agent, OTHERS[0]) >= before + 20, 90)
+        status, body = agent.ask("/readyz")
+        assert status == 503
+        assert {name for name in json.loads(body)["missing"] if "admin" not in name} == {
+            f"source {HUNG} jmx"
+        }
+        topics.nodes[3].resume()
+        hung = read(agent, HUNG)
+        wait_for(lambda: read(agent, HUNG) > hung, 60)
+        assert agent.stop() == 0
+    return folder
+
+
+FAMILY: Final = dict.fromkeys(("broker-1", "broker-2", HUNG), "min_isr") | {
+    "controller-3000": "controller"
+}
+
+
+def test_a_hung_broker_disturbs_no_other(story: Path) -> None:
+    rows = query(
+        story / "lake",
+        "SELECT source, outcome, SUM(scrapes) FROM scrapes"
+        " WHERE family IN ('min_isr', 'controller') GROUP BY ALL",
+    )
+    found = {(source, outcome): number for source, outcome, number in rows}
+    assert found[HUNG, "timeout"] >= 1
+    for source in OTHERS:
+        read = found[source, "ok"]
+        assert read > 30
+        missed = sum(n for (of, outcome), n in found.items() if of == source and outcome != "ok")
+        assert missed <= 0.1 * read, "a busy machine may miss a few"
+
+
+def test_each_instant_of_each_source_is_covered_once_though_the_agent_was_killed(
+    story: Path,
+) -> None:
+    doubled = query(
+        story / "lake",
+        """
+        SELECT source, family, "start" FROM (
+          SELECT *, MAX("end") OVER (PARTITION BY source, family ORDER BY "start", "end"
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+          FROM scrapes WHERE outcome != 'skipped')
+        WHERE "start" < before
+        """,
+    )
+    assert doubled == []
+    doubled = query(
+        story / "lake",
+        """
+        SELECT source, metric, topic, "partition", COUNT(*) FROM runs
+        WHERE metric = 'kafka.broker.led_partitions' GROUP BY ALL, "start" HAVING COUNT(*) > 1
+        """,
+    )
+    assert doubled == []
+    starts = query(
+        story / "lake",
+        "SELECT source, COUNT(*) FROM events WHERE kind = 'agent_start' GROUP BY source",
+    )
+    assert dict(starts) == dict.fromkeys((*OTHERS, HUNG), 2)
+
+
+def test_all_sources_share_their_commits(story: Path) -> None:
+    rows = query(story / "lake", "SELECT DISTINCT agent, batch, source FROM scrapes")
+    assert len({agent for agent, _, _ in rows}) == 1
+    sources = Counter(batch for _, batch, _ in rows)
+    assert max(sources.values()) == 4, "a batch has the rows of all"
+    for table in ("runs", "scrapes"):
+        commits = DeltaTable(f"{story}/lake/bronze/{table}").version()
+        assert commits <= len(sources) + 1
+
+
+def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path) -> None:
+    """Families, metrics and subjects of each source, and what stands still."""
+    nodes = [*topics.brokers, topics.controller]
+    one = RunningAgent(settings_of(topics, tmp_path / "one", *nodes), tmp_path / "one")
+    each = [
+        RunningAgent(settings_of(topics, tmp_path / n.plan.name, n), tmp_path / n.plan.name)
+        for n in nodes
+    ]
+    threads = dict.fromkeys(("offsets", "tiered_offsets", "topology", "quota_limits"), 2)
+    for agent in (one, *each):
+        with agent:
+            wait_for(lambda a=agent: "READY=1" in a.told(), 90)
+            for family, least in threads.items():
+                wait_for(lambda a=agent, f=family, n=least: _read(a, f) >= n, 60)
+            assert agent.stop() == 0
+    found = _content(tmp_path / "one" / "lake")
+    wanted = [row for node in nodes for row in _content(tmp_path / node.plan.name / "lake")]
+    assert set(wanted) == set(found)
+    assert len(found) > 150
+
+
+def _read(agent: RunningAgent, family: str) -> float:
+    """How often every source of the agent was read for a family, at least; many: it has none."""
+    sources = agent.settings.get("sources") or [agent.settings["source"]]
+    brokers = [one["node"] for one in sources if one["role"] == "broker"]
+    done = [
+        agent.value(
+            "jmxlake_agent_scrapes_total", source=f"broker-{n}", family=family, outcome="ok"
+        )
+        for n in brokers
+    ]
+    return min((number or 0 for number in done), default=9)
+
+
+def _content(lake: Path) -> list[tuple[Any, ...]]:
+    unlike = " AND ".join(f"metric NOT LIKE '{one}'" for one in NOT_THE_SAME)
+    return query(
+        lake,
+        "SELECT DISTINCT source, cluster, 'runs', metric, topic IS NULL, members IS NULL FROM runs"  # noqa: S608
+        f" WHERE {unlike} AND value = 0"
+        " UNION ALL SELECT DISTINCT source, cluster, family, interval_us::VARCHAR, max_gap_us > 0,"
+        " kafka_version IS NULL FROM scrapes WHERE outcome = 'ok'",
+    )
