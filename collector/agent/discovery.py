@@ -2,7 +2,8 @@
 
 What was found stays known, also to the next agent with this spool: one that starts while the
 cluster is away reads who was there. A broker goes when the cluster does not list it any more, not
-even as a fenced one; a process that was asked for its id is not asked again.
+even as a fenced one (one before Kafka 4.0 lists none of those: of it no broker goes until the next
+start); a process that was asked for its id is not asked again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 LOOK_US: Final = 60_000_000
 """How often it looks again."""
-_ROLES: Final = {"combined": ("broker", "controller")}
 _Known = dict[str, dict[int, str]]
 
 
@@ -56,6 +56,7 @@ class Discovery:
         self._remember = remember
         self._known: _Known = msgspec.json.decode(remembered or "{}", type=_Known)
         self._admin: AdminSource | None = None
+        self._live: dict[int, str] = {}  # all that were live since the start
 
     def found(self, config: Config) -> Config:
         """The configuration with all sources that are known now.
@@ -67,7 +68,7 @@ class Discovery:
         for entry in _entries(config):
             nodes = self._known.get(_key(entry), {}) if is_found(entry) else {entry.node: ""}
             for node, host in nodes.items():
-                for role in _ROLES.get(entry.role, (entry.role,)):
+                for role in entry.roles:
                     one = replace(_at(entry, host, node=str(node)), node=node, role=role)
                     found.setdefault(one.name, one)
         sources = tuple(found.values())
@@ -104,7 +105,8 @@ class Discovery:
             self._admin = self._admin or factory.admin_of_all(config)
             self._admin.identify()
             cluster = self._admin.cluster()
-            return dict(cluster.hosts) if cluster.with_fenced else {**known, **cluster.hosts}
+            self._live |= cluster.hosts
+            return dict(cluster.hosts if cluster.with_fenced else self._live)
         if known:
             return known
         source = factory.mbeans(replace(config, source=entry))

@@ -165,7 +165,8 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
     for family in loaded.families:
         settings = config.families.get(family.name, FamilySettings())
         enabled = family.enabled if settings.enabled is None else settings.enabled
-        if enabled and config.source.role in family.roles and _reached(config, family):
+        is_read = not set(config.source.roles).isdisjoint(family.roles)
+        if enabled and is_read and _reached(config, family):
             interval_us = settings.interval.us if settings.interval else family.cadence_us
             capped = replace(family, cap=settings.cap) if settings.cap else family
             wanted.append((_of_role(capped, config), interval_us))

@@ -209,6 +209,11 @@ class SourceSettings(Section, frozen=True):
         return f"{self.role}-{self.node}"
 
     @property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that are read, each as a source of its own."""
+        return ("broker", "controller") if self.role == "combined" else (self.role,)
+
+    @property
     def ways(self) -> list[str]:
         """The names of the ways that are configured."""
         return [way for way in WAYS if getattr(self, way) is not None]

@@ -5,8 +5,11 @@ Two brokers and the controller are named or found, and a third broker hangs for 
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections import Counter
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -178,6 +181,76 @@ def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path
     wanted = [row for node in nodes for row in _content(tmp_path / node.plan.name / "lake")]
     assert set(wanted) == set(found)
     assert len(found) > 150
+
+
+@contextmanager
+def registries(cluster: Cluster) -> Iterator[int]:
+    """A fake network: broker N's JMX registry is at 127.0.1.N, at one port for all."""
+    (port,), loop = free_ports(1), asyncio.new_event_loop()
+
+    async def forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while part := await source.read(65_536):
+                target.write(part)
+                await target.drain()
+        target.close()
+
+    def to(jmx_port: int) -> Any:
+        async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            there = await asyncio.open_connection("127.0.0.1", jmx_port)
+            await asyncio.gather(forward(reader, there[1]), forward(there[0], writer))
+
+        return pass_on
+
+    async def listen() -> None:
+        for node in cluster.brokers:
+            await asyncio.start_server(to(node.jmx_port or 0), f"127.0.1.{node.plan.id}", port)
+
+    loop.run_until_complete(listen())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield port
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.close()
+
+
+def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_its_id(
+    topics: Cluster, tmp_path: Path
+) -> None:
+    settings = settings_of(topics, tmp_path, topics.brokers[0], topics.controller)
+    broker, controller = settings["sources"]
+    controller["node"], broker["node"] = "auto", "every"
+
+    def names(agent: RunningAgent) -> set[str]:
+        _, text = agent.ask("/metrics")
+        return {one for one in (*OTHERS, HUNG) if f'known{{cluster="{topics.id}",source="{one}"' in text
+                or f'source="{one}",via="jmx"' in text}  # fmt: skip
+
+    with registries(topics) as port:
+        broker["jmx"] |= {"host": "127.0.1.{node}", "port": port}
+        with RunningAgent(settings, tmp_path) as agent:
+            wait_for(lambda: "READY=1" in agent.told(), 90)
+            wait_for(lambda: names(agent) == {*OTHERS, HUNG}, 60)
+            agent.configure({**settings, "sources": [broker]})
+            agent.reload()
+            wait_for(lambda: names(agent) == {"broker-1", "broker-2", HUNG}, 60)
+            assert agent.stop() == 0
+        # While the cluster answers nobody, those are read who were there.
+        settings["admin"]["bootstrap"] = f"127.0.0.1:{free_ports(1)[0]}"
+        with RunningAgent(settings, tmp_path) as agent:
+            wait_for(lambda: names(agent) >= {"broker-1", "broker-2", HUNG}, 90)
+            missing = json.loads(agent.ask("/readyz")[1])["missing"]
+            assert any(name.startswith("broker every") for name in missing), missing
+            assert agent.stop() == 0
+    events = query(tmp_path / "lake", "SELECT source FROM events WHERE kind = 'agent_start'")
+    assert Counter(source for (source,) in events) == {
+        "broker-1": 2, "broker-2": 2, HUNG: 2, "controller-3000": 2,
+    }  # fmt: skip
 
 
 def _read(agent: RunningAgent, family: str) -> float:

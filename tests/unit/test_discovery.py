@@ -164,7 +164,8 @@ def test_each_target_of_a_file_sd_is_a_source(processes: FakeProcesses, tmp_path
     [
         ([{"node": "every", **JMX}], "sources[0].node: every finds the brokers that admin knows"),
         ([{"node": 1, **JMX}, {"node": "1", **JMX}], "sources[0]: broker-1 stands there twice"),
-        ([{"node": 1, **JMX}, {"node": "all", "role": "cluster"}], "sources[1].role: a cluster takes an agent of its own"),
+        ([{"node": 1, **JMX}, {"node": "all", "role": "cluster"}],
+         "sources[1].role: a cluster takes an agent of its own"),
         ([{"node": 1, **JMX}, {"node": "one", **JMX}], "sources[1].node: node id 'one' is no"),
         ([{"node": 1, "cluster": "a", **JMX}, {"node": 2, "cluster": "b", **JMX}],
          "sources: an agent reads one cluster"),
