@@ -227,9 +227,9 @@ def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_
     controller["node"], broker["node"] = "auto", "every"
 
     def names(agent: RunningAgent) -> set[str]:
+        answered = 'jmxlake_agent_last_answer_seconds{source="%s",via="jmx"}'
         _, text = agent.ask("/metrics")
-        return {one for one in (*OTHERS, HUNG) if f'known{{cluster="{topics.id}",source="{one}"' in text
-                or f'source="{one}",via="jmx"' in text}  # fmt: skip
+        return {one for one in (*OTHERS, HUNG) if answered % one in text}
 
     with registries(topics) as port:
         broker["jmx"] |= {"host": "127.0.1.{node}", "port": port}
