@@ -88,7 +88,8 @@ test-packaging: $(VENV)/.installed promtool ## What is published, each extra in 
 	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py
 
 .PHONY: lint
-lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules
+lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules; no marker of a merge is left
+	@! grep -rnE '^(<<<<<<<|>>>>>>>) ' --exclude-dir='.[a-z]*' .
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy

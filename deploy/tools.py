@@ -1,4 +1,4 @@
-"""What builds and tests deploy/: a virtual environment in the cache, and kustomize.
+"""What builds and tests deploy/: a virtual environment in the cache, kustomize and Helm.
 
 Both lie in the folder that ``demo.jars`` keeps its jars in, under a name that carries the versions,
 and are made when they are first asked for.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LIST: Final = Path(__file__).with_name("tools.txt")
 _KUSTOMIZE: Final = go.Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.7.1")
+_HELM: Final = go.Program("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0")
 _INSTALL_SECONDS: Final = 600
 
 
@@ -57,8 +58,17 @@ def kustomize() -> Path:
     Raises:
         DeployError: It could not be built.
     """
+    return _built(_KUSTOMIZE)
+
+
+def helm() -> Path:
+    """The program helm, in the same way."""
+    return _built(_HELM)
+
+
+def _built(program: go.Program) -> Path:
     try:
-        return go.built(_KUSTOMIZE, cache_folder() / "deploy")
+        return go.built(program, cache_folder() / "deploy")
     except DemoError as error:
         raise DeployError(str(error)) from error
 

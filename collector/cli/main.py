@@ -33,9 +33,22 @@ def config() -> None:
 
 
 @click.command(short_help="Print the unit for systemd.")
-def unit() -> None:
-    """Print the unit for systemd."""
-    click.echo(_shipped("systemd/jmxlake-agent.service"), nl=False)
+@click.option("--template", is_flag=True, help="For several agents of a host: one unit for all.")
+def unit(*, template: bool) -> None:
+    """Print the unit for systemd.
+
+    For several agents of a host, write jmxlake-agent unit --template into
+    /etc/systemd/system/jmxlake-agent@.service: then jmxlake-agent@NAME reads /etc/jmxlake/NAME.yaml
+    and keeps its spool in /var/lib/jmxlake/NAME.db. Each needs a health.port of its own.
+    """
+    text = _shipped("systemd/jmxlake-agent.service")
+    if template:
+        spool = "Environment=JMXLAKE_AGENT__SPOOL__PATH=/var/lib/jmxlake/%i.db\n"
+        text = text.replace("/etc/jmxlake/agent.", "/etc/jmxlake/%i.")
+        text = text.replace("enable --now jmxlake-agent", "enable --now jmxlake-agent@NAME")
+        text = text.replace("reload jmxlake-agent`", "reload jmxlake-agent@NAME`")
+        text = text.replace("EnvironmentFile=", f"{spool}EnvironmentFile=")
+    click.echo(text, nl=False)
 
 
 @click.command(short_help="Print the completion script of a shell.")

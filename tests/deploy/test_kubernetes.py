@@ -1,4 +1,4 @@
-"""What kustomize makes of the overlays, against the schemas that Kubernetes publishes."""
+"""What kustomize and Helm make of deploy/, against the schemas that Kubernetes publishes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,55 @@ ROOT = Path(__file__).parents[2]
 OVERLAYS = ROOT / "deploy/kubernetes/overlays"
 VERSIONS = ("1.31", "1.34", "1.37")
 NOT_KUBERNETES = {"KafkaUser"}
+CHART = ROOT / "deploy/helm"
+VALUES: dict[str, Any] = {
+    "config": {
+        "source": {"node": "prod", "role": "cluster", "cluster": "abc"},
+        "admin": {
+            "bootstrap": "kafka:9093",
+            "libs": "/opt/kafka/libs",
+            "properties_file": "/etc/kafka-user/client.properties",
+        },
+        "lake": {"path": "s3://observability/kafka"},
+    },
+    "env": [
+        {
+            "name": "JMX_PASSWORD",
+            "valueFrom": {"secretKeyRef": {"name": "kafka-jmx", "key": "password"}},
+        }
+    ],
+    "envFrom": [{"secretRef": {"name": "jmxlake-lake"}}],
+    "mounts": {"/etc/kafka-user": "kafka-user"},
+    "image": {"pullSecrets": ["registry"]},
+    "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/lake"}},
+    "spool": {"size": "4Gi", "storageClass": "fast"},
+    "nodeSelector": {"kubernetes.io/arch": "amd64"},
+    "tolerations": [{"key": "observability", "operator": "Exists"}],
+}
+"""Every value of the chart, another than its default."""
+
+
+def printed(*command: object) -> str:
+    ran = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 @pytest.fixture(scope="session")
-def built() -> dict[str, list[dict[str, Any]]]:
-    program = str(tools.kustomize())
-    told = {}
-    for overlay in ("statefulset", "strimzi"):
-        ran = subprocess.run(
-            [program, "build", str(OVERLAYS / overlay)], capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        told[overlay] = list(yaml.safe_load_all(ran.stdout))
-    return told
+def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("helm") / "values.yaml"
+    file.write_text(yaml.safe_dump(VALUES))
+    return file
+
+
+@pytest.fixture(scope="session")
+def built(values: Path) -> dict[str, list[dict[str, Any]]]:
+    template = ("template", "kafka-prod", CHART, "--values", values, "--kube-version", VERSIONS[0])
+    made = {
+        overlay: printed(tools.kustomize(), "build", OVERLAYS / overlay)
+        for overlay in ("statefulset", "strimzi")
+    } | {"helm": printed(tools.helm(), *template)}
+    return {name: list(yaml.safe_load_all(text)) for name, text in made.items()}
 
 
 def found(resources: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
@@ -61,7 +97,7 @@ def complaints(resources: list[dict[str, Any]], version: str, folder: Path) -> l
     return [line for line in said if not line.startswith("INFO ")]
 
 
-@pytest.mark.parametrize("overlay", ["statefulset", "strimzi"])
+@pytest.mark.parametrize("overlay", ["statefulset", "strimzi", "helm"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_resource_is_as_kubernetes_wants_it(
     built: dict[str, list[dict[str, Any]]], overlay: str, version: str, tmp_path: Path
@@ -110,7 +146,7 @@ def test_the_agent_takes_its_configuration(
     assert told.health.host == "0.0.0.0"  # noqa: S104 - the kubelet asks from outside of the pod
 
 
-@pytest.mark.parametrize("overlay", ["statefulset", "strimzi"])
+@pytest.mark.parametrize("overlay", ["statefulset", "strimzi", "helm"])
 def test_the_agent_may_little(built: dict[str, list[dict[str, Any]]], overlay: str) -> None:
     pod, container = agent(built[overlay])
     may = {**pod.get("securityContext", {}), **container["securityContext"]}
@@ -120,14 +156,14 @@ def test_the_agent_may_little(built: dict[str, list[dict[str, Any]]], overlay: s
     assert may["capabilities"] == {"drop": ["ALL"]}
     assert may["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container["resources"]["limits"]["memory"] == "512Mi"
-    assert not found(built[overlay], "ServiceAccount", "jmxlake-agent")[
-        "automountServiceAccountToken"
-    ]
+    (account,) = (one for one in built[overlay] if one["kind"] == "ServiceAccount")
+    assert not account["automountServiceAccountToken"]
+    assert pod["serviceAccountName"] == account["metadata"]["name"]
     for one in container["env"]:
         assert "PASSWORD" not in one["name"] or "secretKeyRef" in one["valueFrom"]
 
 
-@pytest.mark.parametrize("overlay", ["statefulset", "strimzi"])
+@pytest.mark.parametrize("overlay", ["statefulset", "strimzi", "helm"])
 def test_what_is_mounted_is_there(built: dict[str, list[dict[str, Any]]], overlay: str) -> None:
     maps = {one["metadata"]["name"] for one in built[overlay] if one["kind"] == "ConfigMap"}
     pod, container = agent(built[overlay])
@@ -178,3 +214,45 @@ def test_the_containerfile_is_clean_and_of_the_sidecar_s_user(
     text = file.read_text("utf-8")
     assert f"USER {user}:{user}" in text
     assert f"useradd --uid {user} " in text
+
+
+def test_the_chart_gives_the_agent_its_configuration(
+    built: dict[str, list[dict[str, Any]]],
+) -> None:
+    pod, container = agent(built["helm"])
+    (config,) = (one for one in built["helm"] if one["kind"] == "ConfigMap")
+    read = loader.parse(yaml.safe_load(config["data"]["agent.yaml"]), "agent.yaml", {})
+    mounts = {Path(one["mountPath"]): one["name"] for one in container["volumeMounts"]}
+    assert read.spool.path.parent in mounts
+    assert read.spool.max_size.bytes == 2 << 30, "half of the volume"
+    assert read.lake.path == "s3://observability/kafka"
+    assert read.admin is not None
+    assert read.admin.properties_file is not None
+    volume = mounts[read.admin.properties_file.parent]
+    (secret,) = (one["secret"] for one in pod["volumes"] if one["name"] == volume)
+    assert secret["secretName"] == "kafka-user"
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    assert ports[container["livenessProbe"]["httpGet"]["port"]] == read.health.port
+
+
+def test_the_chart_is_one_that_helm_lints(values: Path) -> None:
+    said = printed(tools.helm(), "lint", "--strict", CHART, "--values", values)
+    assert "0 chart(s) failed" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("config.lake.path=", "'/config/lake/path'"),
+        ("config.spool.path=/x", "'/config'"),
+        ("imgae.tag=1", "'imgae' not allowed"),
+        ("spool.size=two", "'/spool/size'"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(values: Path, wrong: str, said: str) -> None:
+    ran = subprocess.run(
+        [str(tools.helm()), "template", "x", str(CHART), "-f", str(values), "--set", wrong],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert said in ran.stderr

@@ -44,8 +44,9 @@ def test_the_rules_are_rules_and_do_what_their_tests_say() -> None:
     promtool("check", "config", folder / "scrape.yaml")
 
 
-def test_every_query_of_the_dashboard_is_promql(tmp_path: Path) -> None:
-    board = json.loads((DEPLOY / "grafana" / "jmxlake-agent.json").read_text("utf-8"))
+@pytest.mark.parametrize("dashboard", ["jmxlake-agent", "jmxlake-kafka-now"])
+def test_every_query_of_a_dashboard_is_promql(dashboard: str, tmp_path: Path) -> None:
+    board = json.loads((DEPLOY / "grafana" / f"{dashboard}.json").read_text("utf-8"))
     queries = [
         re.sub(r"\$\w+", "x", target["expr"].replace("[$__rate_interval]", "[5m]"))
         for panel in board["panels"]

@@ -393,3 +393,20 @@ def test_of_the_broker_s_jars_oauth_gets_what_is_there(tmp_path: Path) -> None:
 def test_what_is_needed_to_begin_with_is_printed_as_it_is(command: str, name: str) -> None:
     ran = CliRunner().invoke(main, [command])
     assert (ran.exit_code, ran.output) == (0, (DEPLOY / name).read_text("utf-8"))
+
+
+def test_the_unit_for_several_agents_has_for_each_its_configuration_and_spool() -> None:
+    one, several = (
+        CliRunner().invoke(main, ["unit", *more]).output for more in ([], ["--template"])
+    )
+    changed = set(several.splitlines()) - set(one.splitlines())
+    settings = {line for line in changed if not line.startswith("#")}
+    assert settings == {
+        "ExecStart=/opt/jmxlake/bin/jmxlake-agent run --config /etc/jmxlake/%i.yaml --json",
+        "EnvironmentFile=-/etc/jmxlake/%i.env",
+        "Environment=JMXLAKE_AGENT__SPOOL__PATH=/var/lib/jmxlake/%i.db",
+    }
+    assert "agent.yaml" not in several
+    assert "# /etc/jmxlake/%i.yaml" in several
+    # Settings of the file of variables go before those of the unit.
+    assert several.index("Environment=") < several.index("EnvironmentFile=")

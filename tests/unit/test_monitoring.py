@@ -17,11 +17,22 @@ from collector.spool.spool import Depth
 from collector.telemetry import memory
 from collector.telemetry.prometheus import Measured
 from collector.telemetry.self_metrics import AgentStats
+from lakehouse.tables.live import (
+    FAMILY_KNOWN,
+    LOST,
+    METRIC_KNOWN,
+    SHOWN,
+    UNSHOWN_SERIES,
+    live_name,
+)
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus" / "jmxlake-agent.rules.yaml").read_text("utf-8"))
 TRIED = yaml.safe_load((DEPLOY / "prometheus" / "jmxlake-agent.test.yaml").read_text("utf-8"))
-DASHBOARD = json.loads((DEPLOY / "grafana" / "jmxlake-agent.json").read_text("utf-8"))
+DASHBOARD, KAFKA_NOW = (
+    json.loads((DEPLOY / "grafana" / f"{name}.json").read_text("utf-8"))
+    for name in ("jmxlake-agent", "jmxlake-kafka-now")
+)
 
 OF_PROMETHEUS = {"instance", "job"}
 SELECTED = re.compile(r"(\w+)\{([^}]*)\}")
@@ -53,8 +64,8 @@ def rules() -> list[dict[str, Any]]:
     return [rule for group in RULES["groups"] for rule in group["rules"]]
 
 
-def panels() -> list[dict[str, Any]]:
-    return [one for one in DASHBOARD["panels"] if one["type"] != "row"]
+def panels(dashboard: dict[str, Any] = DASHBOARD) -> list[dict[str, Any]]:
+    return [one for one in dashboard["panels"] if one["type"] != "row"]
 
 
 def queries() -> dict[str, str]:
@@ -104,17 +115,32 @@ def test_the_rules_go_by_the_job_that_is_configured() -> None:
     assert named == {job}
 
 
-def test_panels_do_not_overlap_and_say_what_they_show() -> None:
+def test_all_that_is_wrong_with_kafka_now_is_on_the_other_dashboard() -> None:
+    exprs = [target["expr"] for one in panels(KAFKA_NOW) for target in one["targets"]]
+    totals = {f"{live_name(metric)}_total" for metric in LOST}
+    names = {*map(live_name, SHOWN), *totals, FAMILY_KNOWN, METRIC_KNOWN, UNSHOWN_SERIES}
+    assert set(re.findall(r"\bjmxlake_\w+", " ".join(exprs))) == names
+    columns = {"cluster", "source", "topic", "partition", "user", "client_id", "group"}
+    grouped = {
+        one.strip() for expr in exprs for by in GROUPED.findall(expr) for one in by.split(",")
+    }
+    assert grouped <= columns | {"metric", "family"}
+    named = {one for expr in exprs for one in re.findall(r'metric="([^"]*)"', expr)}
+    assert named <= {*SHOWN, *LOST}
+
+
+@pytest.mark.parametrize("dashboard", [DASHBOARD, KAFKA_NOW], ids=["agents", "kafka_now"])
+def test_panels_do_not_overlap_and_say_what_they_show(dashboard: dict[str, Any]) -> None:
     places = []
-    for one in DASHBOARD["panels"]:
+    for one in dashboard["panels"]:
         at = one["gridPos"]
         assert 0 <= at["x"] < at["x"] + at["w"] <= 24
         places.append((at["x"], at["y"], at["x"] + at["w"], at["y"] + at["h"]))
     for one, other in combinations(places, 2):
         beside = one[2] <= other[0] or other[2] <= one[0]
         assert beside or one[3] <= other[1] or other[3] <= one[1]
-    ids = [one["id"] for one in DASHBOARD["panels"]]
+    ids = [one["id"] for one in dashboard["panels"]]
     assert len(set(ids)) == len(ids)
-    for panel in panels():
+    for panel in panels(dashboard):
         assert panel["description"]
         assert panel["datasource"]["uid"] == "${datasource}", "no datasource of ours"

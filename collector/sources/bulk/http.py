@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import httpx
 
 from collector.config.secrets import Secret
-from collector.errors import ConfigError, CredentialsError, SourceError, SourceRefusedError
+from collector.errors import (
+    ConfigError,
+    CredentialsError,
+    SourceError,
+    SourceRefusedError,
+    SourceTimeoutError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +29,10 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 class TooMuchError(SourceError):
     """The answer is longer than we take, or takes longer than we wait: ask for less."""
+
+
+class TooSlowError(TooMuchError, SourceTimeoutError):
+    """The answer did not end in time."""
 
 
 class HttpEndpoint:
@@ -70,7 +80,8 @@ class HttpEndpoint:
         """Ask, and return the answer's content type and body.
 
         Raises:
-            TooMuchError: The answer is too long or comes too slowly.
+            TooMuchError: The answer is too long.
+            TooSlowError: It comes too slowly.
             SourceError: It has another status than 200.
         """
         timeout = self._section.timeout.seconds
@@ -82,10 +93,14 @@ class HttpEndpoint:
             body = bytearray()
             for piece in response.iter_raw():
                 body += piece
-                if len(body) > self.max_bytes or time.monotonic() > end:
+                if len(body) > self.max_bytes:
+                    most = f"{self.max_bytes >> 20} MiB"
                     raise TooMuchError(
-                        f"{self.where}: the answer is longer than {self.max_bytes >> 20} MiB, or"
-                        f" than {timeout:g} s; is that a broker?"
+                        f"{self.where}: the answer is longer than {most}; is that a broker?"
+                    )
+                if time.monotonic() > end:
+                    raise TooSlowError(
+                        f"{self.where}: no answer within {timeout:g} s, only a part of one"
                     )
             return response.headers.get("content-type", ""), body
 
