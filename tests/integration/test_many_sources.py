@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import threading
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pytest
+import yaml
 from deltalake import DeltaTable
 
-from demo.agents import agent_config
+from demo.agents import agent_config, script
+from demo.jars import kafka_libs
+from demo.launcher import Launcher
+from demo.node import JMX_ROLE, Node
 from demo.ports import free_ports
+from demo.properties import NodePlan, broker_properties
 from demo.topics import create_assigned
 from tests.running import RunningAgent
 from tests.waiting import wait_for
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from demo.cluster import Cluster
-    from demo.node import Node
 
 pytestmark = pytest.mark.kafka
 
@@ -40,7 +46,7 @@ NOT_THE_SAME: Final = ("kafka.client.%", "kafka.log.%", "%.byte_rate", "kafka.ne
 def settings_of(cluster: Cluster, folder: Path, *nodes: Node) -> dict[str, Any]:
     """One agent for these nodes."""
     each = [agent_config(cluster, node, folder / "lake", folder) for node in nodes]
-    settings = {**each[0], "health": {"port": free_ports(1)[0]}, "window": "1m"}
+    settings = {**each[0], "health": {"port": free_ports(1)[0]}}
     settings["lake"]["commit_interval"] = "5s"
     settings["families"] |= {"log": {"enabled": False}, "log_offsets": {"enabled": False}}
     if len(nodes) > 1:
@@ -79,14 +85,14 @@ def story(topics: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
             or 0
         )
 
-    with RunningAgent(settings, folder) as agent:
+    with RunningAgent(settings, folder / "first") as agent:
         wait_for(lambda: "READY=1" in agent.told(), 90)
         wait_for(lambda: all(read(agent, f"{n.plan.name}") >= 5 for n in nodes), 60)
         commits = agent.value("jmxlake_agent_commits_total")
         wait_for(lambda: (agent.value("jmxlake_agent_commits_total") or 0) > (commits or 0), 120)
         agent.process.kill()
         agent.process.wait(10)
-    with RunningAgent(settings, folder) as agent:
+    with RunningAgent(settings, folder / "second") as agent:
         wait_for(lambda: "READY=1" in agent.told(), 90)
         topics.nodes[3].pause()
         before = read(agent, OTHERS[0])
@@ -171,11 +177,14 @@ def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path
         for n in nodes
     ]
     threads = dict.fromkeys(("offsets", "tiered_offsets", "topology", "quota_limits"), 2)
-    for agent in (one, *each):
-        with agent:
+    with ExitStack() as running:
+        for agent in (one, *each):
+            running.enter_context(agent)
+        for agent in (one, *each):
             wait_for(lambda a=agent: "READY=1" in a.told(), 90)
             for family, least in threads.items():
                 wait_for(lambda a=agent, f=family, n=least: _read(a, f) >= n, 60)
+        for agent in (one, *each):
             assert agent.stop() == 0
     found = _content(tmp_path / "one" / "lake")
     wanted = [row for node in nodes for row in _content(tmp_path / node.plan.name / "lake")]
@@ -242,7 +251,7 @@ def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_
             assert agent.stop() == 0
         # While the cluster answers nobody, those are read who were there.
         settings["admin"]["bootstrap"] = f"127.0.0.1:{free_ports(1)[0]}"
-        with RunningAgent(settings, tmp_path) as agent:
+        with RunningAgent(settings, tmp_path / "second") as agent:
             wait_for(lambda: names(agent) >= {"broker-1", "broker-2", HUNG}, 90)
             missing = json.loads(agent.ask("/readyz")[1])["missing"]
             assert any(name.startswith("broker every") for name in missing), missing
@@ -251,6 +260,60 @@ def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_
     assert Counter(source for (source,) in events) == {
         "broker-1": 2, "broker-2": 2, HUNG: 2, "controller-3000": 2,
     }  # fmt: skip
+
+
+@pytest.fixture
+def combined(tmp_path: Path) -> Iterator[tuple[Node, str]]:
+    """A KRaft node that is broker and controller, and the id of its cluster."""
+    port, sasl, jmx, quorum = free_ports(4)
+    listeners = f"PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl}"
+    extra = {
+        "process.roles": "broker,controller",
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{quorum}",
+    }
+    plan = NodePlan(7, "broker", tmp_path / "node", port, sasl, jmx, "a", extra)
+    launcher = Launcher()
+    node, id_ = Node(plan, kafka_libs(), launcher), "AAAAAAAAAAAAAAAAAAAAAA"
+    properties = broker_properties(plan, replace(plan, port=quorum), 1, tmp_path / "remote")
+    try:
+        assert node.prepare(id_, properties).wait(60) == 0
+        node.start()
+        yield node, id_
+    finally:
+        launcher.close()
+
+
+def test_a_node_of_both_roles_is_two_sources_in_one_agent(
+    combined: tuple[Node, str], tmp_path: Path
+) -> None:
+    node, cluster = combined
+    jmx = {
+        "port": node.jmx_port, "user": JMX_ROLE, "password_file": str(node.password_file),
+    }  # fmt: skip
+    settings = {
+        "source": {"node": "auto", "role": "combined", "jmx": jmx},
+        "lake": {"path": str(tmp_path / "lake")},
+        "spool": {"path": str(tmp_path / "spool.db")},
+        "health": {"port": free_ports(1)[0]},
+    }
+    (tmp_path / "agent.yaml").write_text(yaml.safe_dump(settings))
+    command = [script("jmxlake-agent"), "once", "--json", "--config", str(tmp_path / "agent.yaml")]
+
+    def read() -> dict[tuple[str, str], str]:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        rows = [json.loads(line) for line in ran.stdout.splitlines()]
+        return {(row["source"], row["family"]): row["outcome"] for row in rows if "outcome" in row}
+
+    both = {("broker-7", "min_isr"): "ok", ("controller-7", "controller"): "ok"}
+    wait_for(lambda: both.items() <= read().items(), 120)
+    with RunningAgent(settings, tmp_path) as agent:
+        value = agent.value
+        for source, family in both:
+            labels = {"source": source, "family": family, "outcome": "ok"}
+            wait_for(lambda of=labels: value("jmxlake_agent_scrapes_total", **of) or 0, 90)
+        assert agent.stop() == 0
+    rows = query(tmp_path / "lake", "SELECT DISTINCT source, cluster FROM runs ORDER BY 1")
+    assert rows == [("broker-7", cluster), ("controller-7", cluster)]
 
 
 def _read(agent: RunningAgent, family: str) -> float:
