@@ -187,3 +187,22 @@ def test_both_sides_and_top_speak_of_metrics_that_there_are() -> None:
     assert (LOW, HIGH) == LOST
     bad = {one for one in SYMPTOMS if named[one].level != "source"} - set(LOST)
     assert bad <= SHOWN
+
+
+def test_a_source_that_is_silent_hides_no_other_nor_is_it_hidden_by_one() -> None:
+    stage = Stage()
+    families = {(f"broker-{n}", "min_isr"): (load().family("min_isr"), 10 * S) for n in (1, 2)}
+    stage.live.expect(families)
+    bad = gauge(Series(UNDER, "bad", 3))
+    identity = Identity("abc", "1", "4.3.1", 1)
+    for name in ("broker-1", "broker-2"):
+        answer = Answer((bad,), 1)
+        ok = Scrape("min_isr", 0, 0, 1, 10 * S, "ok", identity, answer, source=name)
+        stage.live.scraped(ok)
+    found = stage.samples()["jmxlake_kafka_partition_under_min_isr"]
+    assert [one.labels["source"] for one in found] == ["broker-1", "broker-2"]
+    stage.fail("min_isr")
+    found = stage.samples()["jmxlake_kafka_partition_under_min_isr"]
+    assert [one.labels["source"] for one in found] == ["broker-2"]
+    known = stage.samples()["jmxlake_agent_family_known"]
+    assert {one.labels["source"]: one.value for one in known} == {"broker-1": 0, "broker-2": 1}
