@@ -139,7 +139,7 @@ class Agent:
             if reload is not None and reload.wanted():
                 self._reload(reload)
             elif reload is not None and (found := reload.found()) is not None:
-                self._take(found)
+                self._take(reload, found)
             self._heed_limits()
             self._service.beat()
         self._finish()
@@ -252,14 +252,15 @@ class Agent:
         """Take a new plan; if it is wrong, log one line and keep the old one."""
         self._service.reloading()
         self.stats.reloads.inc()
-        self._take(reload.plan)
+        self._take(reload, reload.plan)
         self._service.reloaded()
 
-    def _take(self, planned: Callable[[], Plan]) -> None:
+    def _take(self, reload: Reload, planned: Callable[[], Plan]) -> None:
         before, old = self._tasks, self._recorder.catalogue
         try:
             plan = planned()
             self._adopt(plan)
+            reload.adopted()
         except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
             self.stats.reload_failures.inc()
             logs.trace(error)

@@ -74,11 +74,8 @@ class Discovery:
         sources = tuple(found.values())
         return replace(config, sources=sources, source=next(iter(sources), config.source))
 
-    def look(self, config: Config) -> bool:
+    def look(self, config: Config) -> None:
         """Ask for the sources that are to be found.
-
-        Returns:
-            Whether others are known now.
 
         Raises:
             SettingError: A file of targets cannot be read.
@@ -96,7 +93,6 @@ class Discovery:
         self.problems, before, self._known = problems, self._known, known
         if known != before:
             self._remember(msgspec.json.encode(known).decode())
-        return known != before
 
     def _asked(self, config: Config, entry: SourceSettings) -> dict[int, str]:
         """Node ids and hosts of those for whom one entry stands."""

@@ -49,10 +49,11 @@ class Reload:
         discovery: Discovery | None = None,
     ) -> None:
         self._path, self._recorded_until = path, recorded_until
-        self._config, self.catalogue, self._scrapers = config, catalogue, scrapers
         self._discovery = discovery or Discovery()
-        self._in_force = config if discovery is None else discovery.found(config)
-        self._found_others = False
+        found = config if discovery is None else discovery.found(config)
+        self._next = config, found, catalogue, scrapers
+        self.adopted()
+        self._found = self._taken = 0  # how often others were found, and how often ``found`` said so
         self._asked = self._seen = 0  # no Event: a signal may come while its lock is held
 
     def want(self, *_: object) -> None:
@@ -88,13 +89,19 @@ class Reload:
         Raises:
             JmxlakeError: A file of targets is wrong, or what was found cannot be remembered.
         """
-        self._found_others |= self._discovery.look(self._config)
+        self._discovery.look(self._config)
+        if self._discovery.found(self._config) != self._in_force:
+            self._found += 1
         return self._discovery.problems
 
     def found(self) -> Callable[[], Plan] | None:
         """What makes the plan with the sources that were found since the last call; None: none."""
-        others, self._found_others = self._found_others, False
-        return (lambda: self._planned(self._config)) if others else None
+        before, self._taken = self._taken, self._found
+        return None if before == self._taken else lambda: self._planned(self._config)
+
+    def adopted(self) -> None:
+        """The plan that was made last is in force."""
+        self._config, self._in_force, self.catalogue, self._scrapers = self._next
 
     def _planned(self, config: Config) -> Plan:
         found = self._discovery.found(config)
@@ -105,8 +112,7 @@ class Reload:
         }
         tasks = plan.tasks(found, catalogue, scrapers)
         delays = plan.delays(found, catalogue)
-        self._config, self._in_force = config, found
-        self.catalogue, self._scrapers = catalogue, scrapers
+        self._next = config, found, catalogue, scrapers
         return Plan(tasks, delays, catalogue.hash, plan.sources(found))
 
     def _stays(self, at: tuple[str, str], config: Config, catalogue: Catalogue) -> bool:

@@ -97,6 +97,9 @@ class FakeReload:
     def found(self) -> None:
         return None
 
+    def adopted(self) -> None:
+        return None
+
     def wanted(self) -> bool:
         return self.next is not None
 

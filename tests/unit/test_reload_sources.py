@@ -12,6 +12,8 @@ from collector.agent.discovery import Discovery
 from collector.agent.reload import Reload
 from collector.config.loader import load
 from collector.errors import ConfigError
+from collector.model import Identity
+from collector.sources import factory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,3 +75,38 @@ def test_what_takes_a_restart_takes_one_for_each_that_stays(
     stage.configure(*sources, **sections)
     with pytest.raises(ConfigError, match=f"{key}: it has changed, which takes a restart"):
         stage.reload.plan()
+
+
+def test_what_is_found_is_another_plan_until_that_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a fake that says which node answers at an address."""
+
+    class FakeProcess:
+        def identify(self) -> Identity:
+            return Identity("c", "7", None, 1)
+
+        def close(self) -> None:
+            return
+
+    auto = {"node": "auto", "jolokia": {"url": "http://kafka-7:8778/"}}
+    stage = Stage(tmp_path / "agent.yaml", source(1), auto)
+    reload = stage.reload
+    assert reload.is_open
+    assert reload.found() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(factory, "mbeans", lambda _: FakeProcess())
+        assert reload.look() == {}
+        made = reload.found()
+        assert reload.found() is None
+    assert made is not None
+    plan_ = made()
+    reload.look()
+    assert reload.found() is not None, "it is not in force yet"
+    made()
+    reload.adopted()
+    assert plan_.sources == dict.fromkeys(("broker-1", "broker-7"))
+    after = {task.read: task for task in plan_.tasks}
+    assert after["broker-1", "min_isr"] == stage.before["broker-1", "min_isr"]
+    reload.look()
+    assert reload.found() is None
