@@ -53,7 +53,7 @@ class Reload:
         found = config if discovery is None else discovery.found(config)
         self._next = config, found, catalogue, scrapers
         self.adopted()
-        self._found = self._taken = 0  # how often others were found, and how often ``found`` said so
+        self._found = self._taken = 0  # how often others were found, and taken
         self._asked = self._seen = 0  # no Event: a signal may come while its lock is held
 
     def want(self, *_: object) -> None:
