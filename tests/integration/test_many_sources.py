@@ -5,12 +5,10 @@ Two brokers and the controller are named or found, and a third broker hangs for 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
-import threading
 from collections import Counter
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -190,85 +188,56 @@ def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path
     assert len(found) > 150, "of four sources"
 
 
-@contextmanager
-def registries(cluster: Cluster) -> Iterator[int]:
-    """A fake network: broker N's JMX registry is at 127.0.1.N, at one port for all."""
-    (port,), loop = free_ports(1), asyncio.new_event_loop()
-
-    async def forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while part := await source.read(65_536):
-                target.write(part)
-                await target.drain()
-        target.close()
-
-    def to(jmx_port: int) -> Any:
-        async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            there = await asyncio.open_connection("127.0.0.1", jmx_port)
-            await asyncio.gather(forward(reader, there[1]), forward(there[0], writer))
-
-        return pass_on
-
-    async def listen() -> None:
-        for node in cluster.brokers:
-            await asyncio.start_server(to(node.jmx_port or 0), f"127.0.1.{node.plan.id}", port)
-
-    loop.run_until_complete(listen())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        yield port
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.close()
-
-
 @pytest.fixture
-def open_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Two brokers and a controller whose JMX asks for no password: the demo's have one each."""
+def hosts(tmp_path: Path) -> Iterator[tuple[Cluster, int]]:
+    """Two brokers and a controller that have JMX at one port, each at an address of its own.
 
-    def options(_: NodePlan) -> tuple[str, ...]:
-        return ("-Dcom.sun.management.jmxremote.authenticate=false",)
+    Broker N is 127.0.1.N there, as if each had a host; nobody needs a password.
+    """
+    (port,), jmx = free_ports(1), "-Dcom.sun.management.jmxremote"
 
-    with Cluster.start(tmp_path / "kafka", 2, jvm_options=options) as running:
-        yield running
+    def options(plan: NodePlan) -> tuple[str, ...]:
+        host = "127.0.2.1" if plan.role == "controller" else f"127.0.1.{plan.id}"
+        return (
+            jmx, f"{jmx}.host={host}", f"{jmx}.port={port}", f"{jmx}.rmi.port={port}",
+            f"-Djava.rmi.server.hostname={host}", f"{jmx}.authenticate=false", f"{jmx}.ssl=false",
+        )  # fmt: skip
+
+    with Cluster.start(tmp_path / "kafka", 2, jmx=False, jvm_options=options) as running:
+        yield running, port
 
 
 def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_its_id(
-    open_cluster: Cluster, tmp_path: Path
+    hosts: tuple[Cluster, int], tmp_path: Path
 ) -> None:
+    cluster, port = hosts
     brokers, controller = ("broker-1", "broker-2"), "controller-3000"
-    nodes = open_cluster.brokers[0], open_cluster.controller
-    settings = settings_of(open_cluster, tmp_path, *nodes)
-    every = {"node": "every", "cluster": open_cluster.id}
-    jmx = {"port": open_cluster.controller.jmx_port}
-    auto = {"node": "auto", "role": "controller", "jmx": jmx}
+    settings = settings_of(cluster, tmp_path, cluster.brokers[0])
+    del settings["source"]
+    every = {"node": "every", "jmx": {"host": "127.0.1.{node}", "port": port}}
+    auto = {"node": "auto", "role": "controller", "jmx": {"host": "127.0.2.1", "port": port}}
+    settings["sources"] = [every, auto]
 
     def names(agent: RunningAgent) -> set[str]:
         answered = 'jmxlake_agent_last_answer_seconds{source="%s",via="jmx"}'
         _, text = agent.ask("/metrics")
         return {one for one in (*brokers, controller) if answered % one in text}
 
-    with registries(open_cluster) as port:
-        every["jmx"] = {"host": "127.0.1.{node}", "port": port}
-        settings["sources"] = [every, auto]
-        with RunningAgent(settings, tmp_path / "first") as agent:
-            wait_for(lambda: "READY=1" in agent.told(), 90)
-            wait_for(lambda: names(agent) == {*brokers, controller}, 60)
-            agent.configure({**settings, "sources": [every]})
-            agent.reload()
-            wait_for(lambda: names(agent) == set(brokers), 60)
-            assert agent.stop() == 0
-        # While the cluster answers nobody, those are read who were there.
-        settings["admin"]["bootstrap"] = f"127.0.0.1:{free_ports(1)[0]}"
-        with RunningAgent(settings, tmp_path / "second") as agent:
-            wait_for(lambda: names(agent) == {*brokers, controller}, 90)
-            missing = json.loads(agent.ask("/readyz")[1])["missing"]
-            assert any(name.startswith("broker every") for name in missing), missing
-            assert agent.stop() == 0
+    with RunningAgent(settings, tmp_path / "first") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        wait_for(lambda: names(agent) == {*brokers, controller}, 60)
+        agent.configure({**settings, "sources": [every]})
+        agent.reload()
+        wait_for(lambda: names(agent) == set(brokers), 60)
+        assert agent.stop() == 0
+    # While the cluster answers nobody, those are read who were there.
+    settings["admin"]["bootstrap"] = f"127.0.0.1:{free_ports(1)[0]}"
+    with RunningAgent(settings, tmp_path / "second") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        wait_for(lambda: names(agent) == {*brokers, controller}, 60)
+        missing = json.loads(agent.ask("/readyz")[1])["missing"]
+        assert any(name.startswith("broker every") for name in missing), missing
+        assert agent.stop() == 0
     events = query(tmp_path / "lake", "SELECT source FROM events WHERE kind = 'agent_start'")
     found = Counter(source for (source,) in events)
     assert found == dict.fromkeys((*brokers, controller), 2)
