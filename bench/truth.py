@@ -37,7 +37,7 @@ from bench.truth_world import HOUR
 from demo.errors import DemoError
 from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import Period, instant
+from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import facts
 

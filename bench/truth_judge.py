@@ -11,7 +11,7 @@ from bench.truth_schedule import LAGS
 from bench.truth_steps import Span, clipped, united, without
 from bench.truth_true import Truth
 from bench.truth_world import S
-from lakehouse.core.time.periods import instant, micros
+from lakehouse.core.periods import instant, micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from bench.truth_true import Truth
 from demo import run as demo_run
 from demo.agents import INTERVALS
 from demo.properties import THROTTLE_MEMORY_SECONDS
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Time: the wall clock for instants, a steady one to notice when the wall clock jumps."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol

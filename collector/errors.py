@@ -16,8 +16,6 @@ JmxlakeError
     └── CommitError             the commit did not land; it is tried again
 """
 
-from __future__ import annotations
-
 import traceback
 from pathlib import Path
 from typing import ClassVar, Final, Literal

@@ -3,8 +3,6 @@
 Instants are microseconds since the epoch, UTC.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol

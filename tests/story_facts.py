@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import WEEK, Period
+from lakehouse.core.periods import WEEK, Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.rollup import Wanted

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from collector.config.schema import Role
@@ -36,7 +35,7 @@ Needs = Literal[
 ]
 
 
-Version = Annotated[str, Meta(pattern=r"^\d+(\.\d+)+$")]
+Version = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)+$")]
 """A Kafka version such as 3.7.0."""
 
 
@@ -133,7 +132,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     least: int = 0
     led: bool = False
     counted_by: str | None = None
-    above: Annotated[float, Meta(ge=0)] | None = None
+    above: Annotated[float, msgspec.Meta(ge=0)] | None = None
     absent: Absent = "not_applicable"
     needs: Needs | None = None
     percentiles: bool = False
@@ -185,10 +184,10 @@ class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     name: str = msgspec.field(name="family")
     via: Via
-    cadence_seconds: Annotated[int, Meta(ge=1)] = 60
+    cadence_seconds: Annotated[int, msgspec.Meta(ge=1)] = 60
     roles: tuple[Role, ...]
     metrics: tuple[Metric, ...]
-    cap: Annotated[int, Meta(ge=1)] = DEFAULT_CAP
+    cap: Annotated[int, msgspec.Meta(ge=1)] = DEFAULT_CAP
     enabled: bool = True
 
     def metric(self, name: str) -> Metric:

@@ -1,12 +1,11 @@
 """Reads the catalogue from its YAML files, and a user's own files over them."""
 
-from __future__ import annotations
-
 import difflib
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import yaml
@@ -15,9 +14,6 @@ from collector.catalogue.entries import Catalogue, Family, KnownWrong, Metric
 from collector.config import strict_yaml
 from collector.errors import ConfigError
 from lakehouse.tables import METRIC_NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _Record = TypeVar("_Record", Family, Metric)
 _NAME = re.compile(METRIC_NAME)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,8 +20,6 @@ from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.catalogue.absence import Finding
     from collector.cli.read_families import Read
     from collector.config.schema import Config

@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from datetime import UTC, datetime
-from threading import Timer
+from threading import Event, Timer
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +15,6 @@ from collector.telemetry.logs import printable
 from lakehouse import tables
 
 if TYPE_CHECKING:
-    from threading import Event
-
     from collector.spool.spool import Spool
 
 _GROUP_BYTES = 1 << 20

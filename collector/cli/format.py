@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,8 +14,6 @@ from rich.text import Text
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import RenderableType
 
     from collector.model import Series

@@ -4,8 +4,6 @@ Exit codes: 0 well, 1 something is wrong and one line says what, 2 the command w
 78 the configuration is wrong.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

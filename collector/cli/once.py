@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,9 +13,6 @@ from collector.cli.options import CONFIG, JSON, guarded
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from collector.agent.plan import Task
     from collector.config.schema import Config
     from collector.model import Reading, Scrape, Series

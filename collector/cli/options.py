@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
@@ -15,8 +16,6 @@ from collector.errors import ConfigError, JmxlakeError, SettingError, extra, une
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.catalogue import Catalogue
     from collector.config.schema import Config
     from collector.delivery.delivery import Delivery

@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +18,6 @@ from collector.cli.options import delivery, guarded_by
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from collector.config.schema import Config, Prometheus
     from collector.sources.bulk.prometheus_api import PrometheusApi
 

@@ -1,27 +1,20 @@
 """One attempt at each family, for commands that say how it is now."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace as replace_struct
 
-from collector.catalogue import Family
+from collector.agent.plan import Task
+from collector.catalogue import Catalogue, Family
+from collector.catalogue.entries import Delays
 from collector.cli.options import Step
+from collector.config.schema import Config
 from collector.errors import JmxlakeError, SourceError
-from collector.model import Scrape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from collector.agent.plan import Task
-    from collector.catalogue import Catalogue
-    from collector.catalogue.entries import Delays
-    from collector.config.schema import Config
-    from collector.model import Answer, Source
+from collector.model import Answer, Scrape, Source
 
 _STALE_US: Final = 30_000_000
 

@@ -7,6 +7,7 @@ import resource
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -20,8 +21,6 @@ from collector.cli.options import CONFIG, JSON, delivery, fail, guarded
 from collector.errors import JmxlakeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.agent.agent import Agent
     from collector.agent.reload import Reload
     from collector.config.schema import Config
@@ -169,7 +168,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthServer:
     from collector.telemetry.http import HealthServer
     from collector.telemetry.live import LiveMetrics
-    from collector.telemetry.prometheus import Measured
+    from collector.telemetry.self_metrics import Measured
 
     stats = agent.stats
     measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())

@@ -5,17 +5,13 @@ lakehouse.tables from those: instants and dates by a cast, lists and structs by 
 maps as a list of key and value, which is Arrow's layout.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from arro3.core import Array, DataType, Field, Schema, Table, list_array, struct_array
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lakehouse import tables
+from lakehouse import tables
 
 _PLAIN: Final = {
     "string": DataType.utf8(),

@@ -1,23 +1,17 @@
 """A group: consecutive batches that go to the lake in one commit a table."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from arro3.core import Table
 
 from collector.delivery.arrow import to_arrow
 from collector.encoding.rows import MAX_ROWS, Row
-from collector.spool.spool import WaitingBatch
+from collector.spool.spool import Spool, WaitingBatch
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from arro3.core import Table
-
-    from collector.spool.spool import Spool
 
 # What is unpacked and sorted at once, beside MAX_ROWS. A row takes 8 bytes packed on a quiet broker
 # and 20 on a hostile one, and 1.3 KB in memory: this much is 10 to 20 MB for a moment.

@@ -13,33 +13,26 @@ steps, or meets an error there, goes on rightly with the first:
 6. *acknowledge*: when all tables have theirs, the spool forgets the batches.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
+from arro3.core import Table
 
+from collector.catalogue import Catalogue
 from collector.delivery.arrow import to_arrow
-from collector.delivery.commit_group import commit_group, next_batches
+from collector.delivery.commit_group import CommitGroup, commit_group, next_batches
 from collector.delivery.errors import is_fault
 from collector.delivery.storage_options import bounded
 from collector.delivery.table import BronzeTable
 from collector.errors import CommitError, LakeError, unexpected
 from collector.spool.packing import UnreadableBatchError
+from collector.spool.recorder import Recorder
+from collector.spool.spool import Spool
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from arro3.core import Table
-
-    from collector.catalogue import Catalogue
-    from collector.delivery.commit_group import CommitGroup
-    from collector.spool.recorder import Recorder
-    from collector.spool.spool import Spool
 
 # Sets go before the runs that refer to them, and accounts after the runs that they say were seen.
 _ORDER: Final = (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS)

@@ -5,13 +5,9 @@ An unknown text is passed on, short and without secrets. The same fault always g
 so that the log has it once.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Final
 
 # The first match holds: the store's own codes before the more general status. Errors with the same
 # fix have one line; the store's code or the system's own words follow it.

@@ -4,18 +4,14 @@ delta-rs leaves its files to the kernel, which writes them some time later. The 
 forget a batch before that: a power failure would take it from both.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # How many commits of an earlier process are synced again. The kernel has written older ones: it
 # leaves nothing in its cache for longer than half a minute.

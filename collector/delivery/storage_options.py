@@ -1,16 +1,12 @@
 """Storage options of a lake: the user's, and limits of how long an agent waits for an answer."""
 
-from __future__ import annotations
-
 import os
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import quote
 
 from collector.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Long waits belong to the delivery's worker, which has jitter and ends at once when the agent
 # stops. A call into delta-rs cannot be interrupted, and object_store 0.13 would go on for three

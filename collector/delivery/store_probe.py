@@ -4,23 +4,16 @@ Delta needs a put that fails where the object is there already. Stores that igno
 give every writer a good answer, and keep the commit of the last: rows of the others are gone.
 """
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from deltalake import CommitProperties, PostCommitHookProperties
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
 from collector.delivery import arrow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from deltalake import DeltaTable
-
-    from lakehouse.tables import Table
+from lakehouse.tables import Table
 
 _WRITERS: Final = 6
 _ROUNDS: Final = 3  # writers that come one after the other see each other, and show nothing

@@ -1,14 +1,14 @@
 """One bronze table of a lake, through delta-rs: open it, create it if missing, append to it."""
 
-from __future__ import annotations
-
 import os
 import time
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from arro3.core import Table
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -25,11 +25,6 @@ from collector.delivery.storage_options import secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
 from lakehouse import tables
 from lakehouse.tables import parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from arro3.core import Table
 
 # Checkpoints and clean-up are the maintenance's, from one place (delta-rs #2174, #3692).
 _NO_HOOKS: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)

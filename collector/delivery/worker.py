@@ -1,27 +1,15 @@
 """The delivery's thread: brings batches to the lake, and waits longer after each failure."""
 
-from __future__ import annotations
+import threading
+from collections.abc import Callable
+from typing import Final, Protocol
 
-from typing import TYPE_CHECKING, Final, Protocol
+import tenacity
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception_type,
-    sleep_using_event,
-    stop_when_event_set,
-    wait_random_exponential,
-)
-
+from collector.clock import Clock
 from collector.errors import LakeError
 from collector.telemetry import memory
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from collector.clock import Clock
-    from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.self_metrics import AgentStats
 
 # Full jitter: any time between nothing and twice as long as before, so that agents who found the
 # lake away together come back apart from each other.
@@ -66,11 +54,11 @@ class DeliveryWorker:
         Raises:
             JmxlakeError: What is left stays in the spool.
         """
-        patience = Retrying(
-            retry=retry_if_exception_type(LakeError),
-            wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
-            sleep=sleep_using_event(stop),
-            stop=stop_when_event_set(stop),
+        patience = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(LakeError),
+            wait=tenacity.wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+            sleep=tenacity.sleep_using_event(stop),
+            stop=tenacity.stop_when_event_set(stop),
             before_sleep=self._say,
             reraise=True,
         )
@@ -103,7 +91,7 @@ class DeliveryWorker:
         self._stats.lake_reached = True
         return batches
 
-    def _say(self, attempt: RetryCallState) -> None:
+    def _say(self, attempt: tenacity.RetryCallState) -> None:
         failure = attempt.outcome.exception() if attempt.outcome else None
         if failure is not None:
             # It would keep what was to be written in memory, ten minutes long.

@@ -1,7 +1,5 @@
 """The agent's own account: what became of every attempt to read one family."""
 
-from __future__ import annotations
-
 import msgspec
 
 from collector.model import Outcome, Scrape
@@ -63,7 +61,7 @@ class AttemptTrack(msgspec.Struct):
             if account.outcome == "ok":
                 break
             if account.outcome != "skipped" and account.start < started_us:
-                if not _is_closed(account):
+                if account.outcome != "refused" or NOTHING_LISTENS not in (account.error or ""):
                     return
                 down.append(account)
         else:
@@ -107,10 +105,6 @@ class AttemptTrack(msgspec.Struct):
         taken = [account for account in self.closed if account.start < instant_us]
         self.closed = [account for account in self.closed if account.start >= instant_us]
         return taken
-
-
-def _is_closed(run: AttemptSpan) -> bool:
-    return run.outcome == "refused" and NOTHING_LISTENS in (run.error or "")
 
 
 def _alike(run: AttemptSpan, new: AttemptSpan) -> bool:

@@ -1,17 +1,12 @@
 """Runs of one counter metric: by how much every series rose, window by window."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import msgspec
 
 from collector.encoding.fold import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_GAP, FLAG_INCREASE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Tally(msgspec.Struct):

@@ -8,7 +8,8 @@ nothing can change it any longer. State is plain data, so that the spool can kee
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,9 +21,6 @@ from collector.encoding.family import FamilyTrack
 from collector.encoding.fold import Ledger, Run, fold
 from collector.model import Answer, Event, Identity, Scrape, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _HELD_WINDOWS: Final = 12  # of an exact history that arrives at once, before some are sealed
 _NEVER_US: Final = 1 << 62

@@ -13,17 +13,13 @@ of both and in the low bound of neither. So are losses of time without coverage:
 broker may have led the partition, and its agent counted them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
 from collector.model import Commit, Offsets, Partition, Series
 from lakehouse.tables import OTHER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOW: Final = "kafka.group.non_consumed.low"
 HIGH: Final = "kafka.group.non_consumed.high"

@@ -1,9 +1,8 @@
 """The state of one family on one source: its tracks, its attempts, and since when it is covered."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
@@ -14,10 +13,6 @@ from collector.encoding.expired_offsets import HIGH, LOW
 from collector.encoding.fold import Ledger
 from collector.encoding.gauge import GaugeTrack
 from collector.model import Reading, Scrape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 HOLD_US: Final = 3_600_000_000
 """How long a silent exact family keeps its windows open, because its history may still arrive."""

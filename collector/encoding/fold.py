@@ -8,8 +8,6 @@ The series of one metric and topic (or all clients of one metric) that were zero
 same span fold into one row, which names their set by its hash; bronze/members holds the set once.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from typing import NamedTuple

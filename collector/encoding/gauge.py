@@ -1,10 +1,9 @@
 """Runs of one gauge metric: the value that every series held, and since when."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Collection
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -12,9 +11,6 @@ from collector.catalogue.entries import Delays
 from collector.encoding.fold import Ledger, Piece
 from collector.model import Reading, Series
 from lakehouse.tables import FLAG_NEXT_POSITIVE, FLAG_PREVIOUS_POSITIVE
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 _ABSENT: Final = float("-inf")  # no bean says so: it stands for a series that is not there
 

@@ -1,21 +1,16 @@
 """Sealed batches: rows of the bronze tables, as the spool keeps them until they are in the lake."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
+from collector.encoding.attempts import AttemptSpan
+from collector.encoding.encoder import SealedRows
+from collector.encoding.fold import MemberSet, Run
+from collector.model import Event, Series
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from collector.encoding.attempts import AttemptSpan
-    from collector.encoding.encoder import SealedRows
-    from collector.encoding.fold import MemberSet, Run
-    from collector.model import Event, Series
 
 Row = tuple[Any, ...]
 

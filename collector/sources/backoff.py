@@ -1,16 +1,12 @@
 """Waiting times after failed attempts to connect."""
 
-from __future__ import annotations
-
 import random
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
 
 from collector.errors import CredentialsError, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 _Result = TypeVar("_Result")
 

@@ -1,14 +1,10 @@
 """Exceptions of Java and of HTTP, and failures of jmxquery, as a SourceError of one line."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from collector.errors import CredentialsError, SourceError, SourceRefusedError, SourceTimeoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _KAFKA: Final = "org.apache.kafka.common.errors"
 NOTHING_LISTENS: Final = "nothing listens there"

@@ -5,20 +5,18 @@ A source's imports happen when it is made: an agent that reads Jolokia over HTTP
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.config.schema import AUTO, Attach
+from collector.config.schema import AUTO, Admin, Attach, Config, MetadataLog
 from collector.config.units import Duration
 from collector.errors import SettingError
+from collector.model import Source
 from collector.sources.identity import Expected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.config.schema import Admin, Config, MetadataLog
-    from collector.model import Source
     from collector.sources.admin.connection import AdminConnection
     from collector.sources.admin.source import AdminSource
 

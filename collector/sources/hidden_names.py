@@ -4,26 +4,20 @@ The hash is the first 16 digits of HMAC-SHA-256 over the name's UTF-8: the same 
 has the same key, so that what they say of one topic stays together.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
+from collector.config.schema import Names
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceRefusedError
-from collector.model import Commit, Moment, Offsets, Partition, Series
+from collector.model import Answer, Commit, Moment, Offsets, Partition, Reading, Series
 from lakehouse.tables import OTHER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from collector.config.schema import Names
-    from collector.model import Answer, Reading
 
 _Named = TypeVar("_Named", Series, Commit, Partition)
 _Value = TypeVar("_Value")

@@ -1,7 +1,5 @@
 """The expected identity of a source, and the beans that give the real one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple

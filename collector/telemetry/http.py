@@ -4,28 +4,23 @@ A plain server: a request has 8 KiB at most and comes within a second, so that t
 cannot hold all places for long; it is answered once and closed.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import socket
 import threading
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from socketserver import TCPServer, ThreadingMixIn
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from prometheus_client.exposition import choose_encoder
 
 from collector.errors import HealthError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.self_metrics import AgentStats
 
 _ASKERS: Final = 64
 _REQUEST_BYTES: Final = 8192

@@ -6,8 +6,6 @@ wrong and not what exists. Names are other people's: at most so many series of a
 greatest first, and a count of the rest.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -15,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from collector.model import Reading, Series
+from collector.catalogue import Family
+from collector.model import Reading, Scrape, Series
 from collector.telemetry.self_metrics import NAMESPACE, Read
 from lakehouse.tables import MAX_GAP_INTERVALS
 from lakehouse.tables.live import (
@@ -31,12 +30,6 @@ from lakehouse.tables.live import (
     UNSHOWN_SERIES,
     live_name,
 )
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
-
-    from collector.catalogue import Family
-    from collector.model import Scrape
 
 _OF_SOURCE: Final = Series("")[1:-1]  # all but metric and labels
 _NUL: Final = "\u2400"  # Prometheus cannot read NUL

@@ -3,21 +3,17 @@
 Every line has ``event``, ``level`` and ``time``; what libraries and Python itself have to say too.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
 import sys
 import threading
 import warnings
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from collector.errors import places, unexpected
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LOGGER: Final = logging.getLogger("jmxlake")
 

@@ -4,19 +4,15 @@ Between two deliveries, five minutes, an agent needs little of what a delivery n
 no glibc, its part is left out.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os
 import re
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 _M_TRIM_THRESHOLD: Final = -1  # malloc.h
 _M_MMAP_THRESHOLD: Final = -3

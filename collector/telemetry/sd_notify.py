@@ -1,16 +1,12 @@
 """Reports the agent's state to systemd, by datagrams to the socket of NOTIFY_SOCKET."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.self_metrics import AgentStats
 
 _TIMEOUT_SECONDS: Final = 1.0  # a full socket must not hold up the main loop
 

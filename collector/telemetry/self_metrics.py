@@ -1,32 +1,29 @@
 """The agent's own numbers, which its threads count and by which its health is judged.
 
 Ages are of a steady clock that stands still while the host sleeps, so that waking up is no failure.
+Prometheus sees them as ``jmxlake_agent_*``, of itself and not of Kafka. Labels are families,
+sources and outcomes only: no topic, no user, no client, no secret.
 """
 
-from __future__ import annotations
-
 import math
+import resource
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, get_args
+from importlib.metadata import version
+from typing import Final, get_args
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-)
+import prometheus_client
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-from collector.model import Outcome
+from collector.errors import SpoolError
+from collector.model import Outcome, Scrape
+from collector.spool.recorder import Backlog
+from collector.telemetry import memory
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from collector.model import Scrape
 
 NAMESPACE: Final = "jmxlake_agent"
 STALE_SECONDS: Final = 30.0
@@ -35,7 +32,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 _THREADS: Final = ("main", "keeper")
 _MOST_SILENT_DELIVERIES: Final = 3
 
-disable_created_metrics()  # type: ignore[no-untyped-call]
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 Read = tuple[str, str]
@@ -81,11 +78,11 @@ class AgentStats:
         self.unfound: dict[str, str] = {}
         self.lake_reached = False
         self.spool_writable = True
-        self.registry = CollectorRegistry()
-        counter = partial(Counter, namespace=NAMESPACE, registry=self.registry)
-        gauge = partial(Gauge, namespace=NAMESPACE, registry=self.registry)
+        self.registry = prometheus_client.CollectorRegistry()
+        counter = partial(prometheus_client.Counter, namespace=NAMESPACE, registry=self.registry)
+        gauge = partial(prometheus_client.Gauge, namespace=NAMESPACE, registry=self.registry)
         of = ("source", "family")
-        self._seconds = Histogram(
+        self._seconds = prometheus_client.Histogram(
             "scrape_duration_seconds", "Duration of attempts to read.", of,
             namespace=NAMESPACE, registry=self.registry, buckets=_BUCKETS,
         )  # fmt: skip
@@ -223,3 +220,82 @@ class AgentStats:
                     at, age = (source, family.via), now - family.answered
                     found[at] = min(age, found.get(at, age))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(Collector):
+    """The metrics that are measured at every request; what counts is in ``AgentStats``.
+
+    Attributes:
+        stats: What the agent counts.
+        backlog: What waits, asked at every request.
+        catalogue: Hash of the catalogue in force, asked at every request.
+        started: When the agent started, in seconds since the epoch.
+    """
+
+    stats: AgentStats
+    backlog: Callable[[], Backlog]
+    catalogue: Callable[[], str]
+    started: float
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        yield InfoMetricFamily(
+            f"{NAMESPACE}_build",
+            "Version of the agent, and hash of the catalogue in force.",
+            {"version": version("jmxlake"), "catalogue": self.catalogue()},
+        )
+        yield from self._waiting()
+        stats = self.stats
+        yield _labelled("window_rows", "Rows of the last window.", "family", stats.window_rows)
+        text = "How many times as long as configured an interval is; 0: not read."
+        yield _labelled("interval_factor", text, "family", stats.factors)
+        ages = GaugeMetricFamily(
+            f"{NAMESPACE}_last_answer_seconds", "Age of the last answer.", labels=["source", "via"]
+        )
+        for at, age in stats.answer_ages().items():
+            ages.add_metric(at, age)
+        yield ages
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
+        yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)
+        yield _gauge("start_time_seconds", "When it started, since the epoch.", self.started)
+        if (java := memory.java()) is not None:
+            yield _gauge("jvm_heap_bytes", "Heap in use of the JVM in it.", java.heap_bytes)
+            yield _counter("jvm_gc_seconds", "Time it collected garbage.", java.gc_seconds)
+
+    def _waiting(self) -> Iterator[Metric]:
+        try:
+            backlog, now = self.backlog(), time.time()
+        except SpoolError:
+            return  # absent means unknown; /readyz says what is wrong
+        spool = backlog.spool
+        yield _gauge("spool_batches", "Batches that are not in the lake yet.", spool.batches)
+        yield _gauge("spool_bytes", "Size of those batches on disk.", spool.bytes)
+        yield _gauge("spool_limit_bytes", "Size from which the oldest goes.", backlog.limit_bytes)
+        oldest = max(0.0, now - spool.oldest_us / 1e6) if spool.oldest_us else 0.0
+        text = "Age of the oldest that waits in a batch, if any."
+        yield _gauge("oldest_undelivered_seconds", text, oldest)
+        if backlog.delivered_us is not None:
+            text = "Age of the end of the last window that is wholly in the lake."
+            lag = max(0.0, now - backlog.delivered_us / 1e6)
+            yield _gauge("commit_lag_seconds", text, lag)
+        yield _counter("dropped_batches", "Batches dropped from a full spool.", backlog.dropped)
+        yield _gauge("refused_batches", "Batches that no lake can take, kept.", spool.refused)
+        text = "Times the lake had lost what it had taken."
+        yield _counter("lake_lost_commits", text, backlog.lost_commits)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{NAMESPACE}_{name}", text, value)
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(f"{NAMESPACE}_{name}", text, value)
+
+
+def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(f"{NAMESPACE}_{name}", text, labels=[label])
+    for key, value in values.items():
+        gauge.add_metric([key], value)
+    return gauge

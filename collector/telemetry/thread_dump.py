@@ -1,18 +1,13 @@
 """The stacks of all threads of the agent, Python's and Java's."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from collector.errors import unexpected
 from collector.telemetry import logs, memory
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def file_beside(spool: Path) -> Path:

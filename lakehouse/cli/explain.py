@@ -5,8 +5,7 @@ import json
 import click
 
 from lakehouse.cli import options
-from lakehouse.cli.options import LakeOptions, log
-from lakehouse.core.time import periods
+from lakehouse.core import periods
 from lakehouse.explain.build import explain as build_story
 from lakehouse.explain.terminal import view
 from lakehouse.report.facts.build import latest_week
@@ -22,7 +21,7 @@ from lakehouse.report.facts.build import latest_week
 @options.CLUSTER
 @options.AS_JSON
 def explain(
-    lake: LakeOptions, subject: str, week: str | None, cluster: str | None, *, as_json: bool
+    lake: options.LakeOptions, subject: str, week: str | None, cluster: str | None, *, as_json: bool
 ) -> None:
     """Explain a week of one topic, partition, client, group or broker.
 
@@ -33,7 +32,7 @@ def explain(
     period = None if week is None else periods.week(week)
     engine = lake.engine()
     period = period or latest_week(engine)
-    log("the subject's rows")
+    options.log("the subject's rows")
     story = build_story(engine, objectives, subject, period, cluster=cluster)
     # As ASCII: some other characters control a terminal.
     click.echo(json.dumps(story, indent=1) if as_json else view(story), nl=as_json)

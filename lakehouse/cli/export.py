@@ -9,7 +9,7 @@ import click
 
 from lakehouse import tables
 from lakehouse.cli.options import FILE, LAKE, OPTIONS_FILE, both, log
-from lakehouse.core.time import periods, zones
+from lakehouse.core import periods
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
 from lakehouse.ops.location import TABLE, Location, locate, query
@@ -132,7 +132,7 @@ def _seconds(location: Location, table: tables.Table) -> int:
     help="Schema in which the views are created.",
 )  # fmt: skip
 @click.option(
-    "--time-zone", default=zones.UTC_NAME, show_default=True, metavar="ZONE",
+    "--time-zone", default=periods.UTC_NAME, show_default=True, metavar="ZONE",
     help="Time zone of local instants, such as Europe/Berlin.",
 )  # fmt: skip
 def views(gold: str, dialect: str, schema: str, time_zone: str) -> None:
@@ -141,7 +141,7 @@ def views(gold: str, dialect: str, schema: str, time_zone: str) -> None:
     LAKE is the folder or URL of a lake, or the CATALOG.SCHEMA in which gold's tables have names.
     Nothing is executed.
     """
-    zones.named(time_zone)
+    periods.time_zone(time_zone)
     if not _SCHEMA.fullmatch(schema):
         raise click.UsageError(f"--schema {schema!r}: give a schema, or catalog.schema")
     chosen = render.DIALECTS[dialect]

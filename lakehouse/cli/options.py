@@ -20,7 +20,7 @@ from lakehouse.errors import LakehouseError, LeaseHeldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lakehouse.core.time.periods import Period
+    from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
     from lakehouse.slo import Objective
 
@@ -158,9 +158,9 @@ def period_of(
     week: str | None, start: str | None, end: str | None, time_zone: str | None = None
 ) -> Callable[[Engine], Period]:
     """The period of the options of ``PERIOD``; a wrong one fails before an engine starts."""
-    from lakehouse.core.time import periods, zones
+    from lakehouse.core import periods
 
-    zone = zones.named(time_zone or zones.UTC_NAME)
+    zone = periods.time_zone(time_zone or periods.UTC_NAME)
     if week is not None and (start or end):
         raise click.UsageError("give --week, or --from and --to, not both")
     if week is not None:

@@ -12,9 +12,9 @@ import click
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, file_stem, log, write_file
 from lakehouse.cli.sla import CORRECTIONS, MAINTENANCE, check_corrections, load_corrections
+from lakehouse.core import periods
 from lakehouse.core.formats import VERDICTS, line
-from lakehouse.core.time import zones
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.report import owners, pdf, summary as summaries
 from lakehouse.report.csv_files import files
@@ -81,7 +81,7 @@ class ReportQuery:
 
     def __init__(self, lake: LakeOptions, given: Mapping[str, Any]) -> None:
         self.objectives = lake.objectives()
-        zone, hours = given["time_zone"] or zones.UTC_NAME, given["business_hours"]
+        zone, hours = given["time_zone"] or periods.UTC_NAME, given["business_hours"]
         self.period = options.period_of(given["week"], given["start"], given["end"], zone)
         business = None if hours is None else business_hours.parse(hours)
         planned = maintenance.load(given["maintenance"]) if given["maintenance"] else ()
@@ -187,7 +187,7 @@ def _saved_facts(file: str) -> Facts:
     zone = context.params["time_zone"]
     if zone is None:
         return saved.load(Path(file))
-    zones.named(zone)
+    periods.time_zone(zone)
     return saved.load(Path(file)) | {"time_zone": zone}
 
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import window_seconds
+from lakehouse.core.periods import window_seconds
 from lakehouse.engines.choice import start_spark
 from lakehouse.engines.engine import Engine
 from lakehouse.rollup import Done, Outcome, Wanted, rollup as run_rollup

@@ -11,7 +11,7 @@ from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
 from lakehouse.core.formats import plural
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Literal
 
-from lakehouse.core.time import zones
+from lakehouse.core import periods
 
 Rounding = Literal["down", "nearest", "up"]
 
@@ -189,7 +189,7 @@ def shown_in(zone: tzinfo) -> Iterator[None]:
 
 def zone_of(facts: Mapping[str, Any]) -> tzinfo:
     """The time zone of a report's facts."""
-    return zones.named(str(facts.get("time_zone") or zones.UTC_NAME))
+    return periods.time_zone(str(facts.get("time_zone") or periods.UTC_NAME))
 
 
 def zone() -> tzinfo:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lakehouse.core.metrics import NODE_FENCED
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.tables import MAX_GAP_INTERVALS
 
 SUBJECT: Final = ("topic", "user", "client_id", "group", "source")

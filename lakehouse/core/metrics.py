@@ -54,11 +54,15 @@ class Definition(NamedTuple):
         metric: Its name.
         family: The family that reads it.
         absent: What a bean that is absent means: ``idle``, ``not_applicable`` or ``zero``.
+        description: What it is, for a reader; empty in the shipped table.
     """
 
     metric: str
     family: str
     absent: str
+    kind: str = ""
+    unit: str = ""
+    description: str = ""
 
 
 class Known(NamedTuple):
@@ -73,16 +77,6 @@ class Known(NamedTuple):
     kind: str
     families: frozenset[str]
     level: str = ""
-
-
-class Meaning(NamedTuple):
-    """What a catalogue says of a metric to a reader; the shipped table has no descriptions."""
-
-    metric: str
-    family: str
-    kind: str
-    unit: str
-    description: str
 
 
 Worst = Literal["parts", "total", "most", "sum", "between"]
@@ -190,16 +184,8 @@ def families(*metrics: str) -> frozenset[str]:
 @lru_cache
 def shipped() -> tuple[Definition, ...]:
     """The definitions of the shipped catalogue, which agents use that wrote none."""
-    return tuple(Definition(*(row[name] for name in Definition._fields)) for row in _rows_shipped())
-
-
-@lru_cache
-def meanings_shipped() -> tuple[Meaning, ...]:
-    """What the shipped catalogue says of each metric."""
-    return tuple(
-        Meaning(row["metric"], row["family"], row["kind"], row["unit"], "")
-        for row in _rows_shipped()
-    )
+    names = Definition._fields[:-1]
+    return tuple(Definition(*(row[name] for name in names)) for row in _rows_shipped())
 
 
 @lru_cache

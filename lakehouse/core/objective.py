@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 
 Level = Literal["cluster", "topic", "partition", "client", "group", "source"]
 Method = Literal["GoodSeconds", "Timeslices", "RatioTimeslices", "Occurrences"]

@@ -15,7 +15,7 @@ from deltalake.fs import DeltaStorageHandler
 
 from lakehouse.core.delta_errors import explained, url_of
 from lakehouse.core.lake import Lake
-from lakehouse.core.time.periods import DAY_US, micros
+from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Span
 from lakehouse.errors import LakeNotFoundError, TableNotFoundError, TableSchemaError

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.time.periods import HOUR_US, micros
+from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines.batches import Batch
 from lakehouse.kernel.worker import Program
 from lakehouse.tables import Column, Table

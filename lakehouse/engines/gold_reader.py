@@ -13,10 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.engines.engine import Engine, Relation, Span, ask
 from lakehouse.errors import PeriodError, TableNotFoundError, TableSchemaError
-from lakehouse.tables import Table
 
 Row = dict[str, Any]
 
@@ -50,11 +49,11 @@ class GoldRows:
         found: list[Row] = self.engine.collect(self.engine.query(sql, **relations)).to_pylist()
         return found
 
-    def hours(self, table: Table, period: Period) -> Relation:
+    def hours(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the table itself that begin in a period: those of hours."""
         return self.engine.rows(table, between=Span(period.start, period.end))
 
-    def windows(self, table: Table, period: Period) -> Relation:
+    def windows(self, table: tables.Table, period: Period) -> Relation:
         """Rows of the finest windows that begin in a period.
 
         Raises:
@@ -69,11 +68,11 @@ class GoldRows:
         rows = self.engine.rows(finest, between=Span(period.start, period.end))
         return self._with_good_hours(rows, period) if table is tables.SLI else rows
 
-    def whole(self, table: Table, period: Period) -> Relation:
+    def whole(self, table: tables.Table, period: Period) -> Relation:
         """Rows of hours if the period is made of whole hours, else of finest windows."""
         return self.hours(table, period) if is_hourly(period) else self.windows(table, period)
 
-    def after(self, table: Table, period: Period) -> Relation:
+    def after(self, table: tables.Table, period: Period) -> Relation:
         """Rows that start as a period ends; their spill may lie within the period."""
         end_us = micros(period.end)
         if end_us % HOUR_US == 0:  # an hour's row says what its first window says
@@ -149,7 +148,7 @@ def is_hourly(period: Period) -> bool:
     return all(micros(end) % HOUR_US == 0 for end in (period.start, period.end))
 
 
-def summed(table: Table, keys: Sequence[str], where: str = "true") -> str:
+def summed(table: tables.Table, keys: Sequence[str], where: str = "true") -> str:
     """The SELECT that aggregates rows of a table, ``{rows} r``, per keys.
 
     Args:

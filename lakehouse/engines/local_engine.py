@@ -18,7 +18,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lakehouse import tables
 from lakehouse.core.delta_errors import explained
 from lakehouse.core.lake import Lake, Version
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.engines import arrow_types, local_relations
 from lakehouse.engines.batches import Batch
 from lakehouse.engines.delta_rs import Store, stored, stored_schema

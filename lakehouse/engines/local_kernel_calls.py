@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from lakehouse import tables
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.engines import predicates
 from lakehouse.engines.engine import Span, span_of
 from lakehouse.kernel import worker

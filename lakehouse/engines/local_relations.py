@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, micros
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import predicates
 from lakehouse.engines.delta_rs import File
 from lakehouse.engines.engine import INSTANTS, Span

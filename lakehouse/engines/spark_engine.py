@@ -14,20 +14,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, expr
 
-from lakehouse import tables
+from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, session
-from lakehouse.core.lake import Lake, Version
-from lakehouse.core.time.periods import FIRST, HOUR_US, LAST, instant, micros
+from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
 from lakehouse.engines import spark_frame, transport
 from lakehouse.engines.batches import Batch
 from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
-from lakehouse.errors import (
-    EngineError,
-    LakehouseError,
-    LeaseLostError,
-    LogExpiredError,
-    TableNotFoundError,
-)
 from lakehouse.kernel.worker import Program
 from lakehouse.tables import Column, Table
 from lakehouse.tables.columns import spark_text
@@ -67,7 +59,7 @@ class SparkEngine:
     most_rows = 30_000_000
     at_once = 4
 
-    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+    def __init__(self, spark: SparkSession, lake: lakes.Lake) -> None:
         self._spark, self.lake = spark, lake
         self.scratch: tuple[Table, ...] = (STAGING,)
         self._adaptive = session.setting(spark, "spark.sql.adaptive.enabled") != "false"
@@ -76,7 +68,7 @@ class SparkEngine:
         """Names and types of a table's columns; None: there is no table."""
         try:
             found = lakes.read(self._spark, self.lake, table).schema
-        except TableNotFoundError:
+        except errors.TableNotFoundError:
             return None
         return {field.name: field.dataType.simpleString() for field in found}
 
@@ -86,11 +78,11 @@ class SparkEngine:
         (row,) = found.select("id", "properties").collect()
         return Detail(str(row["id"]), row["properties"] or {})
 
-    def commits(self, table: Table, most: int) -> list[Version]:
+    def commits(self, table: Table, most: int) -> list[lakes.Version]:
         """The newest versions that the log still holds, newest first."""
         found = self._spark.sql(f"DESCRIBE HISTORY {self.lake.name(table)} LIMIT {most:d}")
         rows = found.selectExpr("version", "unix_micros(timestamp) AS us").collect()
-        return [Version(row["version"], instant(row["us"])) for row in rows]
+        return [lakes.Version(row["version"], instant(row["us"])) for row in rows]
 
     def rows(
         self,
@@ -198,7 +190,7 @@ class SparkEngine:
         try:
             with self._one_line(tables.LEASE):
                 (row,) = self._spark.sql(sql).collect()
-        except LeaseLostError:
+        except errors.LeaseLostError:
             return False
         return bool(row["num_affected_rows"])
 
@@ -268,7 +260,7 @@ class SparkEngine:
         """
         try:
             yield
-        except LakehouseError:
+        except errors.LakehouseError:
             raise
         except Exception as error:
             place = self.lake.root if table is None else self.lake.name(table)
@@ -278,20 +270,20 @@ class SparkEngine:
             raise found from error
 
 
-def _meaning(text: str, place: str) -> LakehouseError | None:
+def _meaning(text: str, place: str) -> errors.LakehouseError | None:
     if kernel := _KERNEL.search(text):
-        return LakehouseError(" ".join(kernel[1].split()))
+        return errors.LakehouseError(" ".join(kernel[1].split()))
     if missing := _NO_MODULE.search(text):
-        return EngineError(
+        return errors.EngineError(
             f"{missing[1]} is missing in Spark's Python workers: install duckdb and pyarrow on "
             "every node, for the Python that PYSPARK_PYTHON names"
         )
     if any(word in text for word in _GONE):
-        return LogExpiredError(
+        return errors.LogExpiredError(
             f"{place}: Spark cannot read what was committed to bronze since the last rollup"
         )
     if any(word in text for word in _CONFLICTS):
-        return LeaseLostError(
+        return errors.LeaseLostError(
             f"{place}: another writer changed it meanwhile; run it again, and let nothing but the "
             "rollup write to gold"
         )

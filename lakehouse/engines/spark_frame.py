@@ -12,7 +12,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from lakehouse.core.time.periods import HOUR_US, micros
+from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines import arrow_types, transport
 from lakehouse.engines.batches import Batch
 from lakehouse.kernel import worker

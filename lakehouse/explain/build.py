@@ -6,8 +6,7 @@ from typing import Any, Final
 from lakehouse.core import formats
 from lakehouse.core.lifetimes import Subject, with_ends
 from lakehouse.core.metrics import UNAVAILABLE, WATCHED_OF, Watched
-from lakehouse.core.time.intervals import Span, overlap
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, Span, micros, overlap
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.errors import SubjectError

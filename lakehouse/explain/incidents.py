@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
 from lakehouse.core.metrics import Watched
-from lakehouse.core.time.intervals import Span, length, overlap, shared, union, without
+from lakehouse.core.periods import Span, length, overlap, shared, union, without
 from lakehouse.slo import COVERAGE
 
 Lane = Literal["seen", "sure", "may"]

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject, longest_floor_us
 from lakehouse.core.metrics import Watched
-from lakehouse.core.time.intervals import Span, shared, union
-from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.core.periods import Period, Span, iso, micros, shared, union
 from lakehouse.engines.gold_reader import Row
 from lakehouse.explain import incidents
 from lakehouse.explain.incidents import UNSEEN, Interval, Silence

@@ -9,11 +9,9 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lakehouse.core import formats
+from lakehouse.core import formats, periods
 from lakehouse.core.metrics import names_in_bronze
-from lakehouse.core.time import intervals
-from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import DAY_US, instant
+from lakehouse.core.periods import DAY_US, Span, instant
 from lakehouse.report.page import cells, figures
 from lakehouse.report.page.figures import Row, span_of
 from lakehouse.report.page.verdicts import policy_text
@@ -175,15 +173,15 @@ def _letter(cell: Span, life: Span | None, bad: Iterable[Span], unknown: Iterabl
     """
     if bad_us := _covered(cell, bad):
         return BAD[min(len(BAD) - 1, bad_us * len(BAD) // (cell[1] - cell[0]))]
-    alive = life and intervals.overlap(cell, life)
+    alive = life and periods.overlap(cell, life)
     if alive is None:
         return ABSENT
     return UNKNOWN if _covered(alive, unknown) else GOOD
 
 
 def _covered(cell: Span, spans: Iterable[Span]) -> int:
-    common = (intervals.overlap(cell, span) for span in spans)
-    return intervals.length(span for span in common if span)
+    common = (periods.overlap(cell, span) for span in spans)
+    return periods.length(span for span in common if span)
 
 
 def _unknown(story: Row, metric: str) -> list[Span]:

@@ -10,20 +10,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
-from lakehouse.core.metrics import (
-    CONTROLLER_METRICS,
-    DESCRIBING,
-    GROUP_LAG,
-    LEADERLESS,
-    UNAVAILABLE,
-    UNDER_MIN_ISR,
-    WATCHED,
-    Families,
-)
+from lakehouse.core import metrics
 from lakehouse.core.objective import Objective
-from lakehouse.core.time.periods import micros, window_name
+from lakehouse.core.periods import micros, window_name
 from lakehouse.kernel.worker import FLAGS, Program
-from lakehouse.tables import Column, Table
 
 CLOCK_SLACK: Final = dt.timedelta(hours=1)
 """A row may be this much later than bronze's newest commit; clocks differ by less."""
@@ -42,7 +32,7 @@ _TYPES: Final = {
     "boolean": "BOOLEAN", "timestamp": "BIGINT", "map<string,double>": "MAP(VARCHAR, DOUBLE)",
     "map<string,timestamp>": "MAP(VARCHAR, BIGINT)",
 }  # fmt: skip
-_BY_LEADERS: Final = frozenset({UNDER_MIN_ISR, LEADERLESS, UNAVAILABLE})
+_BY_LEADERS: Final = frozenset({metrics.UNDER_MIN_ISR, metrics.LEADERLESS, metrics.UNAVAILABLE})
 _SUM: Final = "DECIMAL(38, 6)"
 _AGGREGATES: Final = {"sum": "sum", "max": "max", "min": "min", "any": "bool_or"}
 _HOUR: Final = "hour_of(w)"
@@ -52,7 +42,7 @@ def program(
     window_seconds: int,
     committed: dt.datetime,
     objectives: Sequence[Objective],
-    families: Families,
+    families: metrics.Families,
 ) -> Program:
     """The program of a rollup.
 
@@ -89,7 +79,9 @@ def program(
             table.name: {one.name: one.type.replace("timestamp", "bigint") for one in table.columns}
             for table in (*tables.OF_HOURS, tables.SUBJECTS)
         },
-        describing=tuple(sorted({*DESCRIBING, *(key for one in objectives for key in one.where)})),
+        describing=tuple(
+            sorted({*metrics.DESCRIBING, *(key for one in objectives for key in one.where)})
+        ),
         setup=(*constants, *_statements("macros"), *results, *stage(*_VIEWS)),
         literals=_literals(objectives, families),
         attempts=stage(*_ATTEMPTS),
@@ -127,15 +119,15 @@ def _statements(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name}.sql/{number}", sql
 
 
-def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, pa.Table]:
+def _literals(objectives: Sequence[Objective], families: metrics.Families) -> dict[str, pa.Table]:
     """Small tables that statements read."""
     timed = [one for one in objectives if one.events is None]
     # A leader's own readings of these claim the time that it was read.
     of_others = (one.metric for one in timed if one.kind in {"topic", "client", "group"})
-    by_others = {GROUP_LAG, *of_others} - _BY_LEADERS
-    watched = {*WATCHED, *(one.metric for one in timed if one.is_at_zero)}
+    by_others = {metrics.GROUP_LAG, *of_others} - _BY_LEADERS
+    watched = {*metrics.WATCHED, *(one.metric for one in timed if one.is_at_zero)}
     return {
-        "describing": _rows({"metric": "string"}, ([one] for one in sorted(DESCRIBING))),
+        "describing": _rows({"metric": "string"}, ([one] for one in sorted(metrics.DESCRIBING))),
         "watched": _rows({"metric": "string"}, ([one] for one in sorted(watched))),
         "objectives": _rows(
             {
@@ -146,7 +138,7 @@ def _literals(objectives: Sequence[Objective], families: Families) -> dict[str, 
             (
                 [
                     one.name, one.kind, one.metric, one.threshold, one.op,
-                    one.metric.startswith(CONTROLLER_METRICS), len(one.where),
+                    one.metric.startswith(metrics.CONTROLLER_METRICS), len(one.where),
                 ]
                 for one in timed
             ),
@@ -176,7 +168,7 @@ def _rows(types: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> pa.Table:
     return pa.Table.from_pylist(named, pa.schema(types.items()))
 
 
-def _result_table(table: Table) -> str:
+def _result_table(table: tables.Table) -> str:
     """Finest rows of a table while parts are computed: sums of doubles stay exact."""
     if table is tables.SUBJECTS:
         return _text("subjects/table")
@@ -188,7 +180,7 @@ def _result_table(table: Table) -> str:
     return f"CREATE TABLE out_{table.name} (w BIGINT, {columns})"
 
 
-def _is_exact(column: Column) -> bool:
+def _is_exact(column: tables.Column) -> bool:
     return column.type == "double" and column.over == "sum"
 
 
@@ -212,7 +204,7 @@ def _subjects(each: str) -> str:
     return f"WITH {_text(each)}, {_text('subjects/latest')}"
 
 
-def _summed(table: Table, place: str, kept: str = "") -> str:
+def _summed(table: tables.Table, place: str, kept: str = "") -> str:
     """Rows of a table summed over parts, and windows where ``place`` is their hour."""
     keys = ", ".join(f'"{key}"' for key in table.keys if key != "cluster")
     measures = ", ".join(
@@ -237,7 +229,7 @@ _PLACE: Final = (
 )
 
 
-def _over(column: Column, place: str) -> str:
+def _over(column: tables.Column, place: str) -> str:
     name = f'"{column.name}"'
     if column.over != "first":
         return f"{_AGGREGATES[column.over]}({name})"
@@ -247,7 +239,7 @@ def _over(column: Column, place: str) -> str:
     return f"CASE WHEN count({name}) > 0 THEN coalesce({first}, 0) END"
 
 
-def _final(column: Column) -> str:
+def _final(column: tables.Column) -> str:
     name = f'"{column.name}"'
     if column.over == "mean":
         return (
@@ -257,7 +249,7 @@ def _final(column: Column) -> str:
     return f"{name}::{_TYPES[column.type]} AS {name}"
 
 
-def _of_spans(table: Table, source: str) -> str:
+def _of_spans(table: tables.Table, source: str) -> str:
     """Rows of a table as they are in ``source``, their instants taken off the axis of time."""
     columns = [c for c in table.columns if c.name not in {"date", "cluster", "window"}]
     shown = ", ".join(

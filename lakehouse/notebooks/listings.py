@@ -8,13 +8,12 @@ from pyspark.sql.functions import unix_micros
 
 from lakehouse import tables
 from lakehouse.core import formats
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Cell, Row
 from lakehouse.report.page.listing import MORE, WORST, Column, Listing, TableSpec, column
-from lakehouse.tables import Table
 
 MOST: Final = WORST + MORE
 _INSTANTS: Final = ("window", "start", "at", "last_seen")
@@ -28,7 +27,7 @@ def tour(gold: Gold) -> tuple[Listing, ...]:
     return _TABLES.listing(rows), _KNOWN.listing(_known(gold))
 
 
-def _table(gold: Gold, table: Table) -> Row:
+def _table(gold: Gold, table: tables.Table) -> Row:
     row: Row = {"table": table.path, "about": table.comment, "since": None, "until": None}
     instants = (f"r.{name}" for name in _INSTANTS if name in table.column_names)
     at = next(instants, "CAST(NULL AS BIGINT)")

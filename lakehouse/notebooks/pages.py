@@ -6,7 +6,7 @@ from typing import Any, Final
 from lakehouse import slo
 from lakehouse.core import formats
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time

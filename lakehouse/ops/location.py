@@ -10,17 +10,8 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import CommitFailedError, TableNotFoundError as NoDeltaTableError
 
-from lakehouse import tables
+from lakehouse import errors, tables
 from lakehouse.core.delta_errors import explained, url_of
-from lakehouse.errors import (
-    LakehouseError,
-    LakeNotFoundError,
-    MaintenanceConflictError,
-    MaintenanceError,
-    TableNotFoundError,
-    one_line,
-)
-from lakehouse.tables import Table
 
 TABLE: Final = "lake_table"
 """The name of a table in SQL; see ``query``."""
@@ -40,13 +31,13 @@ class Location:
     options: dict[str, str] = field(default_factory=dict)
     gold: str | None = None
 
-    def url(self, table: Table) -> str:
+    def url(self, table: tables.Table) -> str:
         """Path or URL of a table."""
         if table.layer == "gold" and self.gold is not None:
             return f"{self.gold.rstrip('/')}/{table.name}"
         return f"{self.root}/{table.path}"
 
-    def open(self, table: Table, version: int | None = None) -> DeltaTable:
+    def open(self, table: tables.Table, version: int | None = None) -> DeltaTable:
         """A table, as it is now or as of a version.
 
         Raises:
@@ -61,7 +52,7 @@ class Location:
                 created = "agents create it at their first delivery"
                 if table.layer == "gold":
                     created = "run jmxlake rollup first"
-                raise TableNotFoundError(f"{url}: no such table; {created}") from error
+                raise errors.TableNotFoundError(f"{url}: no such table; {created}") from error
 
 
 def locate(root: str, options_file: Path | None, gold: str | None = None) -> Location:
@@ -81,7 +72,9 @@ def locate(root: str, options_file: Path | None, gold: str | None = None) -> Loc
         return Location(root.rstrip("/"), options, gold)
     folder = Path(root).resolve()
     if not (folder / tables.RUNS.path / "_delta_log").is_dir():
-        raise LakeNotFoundError(f"{root}: no table bronze/runs there; has an agent delivered yet?")
+        raise errors.LakeNotFoundError(
+            f"{root}: no table bronze/runs there; has an agent delivered yet?"
+        )
     return Location(str(folder), options, gold)
 
 
@@ -91,7 +84,7 @@ def storage_options(file: Path) -> dict[str, str]:
     Raises:
         LakehouseError: It is not a mapping of names to text.
     """
-    wrong = LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
+    wrong = errors.LakehouseError(f"--options-file {file}: not a readable mapping of names to text")
     try:
         options = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
@@ -112,13 +105,13 @@ def delta_errors(url: str) -> Iterator[None]:
         MaintenanceConflictError: Another writer committed first.
         MaintenanceError: Anything else that is wrong with the table or its storage.
     """
-    with explained(url, MaintenanceError, "path and credentials"):
+    with explained(url, errors.MaintenanceError, "path and credentials"):
         try:
             yield
         except CommitFailedError as error:
-            raise MaintenanceConflictError(
-                f"{url}: another maintenance changed the table meanwhile ({one_line(error)}); "
-                "nothing is lost, the next round tries again"
+            raise errors.MaintenanceConflictError(
+                f"{url}: another maintenance changed the table meanwhile"
+                f" ({errors.one_line(error)}); nothing is lost, the next round tries again"
             ) from error
 
 
@@ -146,5 +139,5 @@ def newest_progress(location: Location, *columns: str) -> dict[str, Any] | None:
     sql = f"SELECT {', '.join(columns)} FROM {TABLE} ORDER BY at DESC LIMIT 1"
     try:
         return next(query(location.open(tables.PROGRESS), sql), None)
-    except TableNotFoundError:
+    except errors.TableNotFoundError:
         return None

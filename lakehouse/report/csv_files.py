@@ -13,7 +13,6 @@ from typing import Any, Final
 from lakehouse.core import formats
 from lakehouse.report.page import incidents, lookup
 from lakehouse.report.page.figures import Facts, Row
-from lakehouse.report.page.lookup import declared, subjects, value_at
 
 CELL_LIMIT: Final = 32_000
 """Characters of a text; a spreadsheet's cell holds 767 more."""
@@ -34,7 +33,7 @@ class Column:
 
     def of(self, row: Row) -> Any:
         """The row's value; None: not known."""
-        value = value_at(row, self.path)
+        value = lookup.value_at(row, self.path)
         return _KINDS[self.kind](value) if self.kind else value
 
 
@@ -54,13 +53,13 @@ class Table:
     def rows(self, facts: Facts) -> Iterable[Row]:
         """The table's rows."""
         made = _ROWS.get(self.source)
-        return made(facts) if made else value_at(facts, self.source) or ()
+        return made(facts) if made else lookup.value_at(facts, self.source) or ()
 
 
 @lru_cache
 def common() -> tuple[Column, ...]:
     """The columns that every file begins with."""
-    return tuple(_columns(declared("csv.yaml")["common"]))
+    return tuple(_columns(lookup.declared("csv.yaml")["common"]))
 
 
 @lru_cache
@@ -68,7 +67,7 @@ def tables() -> tuple[Table, ...]:
     """Every table of csv.yaml."""
     return tuple(
         Table(name, table["each"], table["rows"], tuple(_columns(table["columns"])))
-        for name, table in declared("csv.yaml")["tables"].items()
+        for name, table in lookup.declared("csv.yaml")["tables"].items()
     )
 
 
@@ -123,7 +122,7 @@ _KINDS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def _subjects(section: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    for objective, subject in subjects(section or {}):
+    for objective, subject in lookup.subjects(section or {}):
         yield {
             **subject,
             **{key: objective.get(key) for key in ("target", "window", "method", "unknown")},
@@ -145,17 +144,17 @@ def _burns(facts: Facts) -> Iterator[Row]:
 
 def _topics_without_a_spare_replica(facts: Facts) -> Iterator[Row]:
     for finding in ("replication_one", "no_spare_replica"):
-        for row in value_at(facts, f"hygiene.{finding}") or ():
+        for row in lookup.value_at(facts, f"hygiene.{finding}") or ():
             yield {"finding": finding, **row}
 
 
 def _own_metrics(facts: Facts) -> Iterator[Row]:
-    for metric in value_at(facts, "own_metrics.metrics") or ():
+    for metric in lookup.value_at(facts, "own_metrics.metrics") or ():
         yield from ({**metric, **row} for row in metric.get("worst") or ())
 
 
 def _weeks(facts: Facts) -> Iterator[Row]:
-    names = value_at(facts, "trends.weeks") or ()
+    names = lookup.value_at(facts, "trends.weeks") or ()
     for subject in _subjects(facts.get("trends")):
         for name, week in zip(names, subject.get("weeks") or (), strict=True):
             if week is not None:

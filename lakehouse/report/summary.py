@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lakehouse.core import formats
-from lakehouse.core.time import zones
+from lakehouse.core import formats, periods
 from lakehouse.report.page import verdicts
 from lakehouse.report.page.figures import Cell, Row, plain_text
 from lakehouse.report.page.listing import Column, Listing, TableSpec, badge, column
@@ -35,7 +34,7 @@ def _cluster(facts: Mapping[str, Any]) -> Row:
         "cluster": facts.get("cluster"),
         "from": facts["from"],
         "to": facts["to"],
-        "time_zone": facts.get("time_zone") or zones.UTC_NAME,
+        "time_zone": facts.get("time_zone") or periods.UTC_NAME,
         "week": facts.get("week"),
         "verdict": rows[0].get("verdict") if rows else "no_data",
         "headline": verdicts.headline(facts),

@@ -7,12 +7,11 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Version
-from lakehouse.core.time.periods import HOUR_US, LAST, instant, micros
+from lakehouse.core.periods import HOUR_US, LAST, instant, micros
 from lakehouse.engines.batches import ClusterHour, Versions
 from lakehouse.engines.engine import Engine, Relation, Span, ask, in_hours, span_of
 from lakehouse.errors import LogExpiredError
 from lakehouse.kernel.program import CLOCK_SLACK
-from lakehouse.tables import Table
 from lakehouse.tables.gold import IN_THE_FUTURE, SET_NOT_KNOWN
 
 ALLOWED_LATENESS: Final = dt.timedelta(days=7)
@@ -51,7 +50,7 @@ def state(engine: Engine) -> State:
     return State(Versions(runs.number, scrapes.number, members.number), newest, logs)
 
 
-def check_log(engine: Engine, table: Table, wanted: range, known: frozenset[int]) -> None:
+def check_log(engine: Engine, table: tables.Table, wanted: range, known: frozenset[int]) -> None:
     """Check that versions are in the log; engines read removed commits as empty.
 
     Args:

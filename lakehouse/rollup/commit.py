@@ -13,7 +13,6 @@ from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, sp
 from lakehouse.errors import LakehouseError
 from lakehouse.kernel import worker
 from lakehouse.rollup import late_rows
-from lakehouse.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Commit:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _table(self, table: Table, *, known: bool) -> None:
+    def _table(self, table: tables.Table, *, known: bool) -> None:
         """Replace a table's rows of the hours; append where it has none, which is cheaper.
 
         An append conflicts with nothing: where it did not land right after the version that was
@@ -69,15 +68,15 @@ class Commit:
         if has_rows and not there and self._version(table) != version + 1:
             self._write(table, replaced=True)
 
-    def _version(self, table: Table) -> int:
+    def _version(self, table: tables.Table) -> int:
         return self.engine.commits(table, 1)[0].number
 
-    def _holds(self, table: Table) -> bool:
+    def _holds(self, table: tables.Table) -> bool:
         """Whether gold has rows of the hours, as far as recomputing them replaces those."""
         found = rows_of(self.engine, table, self.units)
         return bool(ask(self.engine, "SELECT r.cluster FROM {rows} r LIMIT 1", rows=found))
 
-    def _write(self, table: Table, *, replaced: bool) -> None:
+    def _write(self, table: tables.Table, *, replaced: bool) -> None:
         chosen = predicates.of_units(self.units)
         if table is tables.REJECTED:
             chosen = f"{chosen} AND {late_rows.RECOMPUTED}"
@@ -108,7 +107,7 @@ class Commit:
         self.step(table.name)
 
 
-def rows_of(engine: Engine, table: Table, units: HourSet) -> Relation:
+def rows_of(engine: Engine, table: tables.Table, units: HourSet) -> Relation:
     """The rows of a table of gold that recomputing hours replaces."""
     kept = f" AND r.{late_rows.RECOMPUTED}" if table is tables.REJECTED else ""
     rows = engine.rows(table, between=span_of(units.hours))

@@ -9,13 +9,12 @@ from lakehouse import tables
 from lakehouse.engines import predicates
 from lakehouse.engines.engine import Engine
 from lakehouse.errors import TableNotFoundError, TableSchemaError
-from lakehouse.tables import Table
 
-EVERY: Final[tuple[Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
+EVERY: Final[tuple[tables.Table, ...]] = (*tables.GOLD, *tables.ROLLUP_STATE)
 """All tables below gold, but an engine's scratch tables."""
 
 
-def check_bronze(engine: Engine, *wanted: Table) -> None:
+def check_bronze(engine: Engine, *wanted: tables.Table) -> None:
     """Check that tables of bronze exist with the columns that this version of jmxlake reads.
 
     Raises:
@@ -34,7 +33,7 @@ def check_bronze(engine: Engine, *wanted: Table) -> None:
             )
 
 
-def is_outdated(engine: Engine, table: Table) -> bool:
+def is_outdated(engine: Engine, table: tables.Table) -> bool:
     """Whether a table of gold is missing, or lacks columns of this version.
 
     Raises:
@@ -56,7 +55,7 @@ def is_outdated(engine: Engine, table: Table) -> bool:
     return len(found) < len(table.columns)
 
 
-def _wrong_types(table: Table, types: Mapping[str, str]) -> str:
+def _wrong_types(table: tables.Table, types: Mapping[str, str]) -> str:
     return "; ".join(
         f"{column.name} is {types[column.name]}, not {column.type}"
         for column in table.columns
@@ -64,7 +63,7 @@ def _wrong_types(table: Table, types: Mapping[str, str]) -> str:
     )
 
 
-def prepare(engine: Engine, table: Table) -> str:
+def prepare(engine: Engine, table: tables.Table) -> str:
     """Create a table of gold or add the columns it lacks; returns a line that says which."""
     there = engine.schema(table)
     if there is None:
@@ -76,7 +75,7 @@ def prepare(engine: Engine, table: Table) -> str:
     return f"new columns of {table.name}: {', '.join(column.name for column in missing)}"
 
 
-def prepare_all(engine: Engine, outdated: Sequence[Table]) -> Iterator[str]:
+def prepare_all(engine: Engine, outdated: Sequence[tables.Table]) -> Iterator[str]:
     """Prepare tables, several at once; yields a line for each."""
     with ThreadPoolExecutor(engine.at_once) as pool:
         yield from pool.map(lambda table: prepare(engine, table), outdated)
@@ -96,7 +95,7 @@ def tidy(
         step: Called with what was done.
     """
 
-    def tidy_one(table: Table) -> None:
+    def tidy_one(table: tables.Table) -> None:
         if table not in engine.scratch and not engine.commits(table, 1)[0].number:
             return  # nothing was ever written to it
         check()

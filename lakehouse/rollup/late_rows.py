@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.core.time.periods import DAY_US, FIRST, HOUR_US, LAST, micros
+from lakehouse.core.periods import DAY_US, FIRST, HOUR_US, LAST, micros
 from lakehouse.engines import arrow_types, predicates
 from lakehouse.engines.engine import Engine, Relation, ask, in_hours, span_of
 from lakehouse.rollup.plan import Plan

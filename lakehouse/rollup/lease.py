@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.time.periods import instant, micros
+from lakehouse.core.periods import instant, micros
 from lakehouse.engines.engine import Engine, LeaseRow, ask
 from lakehouse.errors import LeaseHeldError, LeaseLostError
 
@@ -150,8 +150,8 @@ _ROW: Final = "SELECT r.id, r.holder, r.since, r.until FROM {lease} r"
 
 
 def _take(engine: Engine, terms: Terms, *, take_over: bool) -> LeaseRow:
-    now = _micros_now()
-    mine = LeaseRow(uuid.uuid4().hex, _own_name(), now, now + round(terms.holds * 1e6))
+    now, holder = _micros_now(), f"{socket.gethostname()}, process {os.getpid()},"
+    mine = LeaseRow(uuid.uuid4().hex, holder, now, now + round(terms.holds * 1e6))
     # The lease is usually free: reading it first would double the cost.
     if engine.swap(LeaseRow(), mine):
         return mine
@@ -181,10 +181,6 @@ def _refusal(lake: Lake, row: LeaseRow | None, terms: Terms) -> str:
 def _holder_text(found: LeaseRow) -> str:
     since = "" if found.since is None else f" since {instant(found.since):%Y-%m-%d %H:%M:%S} UTC"
     return f"{found.holder or 'another process'} is rolling up{since}"
-
-
-def _own_name() -> str:
-    return f"{socket.gethostname()}, process {os.getpid()},"
 
 
 def _micros_now() -> int:

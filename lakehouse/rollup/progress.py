@@ -10,11 +10,10 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.time.periods import HOUR_US, instant, micros
+from lakehouse.core.periods import HOUR_US, instant, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.batches import ClusterHour, HourSet, Versions
 from lakehouse.engines.engine import Engine
-from lakehouse.tables import Table
 
 WHOLE: Final = "whole"
 FEED: Final = "feed"
@@ -130,5 +129,5 @@ def clear_batches(engine: Engine) -> None:
     engine.delete(tables.STRETCHES, "at IS NOT NULL")
 
 
-def _append(engine: Engine, table: Table, values: Sequence[Any]) -> None:
+def _append(engine: Engine, table: tables.Table, values: Sequence[Any]) -> None:
     engine.write(table, engine.relation(arrow_types.rows(arrow_types.of_table(table), [values])))

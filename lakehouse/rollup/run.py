@@ -20,10 +20,8 @@ from lakehouse.errors import LakeReplacedError, TableNotFoundError, TableSchemaE
 from lakehouse.kernel.program import program
 from lakehouse.kernel.worker import Program
 from lakehouse.rollup import changes, gold_tables, late_rows, plan, progress as progresses, upgrade
-from lakehouse.rollup.changes import State
 from lakehouse.rollup.commit import Commit
 from lakehouse.rollup.lease import USUAL, Lease, Terms, hold
-from lakehouse.rollup.plan import Plan
 from lakehouse.rollup.progress import Progress
 
 DAILY: Final = "daily"
@@ -145,12 +143,19 @@ def horizon(committed: dt.datetime, keep_windows_days: int) -> dt.date:
 
 def definitions(engine: Engine) -> set[Definition]:
     """The meaning of each metric in the lake's catalogues and in the shipped one."""
+    return {*shipped(), *own_definitions(engine)}
+
+
+def own_definitions(engine: Engine) -> list[Definition]:
+    """The meaning of each metric in the lake's catalogues, in order; none of older agents."""
     try:
         rows = engine.rows(tables.METRIC_DEFINITIONS)
     except TableNotFoundError:  # older agents do not make it
-        return set(shipped())
-    own = ask(engine, "SELECT DISTINCT r.metric, r.family, r.absent FROM {rows} r", rows=rows)
-    return {*shipped(), *(Definition(*row) for row in own)}
+        return []
+    listed = ", ".join(f"r.{name}" for name in Definition._fields)
+    order = "r.metric, r.family, r.kind, r.unit, r.description"
+    sql = f"SELECT DISTINCT {listed} FROM {{rows}} r ORDER BY {order}"
+    return [Definition(*row) for row in ask(engine, sql, rows=rows)]
 
 
 def _window(lake: Lake, last: Progress | None, wished: int | None) -> int:
@@ -182,7 +187,7 @@ class _Run:
     step: Callable[[str], None]
     watch: Callable[[Done], None]
 
-    def to(self, last: progresses.Last, state: State) -> Outcome:
+    def to(self, last: progresses.Last, state: changes.State) -> Outcome:
         """Bring gold to the versions of bronze in ``state``."""
         now, newest, _ = state
         first = horizon(newest.committed, self.wanted.keep_windows_days)
@@ -214,7 +219,7 @@ class _Run:
             self._record(tidied, row)
         return outcome
 
-    def _do(self, todo: Plan, row: Progress | None, kernel: Program) -> Outcome:
+    def _do(self, todo: plan.Plan, row: Progress | None, kernel: Program) -> Outcome:
         total = sum(len(batch.units.cluster_hours) for batch in todo.batches)
         done = Done(0, total, 0)
         self.watch(done)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.core.time.periods import DAY_US, HOUR_US, window_name
+from lakehouse.core.periods import DAY_US, HOUR_US, window_name
 from lakehouse.engines.engine import Engine
 from lakehouse.tables import Column, Table
 

@@ -19,9 +19,7 @@ from lakehouse.kernel.program import program as programs
 from lakehouse.kernel.worker import Program
 from lakehouse.rollup import changes, lease, plan, progress as progresses
 from lakehouse.rollup.commit import rows_of
-from lakehouse.rollup.progress import Progress
 from lakehouse.rollup.run import KEEP_WINDOWS_DAYS, definitions, horizon
-from lakehouse.tables import Table
 
 MISSING: Final = "is missing"
 UNEXPECTED: Final = "should not be there"
@@ -107,7 +105,7 @@ def verify(
     return Found(number, compared, tuple(differing), _note(row, program))
 
 
-def _note(row: Progress, program: Program) -> str:
+def _note(row: progresses.Progress, program: Program) -> str:
     ours, theirs = (f"kernel {one.kernel} on DuckDB {one.duckdb}" for one in (program, row))
     if ours == theirs:
         return ""
@@ -118,7 +116,7 @@ def _note(row: Progress, program: Program) -> str:
     )
 
 
-def _still(engine: Engine) -> Progress:
+def _still(engine: Engine) -> progresses.Progress:
     """The row of progress, while no rollup is at work."""
     row = progresses.last(engine).row
     if row is None:
@@ -134,7 +132,7 @@ def _still(engine: Engine) -> Progress:
 
 
 def _chosen(
-    engine: Engine, row: Progress, hours: int, first: dt.date, chance: random.Random
+    engine: Engine, row: progresses.Progress, hours: int, first: dt.date, chance: random.Random
 ) -> frozenset[ClusterHour]:
     """Hours that bronze or gold knows, of dates chosen at random."""
     bronze = {
@@ -161,7 +159,7 @@ def _chosen(
 
 
 def _compared(
-    engine: Engine, table: Table, batch: Batch, staged: Staged
+    engine: Engine, table: tables.Table, batch: Batch, staged: Staged
 ) -> tuple[int, list[Difference]]:
     """How many rows of a table lie in gold, and those that are in gold or staged alone."""
     there = rows_of(engine, table, batch.units)
@@ -184,7 +182,7 @@ def _compared(
     return rows, [_difference(table, one) for one in odd]
 
 
-def _difference(table: Table, row: tuple[Any, ...]) -> Difference:
+def _difference(table: tables.Table, row: tuple[Any, ...]) -> Difference:
     *texts, count = row
     values = dict(zip(table.column_names, texts, strict=True))
     kind = MISSING if count > 0 else UNEXPECTED

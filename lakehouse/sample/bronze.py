@@ -18,7 +18,6 @@ from lakehouse.errors import LakehouseError
 from lakehouse.sample import spans, world
 from lakehouse.sample.script import Script, Series
 from lakehouse.sample.spans import WINDOW_US
-from lakehouse.sample.world import Subject
 from lakehouse.tables import parquet
 
 Row = tuple[Any, ...]
@@ -87,9 +86,9 @@ def _register(db: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequ
     db.register(name, arrow_types.rows(shape, rows))
 
 
-def _register_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[Subject]:
+def _register_series(db: duckdb.DuckDBPyConnection, script: Script) -> list[world.Subject]:
     """Register all series, their spans, and increases of counters; returns their subjects."""
-    subjects: list[Subject] = []
+    subjects: list[world.Subject] = []
     series: list[Row] = []
     held: list[Row] = []
     rises: list[Row] = []
@@ -116,7 +115,7 @@ def _order(one: Series) -> tuple[object, ...]:
     return one.subject.partition or 0, one.subject.user or "", one.subject.client_id or ""
 
 
-def _set(members: Sequence[Subject]) -> Row:
+def _set(members: Sequence[world.Subject]) -> Row:
     """A set's hash and contents, as agents write them."""
     topic = members[0].topic
     content: Row = "partitions", topic, [one.partition for one in members], None

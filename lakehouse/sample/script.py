@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
-from lakehouse.core.time.periods import DAY_US, HOUR_US, micros
+from lakehouse.core.periods import DAY_US, HOUR_US, micros
 from lakehouse.sample import world
 from lakehouse.sample.spans import ABSENT, WINDOW_US, Attempts, History, Increments, Value
 from lakehouse.sample.world import BROKERS, SECOND_US, SOURCES, TOPICS, Client, Incident, Subject

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
-from lakehouse.core.time.periods import DAY_US
+from lakehouse.core.periods import DAY_US
 from lakehouse.tables import FLAG_DISTRIBUTION, FLAG_KNOWN_WRONG
 
 SECOND_US: Final = 1_000_000

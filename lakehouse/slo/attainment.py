@@ -8,22 +8,22 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from heapq import nlargest
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, subject, with_ends
 from lakehouse.core.objective import Objective, Slices
-from lakehouse.core.time.intervals import without
-from lakehouse.core.time.periods import Period, instant, micros
+from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import ObjectiveError
 from lakehouse.slo import partitions, slices, sums
 from lakehouse.slo.aggregate import with_clusters
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair, burnt_us, least_us
-from lakehouse.slo.calendar.corrections import Correction, of
-from lakehouse.slo.calendar.maintenance import Maintenance
+from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.maintenance import Maintenance, of
 from lakehouse.slo.events import EventCounter
 from lakehouse.slo.statement import (
     PERIOD,
@@ -37,8 +37,6 @@ from lakehouse.slo.statement import (
     build,
     build_all,
 )
-
-E = TypeVar("E", bound=Maintenance)
 
 _MOST_HISTORIES: Final = 20
 """Subjects of each objective with a burn history: each brings as many rows as it was bad in."""
@@ -98,7 +96,7 @@ def read(
     seconds = options.window_seconds or window_of(engine)
     until = min(now_us, micros(period.end))
     gold = GoldRows(engine, seconds * 1_000_000)
-    return _Reader(gold, period, until, options).statements(objectives, known)
+    return _Reader(gold, period, until, options, objectives, known).statements()
 
 
 def on_time_of(
@@ -136,7 +134,7 @@ def now_us() -> int:
     return micros(dt.datetime.now(dt.UTC))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Reader:
     """Reads gold; nothing is expected after ``until_us``."""
 
@@ -144,28 +142,30 @@ class _Reader:
     period: Period
     until_us: int
     options: Options
+    objectives: Sequence[Objective]
+    known: Sequence[Subject]
 
-    def statements(
-        self, objectives: Sequence[Objective], known: Sequence[Subject]
-    ) -> list[Statement]:
-        only, lifetimes = self.options.only, _lifetimes(known, self.until_us)
-        if only:
-            lifetimes = [one for one in lifetimes if (one.subject.kind, one.subject.key) == only]
-        queries = self._queries(objectives)
-        found = self._sums(queries, lifetimes, ())
-        statements = build_all(queries, lifetimes, found)
+    def statements(self) -> list[Statement]:
+        found = self._sums(self._queries, self._lifetimes, ())
+        statements = build_all(self._queries, self._lifetimes, found)
         if self.options.burns:
-            statements = self._with_burn_history(statements, queries, lifetimes)
-        statements = self._with_maintenance(statements, queries, lifetimes)
-        statements = self._with_corrections(statements, queries, lifetimes)
-        excluded = self.options.maintenance, self.options.corrections
-        return with_clusters(partitions.split(self.gold, statements, *excluded))
+            statements = self._with_burn_history(statements)
+        planned, agreed = self.options.maintenance, self.options.corrections
+        statements = self._with_outside(statements, planned, ("maintenance", "without"))
+        statements = self._with_outside(statements, agreed, ("corrections", "agreed"))
+        return with_clusters(partitions.split(self.gold, statements, planned, agreed))
 
-    def _queries(self, objectives: Sequence[Objective]) -> list[Query]:
+    @cached_property
+    def _lifetimes(self) -> list[Lifetime]:
+        only, lifetimes = self.options.only, _lifetimes(self.known, self.until_us)
+        return [one for one in lifetimes if only in (None, (one.subject.kind, one.subject.key))]
+
+    @cached_property
+    def _queries(self) -> list[Query]:
         """Objectives that can be summed together; each on events has a query of its own."""
         groups: defaultdict[tuple[Slices | None, Period, str], list[Objective]] = defaultdict(list)
         ahead_us: dict[str, int] = {}
-        for objective in objectives:
+        for objective in self.objectives:
             self._check_slices(objective)
             period, ahead_us[objective.name] = self._window(objective)
             events_of = objective.name if objective.events else ""
@@ -227,20 +227,17 @@ class _Reader:
                     times[cluster, name, key] = {PERIOD: events.times(expected)}
         return Sums(times, counts)
 
-    def _with_burn_history(
-        self, statements: Sequence[Statement], queries: Sequence[Query],
-        lifetimes: Sequence[Lifetime],
-    ) -> list[Statement]:  # fmt: skip
+    def _with_burn_history(self, statements: Sequence[Statement]) -> list[Statement]:
         """Statements; those whose budget could have burnt with the time for which it did."""
         by_key = {statement.key: statement for statement in statements}
-        for query in queries:
+        for query in self._queries:
             pairs = [pair for pair in PAIRS if {pair.long, pair.short} <= query.ranges.keys()]
             worst = _worst(statements, query, pairs)
             # A period longer than gold keeps its finest windows has no history.
             if not worst or not self.gold.are_kept(query.period.start.date()):
                 continue
             keys = [statement.key for statement in worst]
-            bad = sums.bad_windows(self.gold, query, lifetimes, keys)
+            bad = sums.bad_windows(self.gold, query, self._lifetimes, keys)
             for statement in worst:
                 windows, target = bad.get(statement.key, []), statement.objective.target
                 alerts = list(statement.alerts)
@@ -251,55 +248,47 @@ class _Reader:
                 by_key[statement.key] = replace(statement, alerts=tuple(alerts))
         return list(by_key.values())
 
-    def _with_maintenance(
-        self, statements: list[Statement], queries: Sequence[Query], lifetimes: Sequence[Lifetime]
+    def _with_outside(
+        self, statements: list[Statement], excluded: Sequence[Maintenance], fields: tuple[str, str]
     ) -> list[Statement]:
-        """Statements; those that maintenance concerns with the figures outside of it."""
-        outside = self._outside(statements, queries, lifetimes, self.options.maintenance)
-        return [
-            replace(one, maintenance=concerned, without=other)
-            for one in statements
-            for concerned, other in [outside.get(one.key, ((), None))]
-        ]
+        """Statements; those that excluded time concerns with it and the figures outside of it.
 
-    def _with_corrections(
-        self, statements: list[Statement], queries: Sequence[Query], lifetimes: Sequence[Lifetime]
-    ) -> list[Statement]:
-        """Statements; those that corrections concern with the figures outside of these."""
-        if not self.options.corrections:
+        Args:
+            statements: The statements.
+            excluded: Maintenance, or corrections.
+            fields: Of a statement: what concerns it, and the statement outside of that.
+        """
+        if not excluded:
             return statements
         groups: defaultdict[tuple[int, ...], set[str]] = defaultdict(set)
         for name in {one.objective.name for one in statements}:
-            groups[tuple(map(id, of(self.options.corrections, name)))].add(name)
-        outside: dict[SliKey, tuple[tuple[Correction, ...], Statement]] = {}
+            groups[tuple(map(id, of(excluded, name)))].add(name)
+        outside: dict[SliKey, tuple[tuple[Maintenance, ...], Statement]] = {}
         for names in groups.values():
             part = [
                 replace(query, objectives=chosen)
-                for query in queries
+                for query in self._queries
                 if (chosen := tuple(one for one in query.objectives if one.name in names))
             ]
             own = [one for one in statements if one.objective.name in names]
-            corrections = of(self.options.corrections, min(names))
-            outside |= self._outside(own, part, lifetimes, corrections)
-        return [
-            replace(one, corrections=concerned, agreed=other)
-            for one in statements
-            for concerned, other in [outside.get(one.key, ((), None))]
-        ]
+            outside |= self._outside(own, part, of(excluded, min(names)))
+        changed: dict[SliKey, dict[str, Any]] = {
+            key: dict(zip(fields, found, strict=True)) for key, found in outside.items()
+        }
+        return [replace(one, **changed.get(one.key, {})) for one in statements]
 
     def _outside(
         self,
         statements: Sequence[Statement],
         queries: Sequence[Query],
-        lifetimes: Sequence[Lifetime],
-        excluded: Sequence[E],
-    ) -> dict[SliKey, tuple[tuple[E, ...], Statement]]:
+        excluded: Sequence[Maintenance],
+    ) -> dict[SliKey, tuple[tuple[Maintenance, ...], Statement]]:
         """What concerns each statement of some excluded time, and the statement outside of it."""
         planned = [
             item for item in excluded if any(item.overlaps(query.period) for query in queries)
         ]
         outside = {}
-        for lifetime in lifetimes:
+        for lifetime in self._lifetimes:
             subject = lifetime.subject
             windows = [
                 item.windows(self.gold.window_us) for item in planned if item.concerns(subject)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from lakehouse.core.time.intervals import Span
+from lakehouse.core.periods import Span
 
 LENGTHS_US: Final = {
     name: minutes * 60_000_000

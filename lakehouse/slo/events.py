@@ -23,8 +23,7 @@ from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
 from lakehouse.core.metrics import Definition
 from lakehouse.core.objective import Events, Objective
-from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period, Span
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import EXACT, GoldRows, is_one_of, text

@@ -22,12 +22,12 @@ from typing import Final
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, Row, before_window, is_one_of, summed
 from lakehouse.slo.aggregate import Weighted, partition_count
-from lakehouse.slo.calendar.corrections import Correction, of
-from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance
+from lakehouse.slo.calendar.corrections import Correction
+from lakehouse.slo.calendar.maintenance import SPILL, Exclusions, Maintenance, of
 from lakehouse.slo.openslo.sources import PARTITION_METRICS
 from lakehouse.slo.statement import Statement, Times
 from lakehouse.tables import Table

@@ -11,9 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakehouse import tables
+from lakehouse.core import periods
 from lakehouse.core.lifetimes import SUBJECT
-from lakehouse.core.time import periods
-from lakehouse.core.time.periods import Period, micros
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import Row, text
@@ -25,7 +24,7 @@ _KEY: Final = ("grain", "window", "window_end", "cluster", "objective", *SUBJECT
 
 
 def publish(
-    engine: Engine, statements: Sequence[Statement], period: Period,
+    engine: Engine, statements: Sequence[Statement], period: periods.Period,
     restated: list[Statement] | None = None,
 ) -> list[Statement]:  # fmt: skip
     """Append new and changed statements to gold/sla; returns these.
@@ -59,11 +58,11 @@ def publish(
     return changed
 
 
-def _last_published(engine: Engine, wanted: Iterable[Period]) -> dict[tuple[Any, ...], Row]:
+def _last_published(engine: Engine, wanted: Iterable[periods.Period]) -> dict[tuple[Any, ...], Row]:
     """The last row of each key."""
     conditions = (
-        f"(r.grain = {text(period.grain)} AND r.window = {micros(period.start)} "
-        f"AND r.window_end = {micros(period.end)})"
+        f"(r.grain = {text(period.grain)} AND r.window = {periods.micros(period.start)} "
+        f"AND r.window_end = {periods.micros(period.end)})"
         for period in wanted
     )
     where = " OR ".join(conditions) or "false"
@@ -76,16 +75,16 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)  # older tables lack some columns
 
 
-def _row(statement: Statement, period: Period) -> Row:
+def _row(statement: Statement, period: periods.Period) -> Row:
     policy, corrections = statement.objective.unknown, statement.corrections
     year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
         "grain": period.grain,
         "period": str(year),
         "cluster": statement.subject.cluster,
-        "window": micros(period.start),
-        "window_end": micros(period.end),
-        "stated_at": micros(dt.datetime.now(dt.UTC)),
+        "window": periods.micros(period.start),
+        "window_end": periods.micros(period.end),
+        "stated_at": periods.micros(dt.datetime.now(dt.UTC)),
         "objective": statement.objective.name,
         **statement.subject.names,
         "partition": statement.subject.partition,

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import COVERAGE
 from lakehouse.core.objective import Events, Objective, Slices
-from lakehouse.core.time.intervals import Span, overlap
-from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.core.periods import Period, Span, iso, micros, overlap
 from lakehouse.slo import slices as slicing
 from lakehouse.slo.burn_rate import LENGTHS_US, NO_DATA, PAIRS, Alert, Rate
 from lakehouse.slo.calendar.corrections import Correction

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import SUBJECT
-from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import HOUR_US, Period
+from lakehouse.core.periods import HOUR_US, Period, Span
 from lakehouse.engines import arrow_types
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, before_window, is_hourly, is_one_of

@@ -7,10 +7,10 @@ import pytest
 
 from demo.jars import delta_jars
 from lakehouse import slo
+from lakehouse.core import periods
 from lakehouse.core.session import JARS_SETTING
-from lakehouse.core.time import periods
 from lakehouse.engines.spark_engine import SparkEngine
-from lakehouse.notebooks.lake import lake_of, open_week, read_widgets
+from lakehouse.notebooks.notebook import lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts
 from tests.everywhere import small_fleet
 from tests.everywhere.commands import Here, Jmxlake, unpacked_wheel

@@ -17,7 +17,7 @@ from demo.cluster import Cluster
 from demo.topics import create_assigned
 from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import Period, instant
+from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment
 from lakehouse.slo.statement import Statement

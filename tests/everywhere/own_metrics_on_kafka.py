@@ -20,7 +20,7 @@ from demo.cluster import Cluster
 from demo.topics import create_assigned
 from lakehouse import slo
 from lakehouse.cli.main import main
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from tests.page_reader import read
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
-from lakehouse.notebooks.lake import lake_of, read_widgets
+from lakehouse.core import lake as lakes, periods
+from lakehouse.notebooks.notebook import lake_of, read_widgets
 from lakehouse.notebooks.pages import ANCHORS, question_facts
 from tests import gold_builder
 from tests.everywhere import small_fleet

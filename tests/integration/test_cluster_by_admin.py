@@ -27,7 +27,7 @@ from demo.ports import free_ports
 from demo.topics import create_assigned
 from lakehouse import slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from lakehouse.report.page.page import render

@@ -12,7 +12,7 @@ from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_LAG
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.consumer_lag import Behind, ConsumerLag, consumer_lag

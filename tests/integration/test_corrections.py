@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.core.time.periods import instant, iso
+from lakehouse.core.periods import instant, iso
 from lakehouse.report.facts.build import facts
 from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.corrections import Correction

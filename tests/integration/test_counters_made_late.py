@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import tables
+from lakehouse.core import periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.objective import Events, Objective, Slices
-from lakehouse.core.time import periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment
 from lakehouse.slo.calendar.maintenance import Maintenance

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 
 from demo.agents import INTERVALS, WINDOW
 from lakehouse import slo
-from lakehouse.core.time.periods import window_seconds
+from lakehouse.core.periods import window_seconds
 from tests.demo_truth.__main__ import QUESTIONS
 from tests.notebooks import cells, registered
 from tests.oracle import decoded, gold

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import slo, tables
-from lakehouse.core import lake as lakes
+from lakehouse.core import lake as lakes, periods
 from lakehouse.core.objective import Slices
-from lakehouse.core.time import periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.explain.build import explain
 from lakehouse.report.facts import build as reports, objectives as judged
@@ -25,7 +24,7 @@ from tests.lake_builder import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.core.time.periods import Period
+    from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.statement import Statement
 

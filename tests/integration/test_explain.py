@@ -14,9 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 from collector.delivery import arrow
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
-from lakehouse.core import lake as lakes
+from lakehouse.core import lake as lakes, periods
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR
-from lakehouse.core.time import periods
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import SubjectError

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
-from lakehouse.core.time.periods import Period, instant, span
+from lakehouse.core.periods import Period, instant, span
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError

@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse import rollup
 from lakehouse.core.objective import Objective
-from lakehouse.core.time.periods import Period, instant, micros
+from lakehouse.core.periods import Period, instant, micros
 from lakehouse.rollup import Wanted
 from lakehouse.slo import attainment
 from tests.lake_builder import BASE, Batch

@@ -20,10 +20,10 @@ from click.testing import CliRunner
 
 from lakehouse import tables
 from lakehouse.cli.main import main
+from lakehouse.core import periods
 from lakehouse.core.lake import Lake
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Events, Objective, Slices, TimeWindow
-from lakehouse.core.time import periods
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import ObjectiveError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakehouse import slo
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
@@ -21,7 +20,7 @@ from tests.lake_builder import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.core.time.periods import Period
+    from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
     from lakehouse.slo.statement import Statement
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.kafka.tiered_storage import remote_reads

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
-from lakehouse.report.facts.kafka.replication import METRICS, Topic, replication
+from lakehouse.report.facts.kafka.replication import Topic, replication
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement, Times
 from tests import gold_builder
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 SECOND: Final = 1_000_000
 WINDOW: Final = 300
 NOTHING: Final = Bounds(None, None, None)
+METRICS: Final = tuple(
+    f"kafka.partition.{what}"
+    for what in ("under_replicated", "without_spare", "reassigning", "unclean_leader")
+)
 
 
 def window(metric: str, topic: str, us: int) -> dict[str, Any]:
@@ -45,13 +49,13 @@ def found(root: Path, *windows: Any, events: Any = ()) -> list[Topic]:
 def test_what_was_not_read_is_not_known_and_a_topic_of_which_nothing_is_to_be_said_is_left_out(
     tmp_path: Path,
 ) -> None:
-    missing = METRICS["under_replicated_any_us"]
+    missing = METRICS[0]
     (row,) = found(tmp_path, window(missing, "t", 7), window(missing, "well", 0))
     assert row == Topic("t", Bounds(7, 7, 7), NOTHING, NOTHING, NOTHING, None, 50 * SECOND)
 
 
 def test_elections_are_counted_where_they_were_noted_however_short(tmp_path: Path) -> None:
-    rows = [window(metric, "t", 0) for metric in METRICS.values()]
+    rows = [window(metric, "t", 0) for metric in METRICS]
     events = [
         {"kind": "unclean_election", "topic": "t"},
         {"kind": "unclean_election", "topic": "t"},

@@ -7,8 +7,7 @@ from typing import Any, Final
 import pytest
 
 from lakehouse import tables
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import subjects_of
 from lakehouse.report.facts.gold import COPY_LAG, Gold

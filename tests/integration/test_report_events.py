@@ -8,8 +8,8 @@ from deltalake import write_deltalake
 
 from collector.delivery import arrow
 from lakehouse import tables
+from lakehouse.core import periods
 from lakehouse.core.lake import Lake
-from lakehouse.core.time import periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import Gold
 from tests.lake_builder import CLUSTER, made, micros

@@ -12,8 +12,7 @@ from deltalake import DeltaTable
 
 from lakehouse import slo, tables
 from lakehouse.cli.main import main
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
 from lakehouse.explain.build import explain

@@ -11,7 +11,7 @@ import pytest
 from lakehouse import slo, tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import trends
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from lakehouse import slo, tables
-from lakehouse.core import lake as lakes
+from lakehouse.core import lake as lakes, periods
 from lakehouse.core.lake import Lake
-from lakehouse.core.time import periods
-from lakehouse.core.time.periods import Period, instant
+from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.build import facts

@@ -10,7 +10,7 @@ import pytest
 from lakehouse import tables
 from lakehouse.core.lake import Lake
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.gold import COPY_LAG, Gold
 from lakehouse.report.facts.own_metrics import OwnMetrics

@@ -18,8 +18,7 @@ from click.testing import CliRunner
 
 from lakehouse import rollup, slo, tables
 from lakehouse.cli.main import main
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import TableNotFoundError, TableSchemaError

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.engines.engine import ask
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.errors import LakeReplacedError, LogExpiredError

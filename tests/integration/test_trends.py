@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse import slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment

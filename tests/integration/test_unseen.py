@@ -12,8 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from lakehouse import slo, tables
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build as reports
 from tests import rollups
@@ -22,7 +21,7 @@ from tests.lake_builder import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.core.time.periods import Period
+    from lakehouse.core.periods import Period
     from lakehouse.engines.engine import Engine
 
 ISR = "kafka.partition.under_min_isr"

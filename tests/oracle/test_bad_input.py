@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts.build import rejected
 from lakehouse.report.facts.gold import Gold
@@ -17,7 +16,7 @@ from tests.oracle import gold, stories
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakehouse.core.time.periods import Period
+    from lakehouse.core.periods import Period
 
 pytestmark = pytest.mark.spark
 

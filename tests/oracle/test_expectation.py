@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse import slo
-from lakehouse.core import lake as lakes
-from lakehouse.core.time import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.slo import attainment
 from tests.oracle import stories

@@ -24,10 +24,9 @@ from collector.telemetry.self_metrics import AgentStats
 from demo.ports import free_ports
 from lakehouse import slo
 from lakehouse.cli.main import main
-from lakehouse.core import lake as lakes
+from lakehouse.core import lake as lakes, periods
 from lakehouse.core.metrics import known
-from lakehouse.core.time import periods
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.rollup import rollup
 from lakehouse.slo import attainment

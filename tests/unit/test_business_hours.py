@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from lakehouse.core import formats
-from lakehouse.core.time import periods, zones
+from lakehouse.core import formats, periods
 from lakehouse.errors import PeriodError
 from lakehouse.report.charts.axis import ticks_of
 from lakehouse.report.facts.gold import Gold
@@ -21,7 +20,7 @@ from lakehouse.slo.calendar import business_hours
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BERLIN = zones.named("Europe/Berlin")
+BERLIN = periods.time_zone("Europe/Berlin")
 HOUR = dt.timedelta(hours=1)
 
 
@@ -34,7 +33,7 @@ def told(spans: Sequence[periods.Period]) -> list[str]:
 )
 def test_no_such_zone_is_one_line(name: str):
     with pytest.raises(PeriodError, match="write one such as Europe/Berlin") as caught:
-        zones.named(name)
+        periods.time_zone(name)
     assert "\n" not in str(caught.value)
 
 
@@ -54,7 +53,7 @@ def test_the_week_in_which_the_clock_is_set_has_its_true_length(week: str, hours
 
 
 def test_a_zone_like_utc_has_weeks_of_gold():
-    assert periods.week("2026-W47", zones.named("Atlantic/Reykjavik")).grain == "1w"
+    assert periods.week("2026-W47", periods.time_zone("Atlantic/Reykjavik")).grain == "1w"
 
 
 def test_an_instant_without_an_offset_is_of_the_zone():
@@ -87,7 +86,7 @@ def test_hours_that_overlap_or_touch_are_one():
 @pytest.mark.parametrize(("day", "length"), [("2026-03-29", 23), ("2026-10-25", 25)])
 def test_a_whole_day_has_the_hours_it_has(day: str, length: int):
     date = dt.date.fromisoformat(day)
-    start, end = (zones.wall(date + dt.timedelta(days=n), dt.time(), BERLIN) for n in (0, 1))
+    start, end = (periods.wall(date + dt.timedelta(days=n), dt.time(), BERLIN) for n in (0, 1))
     (whole,) = business_hours.parse("Mon-Sun 00:00-24:00").within(
         periods.Period(start, end), BERLIN
     )
@@ -122,8 +121,8 @@ def test_hours_that_are_none_are_one_line(text: str):
     st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York"]),
 )
 def test_no_instant_counts_twice(spans: list[tuple[int, int]], text: str, zone: str):
-    week = periods.week("2026-W43", zones.named(zone))
-    found = business_hours.parse(text).within(week, zones.named(zone))
+    week = periods.week("2026-W43", periods.time_zone(zone))
+    found = business_hours.parse(text).within(week, periods.time_zone(zone))
     assert sum(one.microseconds for one in found) <= week.microseconds
     assert all(a.end < b.start for a, b in itertools.pairwise(found))
     given_ = sorted((week.start + a * HOUR, week.start + (a + b) * HOUR) for a, b in spans)
@@ -178,11 +177,11 @@ def test_marks_of_the_axis_are_round_by_the_clock_that_is_shown():
         days = ticks_of((periods.micros(week.start), periods.micros(week.end)), 9)
         assert [label for _, label in days] == [f"{n} Oct" for n in range(19, 27)]
         assert {formats.local(periods.instant(tick)).hour for tick, _ in days} == {0}
-        night = periods.micros(zones.wall(dt.date(2026, 10, 25), dt.time(), BERLIN))
+        night = periods.micros(periods.wall(dt.date(2026, 10, 25), dt.time(), BERLIN))
         hours = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert [label for _, label in hours] == [f"0{n}:00" for n in range(8)]
         assert len({b - a for (a, _), (b, _) in itertools.pairwise(hours)}) == 2
-    with formats.shown_in(zones.named("Asia/Kolkata")):
+    with formats.shown_in(periods.time_zone("Asia/Kolkata")):
         ticks = ticks_of((night, night + 8 * periods.HOUR_US), 9)
         assert all(label.endswith(":00") for _, label in ticks)
 

@@ -16,8 +16,7 @@ from collector.cli.main import main
 from collector.spool.recorder import Backlog
 from collector.spool.spool import Depth
 from collector.telemetry import memory
-from collector.telemetry.prometheus import Measured
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.self_metrics import AgentStats, Measured
 from lakehouse.cli.main import main as lakehouse_main
 from lakehouse.cli.objectives import objectives
 from lakehouse.tables.live import (

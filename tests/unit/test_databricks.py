@@ -10,7 +10,7 @@ import click
 import pytest
 
 from lakehouse.cli.main import main
-from lakehouse.notebooks.lake import LABELS
+from lakehouse.notebooks.notebook import LABELS
 from tests.dashboard import FILE
 from tests.deploy.bundle_file import ROOT, of_target, read
 

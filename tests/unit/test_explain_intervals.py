@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lakehouse.core.metrics import UNDER_MIN_ISR, WATCHED_OF
-from lakehouse.core.time.intervals import length, shared, union, without
+from lakehouse.core.periods import length, shared, union, without
 from lakehouse.explain.build import watched
 from lakehouse.explain.incidents import Stretch, intervals
 from lakehouse.slo import Objective

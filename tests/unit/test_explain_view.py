@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from lakehouse import slo
+from lakehouse.core import periods
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, WATCHED_OF
-from lakehouse.core.time import periods
 from lakehouse.explain.incidents import Attempt, Stretch
 from lakehouse.explain.queries import Evidence
 from lakehouse.explain.story import Scope, story

@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from lakehouse import tables
 from lakehouse.cli.main import main
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
 from lakehouse.ops.export.files import Selection

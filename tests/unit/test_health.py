@@ -18,8 +18,7 @@ from collector.model import Answer, Scrape
 from collector.spool.recorder import Backlog
 from collector.spool.spool import Depth
 from collector.telemetry.http import HealthServer
-from collector.telemetry.prometheus import Measured
-from collector.telemetry.self_metrics import STALE_SECONDS, AgentStats
+from collector.telemetry.self_metrics import STALE_SECONDS, AgentStats, Measured
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:

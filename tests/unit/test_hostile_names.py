@@ -22,7 +22,7 @@ from collector.sources.admin import readings as admin_readings
 from collector.sources.admin.client import QuotaEntity
 from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import keys_of, lake_name, series_of
-from collector.sources.series_cap import capped
+from collector.sources.readings import capped
 from collector.spool import journal
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool

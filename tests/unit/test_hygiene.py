@@ -178,7 +178,7 @@ class NoGold:
 
 
 def test_quotas_are_judged_only_where_rates_and_limits_were_read():
-    from lakehouse.core.time.periods import span  # noqa: PLC0415
+    from lakehouse.core.periods import span  # noqa: PLC0415
 
     gold: Any = NoGold(span("1970-01-01T00:00Z", "1970-01-02T00:00Z"), 10**12)
     read_ = ["client_rates", "quota_limits"]
@@ -192,7 +192,7 @@ def test_quotas_are_judged_only_where_rates_and_limits_were_read():
 
 
 def test_a_quota_and_a_topic_of_another_time_are_not_told_of():
-    from lakehouse.core.time.periods import span  # noqa: PLC0415
+    from lakehouse.core.periods import span  # noqa: PLC0415
 
     gold: Any = NoGold(span("1970-02-01T00:00Z", "1970-02-02T00:00Z"), 10**15)
     found = hygiene(gold, ["client_rates", "quota_limits"])

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from lakehouse.core.time import periods, zones
+from lakehouse.core import periods
 from lakehouse.errors import PeriodError
 from lakehouse.report.facts.kafka.min_isr import join_stretches
 
@@ -37,7 +37,7 @@ def test_the_week_of_a_weekly_report_is_the_last_that_has_ended(first, last, now
 
 
 def test_a_week_ends_at_midnight_of_its_time_zone():
-    zone = zones.named("Asia/Tokyo")  # Monday begins there on Sunday at 15:00
+    zone = periods.time_zone("Asia/Tokyo")  # Monday begins there on Sunday at 15:00
     seen = _utc("2026-09-01"), _utc("2026-11-22T15:30")
     before, after = (
         periods.week_name(periods.last_ended(*seen, _utc(now), zone), zone)

@@ -16,7 +16,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from lakehouse import tables
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.engines import arrow_types, local_kernel_calls, predicates as where
 from lakehouse.engines.batches import Batch, Call, ClusterHour, HourSet, Versions
 from lakehouse.engines.engine import LeaseRow, Span, Staged, ask

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
+from lakehouse.core import periods
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time import periods
-from lakehouse.core.time.intervals import without
+from lakehouse.core.periods import without
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo.calendar import maintenance
 from lakehouse.slo.calendar.maintenance import Maintenance

@@ -15,8 +15,7 @@ from collector.model import Answer, Scrape
 from collector.spool.recorder import Backlog
 from collector.spool.spool import Depth
 from collector.telemetry import memory
-from collector.telemetry.prometheus import Measured
-from collector.telemetry.self_metrics import AgentStats
+from collector.telemetry.self_metrics import AgentStats, Measured
 from lakehouse.tables.live import (
     FAMILY_KNOWN,
     LOST,

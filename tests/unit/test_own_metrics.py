@@ -17,7 +17,7 @@ from collector.errors import ConfigError
 from lakehouse import rollup, slo, tables
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import COVERAGE, DESCRIBING, UNAVAILABLE, known
-from lakehouse.core.time.periods import Period, instant
+from lakehouse.core.periods import Period, instant
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import TableNotFoundError
 from lakehouse.report import owners

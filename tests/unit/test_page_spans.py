@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given, strategies as st
 
-from lakehouse.core.time.periods import iso, micros
+from lakehouse.core.periods import iso, micros
 from lakehouse.report.charts.series import series_of
 
 START = micros(datetime(2026, 11, 21, 6, tzinfo=UTC))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.core.time import periods
+from lakehouse.core import periods
 from lakehouse.engines.gold_reader import is_hourly
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.facts.timelines import window_seconds

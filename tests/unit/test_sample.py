@@ -33,7 +33,7 @@ from lakehouse import slo, tables
 from lakehouse.cli.main import main
 from lakehouse.core import lake as lakes
 from lakehouse.core.metrics import LEADERLESS, NODE_FENCED, UNDER_MIN_ISR
-from lakehouse.core.time.periods import DAY_US, micros
+from lakehouse.core.periods import DAY_US, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.errors import LakehouseError
 from lakehouse.rollup import rollup

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse import rollup, slo
 from lakehouse.core import lake as lakes
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.report.facts import build
 from lakehouse.report.page import figures, service

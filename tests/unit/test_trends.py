@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.report.facts import trends as facts
 from lakehouse.slo import Objective
 from lakehouse.slo.statement import Statement, Times

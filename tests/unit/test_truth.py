@@ -13,7 +13,7 @@ from bench.truth_judge import judge
 from bench.truth_schedule import LAGS, Schedule, Watch, schedule
 from bench.truth_steps import Steps, clipped, length, united, without
 from bench.truth_world import HOUR, Controller, S
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 
 FLOOR = 10 * S
 AT = HOUR.start_us + 600 * S

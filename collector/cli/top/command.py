@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,9 +16,6 @@ from collector.cli.options import CONFIG, guarded
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from rich.console import RenderableType
 
     from collector.cli.top.symptoms import Board

@@ -3,24 +3,19 @@
 Steady instants in seconds; a family that was not read lately is unknown, never well.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from collector.agent.plan import Task
 from collector.catalogue import Family
 from collector.encoding.expired_offsets import HIGH, LOW, NonConsumed, add_up, increases
-from collector.model import Identity, Offsets, Series
+from collector.model import Identity, Offsets, Scrape, Series
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collector.agent.plan import Task
-    from collector.model import Scrape
 
 SYMPTOMS: Final = {
     "kafka.partition.leaderless": ("no leader", ""),

@@ -1,23 +1,17 @@
 """How ``top`` looks: as much of the worst as the terminal has room for."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Group
 from rich.text import Text
 
 from collector.cli.format import amount, ranges, span, styled, subject
-from collector.cli.top.symptoms import KINDS
+from collector.cli.top.symptoms import KINDS, State, Symptom, Unknown
 from collector.telemetry.logs import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from collector.cli.top.symptoms import State, Symptom, Unknown
 
 _STYLES: Final = dict(
     zip(KINDS, ("bold red", "red", "bold magenta", "magenta", "yellow", "cyan"), strict=True)

@@ -1,20 +1,15 @@
 """Kafka's Java Admin client, its answers as plain frozen records."""
 
-from __future__ import annotations
-
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import jpype
 
 from collector.model import Partition
 from collector.sources.java.jvm import java
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
 
 _Found = TypeVar("_Found")
 

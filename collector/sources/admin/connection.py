@@ -1,22 +1,18 @@
 """The one Java Admin client of an agent, shared by its sources."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from collector.errors import SourceRefusedError, SourceTimeoutError
 from collector.sources.admin.client import KafkaAdmin
 from collector.sources.backoff import Backoff
 from collector.sources.errors import is_answer, source_error
 from collector.sources.java.jvm import java
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 ONE_TRY: Final = 0.4
 """Share of a read's time for one call, so that there is time for a second."""

@@ -6,18 +6,12 @@ an interval of arriving would be another value at every scrape. All other values
 less than a fifth.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
-from collector.model import Partition, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from collector.model import Commit
-    from collector.sources.readings import Values
+from collector.model import Commit, Partition, Series
+from collector.sources.readings import Values
 
 LAG: Final = "kafka.group.lag"
 PARTITION_LAG: Final = "kafka.group.partition_lag"

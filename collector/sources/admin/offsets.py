@@ -1,24 +1,17 @@
 """Where logs begin and end and groups have committed: what they lost, lag, and have left."""
 
-from __future__ import annotations
-
 import math
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
-from collector.model import Offsets, Partition
+from collector.model import Commit, Offsets, Partition
 from collector.sources.admin import readings
+from collector.sources.admin.client import KafkaAdmin
 from collector.sources.admin.lags import keeps_up, lags
 from collector.sources.admin.retention import HIGH, LOW, SAFE, headrooms
 from collector.sources.admin.time_lag import LogEnds
 from collector.sources.readings import Values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from collector.model import Commit
-    from collector.sources.admin.client import KafkaAdmin
-    from collector.sources.admin.readings import GroupRules
 
 # After a leader moved, its successor's agent has read for itself by the second scrape of ours: both
 # scrape at the same ticks, and metadata reaches both within an interval.
@@ -50,7 +43,7 @@ class OffsetReader:
         self,
         node: int | None,
         now_ms: Callable[[], int],
-        rules: GroupRules,
+        rules: readings.GroupRules,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node, self._rules = node, rules

@@ -5,22 +5,16 @@ lowest ids report everything without a leader (a partition without one, a quota,
 so that one of them may fail. The agent of a whole cluster (no node) reports every partition.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from collector.model import Commit, Notice, Partition, Reading, Series
+from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
 from collector.sources.jmx.object_names import lake_name
-from collector.sources.readings import split
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from collector.sources.admin.client import Cluster, PartitionState, QuotaEntity, Topics
-    from collector.sources.readings import Unchanged, Values
+from collector.sources.readings import Unchanged, Values, split
 
 LEADERLESS: Final = "kafka.partition.leaderless"
 UNDER_MIN_ISR: Final = "kafka.partition.under_min_isr"

@@ -15,18 +15,14 @@ byte limit will fall, nor for tiered topics, where each request may read from th
 Records that are deleted (DeleteRecords) and settings that change are not foreseen.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from collector.model import Commit, Partition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
-    """First offset since an instant in milliseconds, by partition; -1: nothing is that new."""
+FirstSince = Callable[[Mapping[Partition, int]], Mapping[Partition, int]]
+"""First offset since an instant in milliseconds, by partition; -1: nothing is that new."""
 
 LOW: Final = "kafka.group.retention_headroom.low"
 HIGH: Final = "kafka.group.retention_headroom.high"

@@ -1,30 +1,21 @@
 """Kafka's Admin API as a source, read by the agent of one broker or of a whole cluster."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
+from collector.catalogue import Family
 from collector.catalogue.entries import Delays
 from collector.errors import ConfigError, IdentityError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Offsets
 from collector.sources.admin import readings
-from collector.sources.admin.client import Topics
-from collector.sources.admin.connection import ONE_TRY
+from collector.sources.admin.client import Cluster, KafkaAdmin, Topics
+from collector.sources.admin.connection import ONE_TRY, AdminConnection
 from collector.sources.admin.lags import UNTIERED, untiered
 from collector.sources.admin.offsets import OffsetReader
 from collector.sources.errors import source_error
 from collector.sources.java.worker import Worker
-from collector.sources.readings import Unchanged, Values
-from collector.sources.series_cap import within_cap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.catalogue import Family
-    from collector.sources.admin.client import Cluster, KafkaAdmin
-    from collector.sources.admin.connection import AdminConnection
+from collector.sources.readings import Unchanged, Values, within_cap
 
 _Result = TypeVar("_Result")
 

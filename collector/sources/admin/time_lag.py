@@ -10,18 +10,12 @@ started, or the broker became leader: a group that was behind by then has no upp
 has read what was there.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-from collector.model import Partition, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from collector.model import Commit
-    from collector.sources.readings import Values
+from collector.model import Commit, Partition, Series
+from collector.sources.readings import Values
 
 LOW: Final = "kafka.group.time_lag.low"
 HIGH: Final = "kafka.group.time_lag.high"

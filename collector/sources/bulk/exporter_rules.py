@@ -7,25 +7,19 @@ among the labels, there the value of that key can be read back (jmx_exporter 1.0
 JmxCollector.java; names as client_java writes them, PrometheusNaming).
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from collector.config import strict_yaml
 from collector.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from collector.sources.identity import Question
+from collector.sources.identity import Question
 
 RESERVED: Final = re.compile(r"(_total|_created|_bucket|_info)+$")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}")

@@ -1,14 +1,14 @@
 """An HTTP endpoint inside or beside a JVM: its URL, who asks there, and an answer within bounds."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import httpx
 
+from collector.config.schema import Endpoint
 from collector.config.secrets import Secret
 from collector.errors import (
     ConfigError,
@@ -17,11 +17,6 @@ from collector.errors import (
     SourceRefusedError,
     SourceTimeoutError,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from collector.config.schema import Endpoint
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """More than the beans of 100,000 partitions take."""

@@ -19,12 +19,10 @@ guarded against here:
 - It knows no TLS.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceError, extra
@@ -40,11 +38,10 @@ except ModuleNotFoundError:
         f"source.jmxquery: the package jmxquery is missing: install {extra('jmxquery')}"
     ) from None
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-    from collector.config.schema import Jmxquery
-    from collector.sources.identity import Answers, Expected
+from collector.config.schema import Jmxquery
+from collector.sources.identity import Answers, Expected
 
 _DESCRIPTIONS: Final = (
     "javax.management.ObjectInstance;javax.management.MBean*;javax.management.ImmutableDescriptor;"

@@ -1,22 +1,21 @@
 """A JVM with a Jolokia agent, read over HTTP: one POST brings a whole family. No JVM starts here.
 
 Facts about Jolokia (2.5.1): NaN, infinity and null all arrive as null, and count as NaN;
-a server-side limit on collections cuts an answer short without a word, so it is refused.
+a server-side limit on collections cuts an answer short without a word, so it is refused. An answer
+is untrusted text.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
+import msgspec
 
+from collector.config.schema import Jolokia
+from collector.errors import SourceError, SourceRefusedError
 from collector.sources.bulk.http import HttpEndpoint
-from collector.sources.bulk.jolokia_response import parse_answers
-from collector.sources.bulk.source import BulkSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from collector.config.schema import Jolokia
-    from collector.sources.identity import Answers, Expected, Question
+from collector.sources.bulk.source import BulkSource, Failed, is_pattern
+from collector.sources.identity import Answers, Expected, Question
 
 _OPTIONS: Final = {
     "ignoreErrors": "true",  # an attribute that fails has an error in its place
@@ -62,3 +61,130 @@ def _requests(questions: Iterable[Question]) -> list[dict[str, Any]]:
         {"type": "read", "mbean": pattern, "attribute": names}
         for pattern, names in attributes.items()
     ]
+
+
+_MAX_BEANS: Final = 300_000
+_MAX_MARKS: Final = {b"{": 2 * _MAX_BEANS, b'"': 8 * _MAX_BEANS}
+"""Limits by that number of beans: from 64 MiB of tiny objects Python would make gigabytes."""
+
+_GONE: Final = (
+    "javax.management.InstanceNotFoundException",
+    "javax.management.AttributeNotFoundException",
+)
+_LIMITS: Final = ("maxCollectionSize", "maxObjects")
+
+
+class _Failure(msgspec.Struct):
+    error_type: str | None = None
+    error: str | None = None
+
+
+class _Response(_Failure):
+    status: int = 0
+    value: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Version(msgspec.Struct):
+    config: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+_Scalar = int | float | str | bool | None
+_Value = _Scalar | dict[str, msgspec.Raw]
+_RESPONSES: Final = msgspec.json.Decoder(list[_Response])
+_OF_ONE: Final = msgspec.json.Decoder(dict[str, _Value])
+_OF_MANY: Final = msgspec.json.Decoder(dict[str, dict[str, _Value]])
+_SCALAR: Final = msgspec.json.Decoder(_Scalar)
+_VERSION: Final = msgspec.json.Decoder(_Version)
+
+
+def parse_answers(body: bytearray, requests: Sequence[Mapping[str, Any]], where: str) -> Answers:
+    """The answers, by pattern and attribute, then by bean name.
+
+    Args:
+        body: What came.
+        requests: What was asked, in this order; where it is the version, its limits are checked.
+        where: Who answered, for messages.
+
+    Raises:
+        SourceError: That is no answer to these requests, an existing value could not be read, or
+            the agent is configured to truncate answers, or does not report whether it is.
+    """
+    if any(body.count(mark) > most for mark, most in _MAX_MARKS.items()):
+        raise SourceError(
+            f"{where}: the answer holds more than {_MAX_BEANS:,} beans; is that a broker?"
+        )
+    responses: list[_Response] = _decoded(where, _RESPONSES, body)
+    if len(responses) != len(requests):
+        raise SourceError(
+            f"{where}: it gave {len(responses)} answers to {len(requests)} requests; is that"
+            " Jolokia?"
+        )
+    answers: dict[Question, dict[str, object]] = {}
+    for request, response in zip(requests, responses, strict=True):
+        if request["type"] == "version":
+            _check_limits(where, _decoded(where, _VERSION, _value(where, "version", response)))
+            continue
+        pattern = request["mbean"]
+        for name, values in _beans(where, pattern, response):
+            for attribute, value in values.items():
+                items = _items(value) if isinstance(value, dict) else {}
+                error = items.get("error_type")
+                if error in _GONE:
+                    continue
+                if error is not None:
+                    found: object = Failed(_line(str(items.get("error") or error)))
+                else:
+                    found = items or value
+                answers.setdefault(Question(pattern, attribute), {})[name] = found
+    return answers
+
+
+def _items(value: Mapping[str, msgspec.Raw]) -> dict[str, _Scalar]:
+    """The items of a composite, or what is said of a failure; trees in it are left out."""
+    items: dict[str, _Scalar] = {}
+    for name, text in value.items():
+        with suppress(msgspec.ValidationError):
+            items[name] = _SCALAR.decode(text)
+    return items
+
+
+def _check_limits(where: str, version: _Version) -> None:
+    for name in _LIMITS:
+        limit = version.config.get(name, "not reported")  # a small one cuts off itself
+        if limit != "0":
+            raise SourceError(
+                f"{where}: its {name} is {limit:.20}, so it may leave out beans without a word:"
+                f" set {name} to 0 in the agent's configuration"
+            )
+
+
+def _beans(
+    where: str, pattern: str, response: _Response
+) -> Iterator[tuple[str, dict[str, _Value]]]:
+    if response.status == 404 and response.error_type in _GONE:
+        return
+    value = _value(where, pattern, response)
+    if is_pattern(pattern):
+        yield from _decoded(where, _OF_MANY, value).items()
+    else:
+        yield pattern, _decoded(where, _OF_ONE, value)
+
+
+def _value(where: str, what: str, response: _Response) -> msgspec.Raw:
+    if response.status == 200:
+        return response.value
+    reason = _line(response.error or response.error_type)
+    if response.status == 403:
+        raise SourceRefusedError(f"{where}: its policy forbids {what}: allow it ({reason})")
+    raise SourceError(f"{where}: {what}: status {response.status}: {reason}")
+
+
+def _decoded(where: str, decoder: msgspec.json.Decoder[Any], text: bytearray | msgspec.Raw) -> Any:
+    try:
+        return decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SourceError(f"{where}: the answer is not Jolokia's: {_line(str(error))}") from None
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "no reason given").split())[:200]

@@ -6,28 +6,22 @@ that interval would have had. What a query shows for longer, for want of somethi
 lookback), is of no scrape and is not used.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from collector.catalogue import Family
+from collector.config.schema import Prometheus
 from collector.errors import ConfigError, SourceDataError, SourceError
+from collector.model import Answer, Identity
+from collector.sources.bulk.exporter_rules import Rules
 from collector.sources.bulk.prometheus import APP_INFO, OWN, PrometheusSource, Sample
+from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
 from collector.sources.bulk.source import questions_of
+from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import keys_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from collector.catalogue import Family
-    from collector.config.schema import Prometheus
-    from collector.model import Answer, Identity
-    from collector.sources.bulk.exporter_rules import Rules
-    from collector.sources.bulk.prometheus_api import Kept, Labels, PrometheusApi
-    from collector.sources.identity import Expected
 
 _EXPORTED: Final = "exported_"  # what Prometheus puts before a label that the target has, too
 _DOWNSAMPLED: Final = "are its blocks downsampled?"

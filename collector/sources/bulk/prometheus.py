@@ -4,32 +4,25 @@ An exporter gives no text: neither the cluster's id nor Kafka's version. Both ar
 configuration has them; without a version no value is flagged as one that it reports wrongly.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from collector.catalogue import Family, Metric
+from collector.config.schema import Prometheus
 from collector.errors import ConfigError, IdentityError, SourceDataError, SourceError
+from collector.model import Answer, Identity
 from collector.sources.bulk import exporter_rules
+from collector.sources.bulk.exporter_rules import Rules, Shown
 from collector.sources.bulk.http import HttpEndpoint
 from collector.sources.bulk.source import BulkReader, BulkSource, asked_for
 from collector.sources.bulk.strimzi_reporter import Reporter
-from collector.sources.identity import STARTED, Question
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from collector.catalogue import Family, Metric
-    from collector.config.schema import Prometheus
-    from collector.model import Answer, Identity
-    from collector.sources.bulk.exporter_rules import Rules, Shown
-    from collector.sources.identity import Answers, Expected
+from collector.sources.identity import STARTED, Answers, Expected, Question
 
 _SHARED_SECONDS: Final = 0.25  # families that start together share an answer, as over RMI
 APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")

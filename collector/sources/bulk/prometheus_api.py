@@ -1,23 +1,17 @@
 """The HTTP API of Prometheus, Thanos or Mimir: what it kept, in answers that fit into memory."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Final, TypeVar
 
 import httpx
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
+from collector.config.schema import Endpoint
 from collector.errors import SourceDataError, SourceError
 from collector.sources.bulk.http import HttpEndpoint, TooMuchError
 from collector.sources.errors import source_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from collector.config.schema import Endpoint
 
 _Result = TypeVar("_Result")
 Labels = dict[str, str]
@@ -49,7 +43,7 @@ class _Series(msgspec.Struct):
 
 class _Matrix(msgspec.Struct):
     result: list[_Series]
-    kind: Annotated[str, Meta(pattern="^matrix$")] = msgspec.field(name="resultType")
+    kind: Annotated[str, msgspec.Meta(pattern="^matrix$")] = msgspec.field(name="resultType")
 
 
 class _Answer(msgspec.Struct):

@@ -8,27 +8,19 @@ A JVM may be restarted between two questions without either of them failing. So 
 asked along with every family, and an answer of another JVM than the last one is not used.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from collector.catalogue import Metric
+from collector.catalogue import Family, Metric
 from collector.errors import SourceError
-from collector.model import Partition, Series
-from collector.sources.identity import IN_SYNC_COUNT, Question
+from collector.model import Answer, Identity, Partition, Series
+from collector.sources.identity import IN_SYNC_COUNT, Answers, Question
 from collector.sources.jmx.object_names import series_of
 from collector.sources.jmx.session import JvmSource, Session
 from collector.sources.readings import Readings, answer_of, number_of, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from collector.catalogue import Family
-    from collector.model import Answer, Identity
-    from collector.sources.identity import Answers
 
 
 class Failed(str):

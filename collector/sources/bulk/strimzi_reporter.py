@@ -6,18 +6,12 @@ as client_java writes them, PrometheusNaming). What other code registers as a be
 JVM's, it does not show; nor of a histogram anything but its count and some quantiles.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from collector.sources.bulk.exporter_rules import RESERVED, Shown, choices, key_values
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from collector.sources.identity import Question
+from collector.sources.identity import Question
 
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_:]")
 _QUANTILES: Final = {

@@ -1,7 +1,5 @@
 """Crashes of the JVM in this process: each leaves a report beside the spool."""
 
-from __future__ import annotations
-
 import shlex
 from contextlib import suppress
 from pathlib import Path

@@ -4,8 +4,6 @@ JPype starts it; it can be started once and never again. Threads attach to it by
 daemons, so it never keeps the process alive.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

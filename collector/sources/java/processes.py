@@ -11,17 +11,13 @@ the broker's user, and an attacker of the agent controls the broker. A JMX port 
 role avoids all that; attach where no port can be opened.
 """
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from collector.errors import SourceRefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PROC: Final = Path("/proc")
 _MOST_LISTED: Final = 10

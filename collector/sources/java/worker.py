@@ -1,16 +1,12 @@
 """A thread that makes calls for another, which may give up waiting."""
 
-from __future__ import annotations
-
 import queue
 import sys
 import threading
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from collector.errors import SourceTimeoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _Result = TypeVar("_Result")
 _Answer = tuple[object, BaseException | None]

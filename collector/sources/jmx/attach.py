@@ -6,17 +6,13 @@ role where there is one. This module only starts the JVM's local management agen
 on loopback, and reads.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from collector.config.schema import Attach
+from collector.sources.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.java.processes import check_jvm, find_pid
 from collector.sources.jmx.rmi import RmiSource
-
-if TYPE_CHECKING:
-    from collector.config.schema import Attach
-    from collector.sources.identity import Expected
 
 
 class AttachSource(RmiSource):

@@ -1,21 +1,16 @@
 """Values of attributes as numbers: what is not there is absent, what is no number is refused."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from collector.catalogue import Metric
 from collector.errors import SourceDataError
+from collector.model import Series
 from collector.sources.java.jvm import java
+from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
 from collector.sources.readings import number_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from collector.catalogue import Metric
-    from collector.model import Series
-    from collector.sources.jmx.mbean_server import MBeanServer
 
 ABSENT: Final = object()
 """Stands for the value of an attribute, or of a bean, that is not there."""

@@ -1,21 +1,15 @@
 """Which beans there are, kept until the MBean server says that some came or went."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from collector.catalogue import Metric
 from collector.model import Partition, Series
 from collector.sources.identity import IN_SYNC_COUNT
-from collector.sources.jmx.mbean_server import ABOVE_ZERO
+from collector.sources.jmx.mbean_server import ABOVE_ZERO, Kind, MBeanServer
 from collector.sources.jmx.object_names import keys_of, series_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from collector.catalogue import Metric
-    from collector.sources.jmx.mbean_server import Kind, MBeanServer
 
 Beans = dict[Series, Any]
 """Object names by the series they stand for."""

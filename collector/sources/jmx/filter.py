@@ -1,19 +1,14 @@
 """Which beans are above their least value, asked of the MBean server with few queries."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from collector.catalogue import Family, Metric
 from collector.sources.jmx.census import Beans, series_by_name
-from collector.sources.jmx.mbean_server import Comparison
+from collector.sources.jmx.mbean_server import Comparison, MBeanServer
 from collector.sources.jmx.object_names import keys_of
-
-if TYPE_CHECKING:
-    from collector.catalogue import Family, Metric
-    from collector.sources.jmx.mbean_server import MBeanServer
 
 _NAME: Final = re.compile(r"\bname=([A-Z][a-z]+)(\w*)")
 

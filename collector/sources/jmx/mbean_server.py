@@ -5,17 +5,13 @@ them. Here a query is marshalled once, and what was registered since the last lo
 one short call.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import jpype
 
 from collector.sources.java.jvm import java
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Comparison(NamedTuple):

@@ -4,7 +4,7 @@ Names are other people's text: a client may call itself whatever it likes. What 
 reaches the lake as it is, control characters and all, up to ``LONGEST`` bytes. Three kinds of names
 do not: longer ones (one client with many of them would fill the agent's memory), those with half
 a surrogate pair, which neither the spool nor Parquet can hold, and those that begin as the fold
-``__other__`` does. Each of them gets a stand-in; ``collector.sources.series_cap`` folds those into
+``__other__`` does. Each of them gets a stand-in; ``collector.sources.readings`` folds those into
 one series ``__other__`` and counts them.
 
 Kafka itself hides a client whose name holds a carriage return or another of Java's line terminators
@@ -12,20 +12,16 @@ but the newline: its setting ``metrics.jmx.include`` is the expression ``.*``, w
 them. With ``(?s).*`` it shows all.
 """
 
-from __future__ import annotations
-
 import array
 import hashlib
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from collector.catalogue import Metric
 from collector.model import Series
 from lakehouse.tables import LONGEST_NAME, OTHER
-
-if TYPE_CHECKING:
-    from collector.catalogue import Metric
 
 LONGEST: Final = LONGEST_NAME
 """Bytes of UTF-8: at the cap of 100,000 series all names take 100 MB at most."""

@@ -6,24 +6,18 @@ read. A set of series that did not change is returned as the same object. So a s
 while nothing is wrong.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from collector.model import Series
+from collector.catalogue import Family, Metric
+from collector.model import Answer, Reading, Series
 from collector.sources.jmx.attributes import ABSENT, Attributes
 from collector.sources.jmx.census import Beans, Census
 from collector.sources.jmx.filter import AboveLeast
+from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.readings import Readings, Values, answer_of, split
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from collector.catalogue import Family, Metric
-    from collector.model import Answer, Reading
-    from collector.sources.jmx.mbean_server import MBeanServer
 
 _LEADERS: Final = "kafka.server:type=ReplicaManager,name=LeaderCount"
 _VERIFY_SECONDS: Final = 300.0

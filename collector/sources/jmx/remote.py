@@ -1,25 +1,20 @@
 """A JVM with a JMX port: one RMI connection that stays open, found without JNDI."""
 
-from __future__ import annotations
-
 import re
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jpype
 
 from collector.config.checks import is_loopback
+from collector.config.schema import Jmx
 from collector.config.secrets import Secret
 from collector.errors import IdentityError
+from collector.sources.identity import Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx import tls
 from collector.sources.jmx.object_names import text_of
 from collector.sources.jmx.rmi import RmiSource
-
-if TYPE_CHECKING:
-    from collector.config.schema import Jmx
-    from collector.sources.identity import Expected
-
 
 _ENDPOINT: Final = re.compile(r"endpoint:\[(?P<host>[\w.:%-]+):\d+(?P<factory>,[^\]]*)?\]")
 """In a stub's text; a false registry may write what it likes, but then it is no host either."""

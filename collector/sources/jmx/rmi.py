@@ -1,21 +1,17 @@
 """A JVM that is read over one RMI connection, which stays open between reads."""
 
-from __future__ import annotations
-
 import threading
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from collector.sources.identity import Answers, Expected
 from collector.sources.java.jvm import java
 from collector.sources.jmx.mbean_server import MBeanServer
 from collector.sources.jmx.object_names import text_of
 from collector.sources.jmx.reader import MBeanReader
 from collector.sources.jmx.session import JvmSource, Session
-
-if TYPE_CHECKING:
-    from collector.sources.identity import Answers, Expected
 
 _IDLE_SECONDS: Final = 100.0
 """A JVM gives up a connection that was not used for two minutes: by then we have made a new one."""

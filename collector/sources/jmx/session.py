@@ -1,23 +1,18 @@
 """A JVM whose beans are read: asked who it is, bounded in time, given up on any error."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from collector.catalogue import Family
 from collector.errors import SourceDataError
 from collector.model import Answer, Identity
 from collector.sources.backoff import Backoff
 from collector.sources.errors import source_error
+from collector.sources.identity import Expected
 from collector.sources.java.worker import Worker
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from collector.sources.identity import Expected
 
 _Result = TypeVar("_Result")
 

@@ -10,21 +10,16 @@ January 2026 on (``jdk.rmi.ssl.client.enableEndpointIdentification``). Older one
 there, trust a CA that signs nothing but JMX ports.
 """
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import jpype
 
+from collector.config.schema import Tls
 from collector.config.secrets import Secret
 from collector.errors import ConfigError, SourceRefusedError
 from collector.sources.java.jvm import java
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from collector.config.schema import Tls
 
 _WHERE: Final = "source.jmx.tls"
 

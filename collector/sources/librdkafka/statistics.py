@@ -12,27 +12,20 @@ A ``client.id`` with a quote or a backslash breaks the JSON, which librdkafka wr
 lines are garbage, which is counted.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
+from collector.catalogue import Family, Metric
 from collector.errors import IdentityError, SourceError, SourceTimeoutError
-from collector.model import Answer, Identity, Series
+from collector.model import Answer, Identity, Reading, Series
+from collector.sources.identity import Expected
 from collector.sources.jmx.object_names import lake_name
 from collector.sources.librdkafka.tail import AppendedLines
-from collector.sources.readings import Readings, split
-from collector.sources.series_cap import within_cap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from collector.catalogue import Family, Metric
-    from collector.model import Reading
-    from collector.sources.identity import Expected
+from collector.sources.readings import Readings, split, within_cap
 
 _CALLS: Final = ("brokers.*.throttle.avg", "brokers.*.throttle.max")
 """Possible calls of a metric, in the order of _Throttle."""

@@ -1,16 +1,12 @@
 """Lines that another process appends to a file: rotated, truncated, half written, garbage."""
 
-from __future__ import annotations
-
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from collector.errors import SourceRefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LONGEST_LINE: Final = 16 << 20
 """Bytes; statistics of a client with 10,000 partitions have 10 MB."""

@@ -1,8 +1,7 @@
 """From the log's batches to our records, by Kafka's own classes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from collector.errors import ConfigError
 from collector.sources.java.jvm import java
@@ -10,15 +9,11 @@ from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
     PartitionChange,
+    Record,
     TopicCreated,
     TopicRemoved,
     TransactionMark,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from collector.sources.metadata_log.records import Record
 
 _MIN_ISR: Final = "min.insync.replicas"
 _TOPIC, _BROKER = 2, 4  # ConfigResource.Type

@@ -4,19 +4,13 @@ The log has no gaps: between two records nothing was decided. So the history is 
 to its last committed record, and to the instant, by the controller's clock.
 """
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from collector.model import Moment, Notice, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from collector.model import Reading
-    from collector.sources.metadata_log.image import MetadataState
-    from collector.sources.metadata_log.records import LogBatch
+from collector.model import Moment, Notice, Reading, Series
+from collector.sources.metadata_log.image import MetadataState
+from collector.sources.metadata_log.records import LogBatch
 
 MARGIN_US: Final = 5_000_000
 """A leader that the majority of the voters stopped fetching from resigns after 1.5 fetch timeouts

@@ -5,25 +5,20 @@ updates only the partitions that it changes. So it costs the same in a cluster o
 partitions as in one of ten, and readings are made only when they are needed.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from collector.model import Notice, Reading, Series
 from collector.sources.metadata_log.records import (
     BrokerState,
     MinIsrSetting,
     PartitionChange,
+    Record,
     TopicCreated,
     TopicRemoved,
     TransactionMark,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from collector.sources.metadata_log.records import Record
 
 UNDER: Final = "underMinIsr"
 AT: Final = "atMinIsr"

@@ -1,7 +1,5 @@
 """Records of the controllers' log, as far as the state of partitions depends on them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -4,13 +4,12 @@ One batch at a time is in memory, never a whole segment. Kafka's FileRecords ope
 reading only if it is called with mutable=false.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import jpype
 
@@ -18,12 +17,7 @@ from collector.errors import SourceError, SourceRefusedError
 from collector.sources.errors import NO_PERMISSION, source_error
 from collector.sources.java.jvm import java
 from collector.sources.metadata_log.decoder import Decoder, record_class
-from collector.sources.metadata_log.records import LogBatch, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.sources.metadata_log.records import Record
+from collector.sources.metadata_log.records import LogBatch, Place, Record
 
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")

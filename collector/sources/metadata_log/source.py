@@ -4,26 +4,20 @@ Nothing is kept on disk: after a start the state is rebuilt from the newest snap
 is older than the last recorded moment, and the history since then is reported.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from collector.catalogue import Family
 from collector.errors import SourceError, SourceTimeoutError
 from collector.model import Answer, Identity, Notice, Series
+from collector.sources.identity import Expected
 from collector.sources.metadata_log.history import History, committed
 from collector.sources.metadata_log.image import MetadataState
-from collector.sources.readings import series_count
-from collector.sources.series_cap import within_cap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from collector.catalogue import Family
-    from collector.sources.identity import Expected
-    from collector.sources.metadata_log.records import LogBatch, Place
-    from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
+from collector.sources.metadata_log.records import LogBatch, Place
+from collector.sources.metadata_log.segments import MetadataFolder, Snapshot
+from collector.sources.readings import series_count, within_cap
 
 _SILENCE_SECONDS: Final = 30.0
 

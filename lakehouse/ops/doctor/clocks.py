@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.ops.doctor.finding import Finding, counted, finding, named, some, span, when
 from lakehouse.ops.doctor.records import FamilyRecord
 

@@ -11,12 +11,10 @@ from deltalake import DeltaTable
 
 from lakehouse import tables
 from lakehouse.core.delta_errors import url_of
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import LakehouseError, TableNotFoundError
 from lakehouse.ops.doctor import agents, clocks, health, records, rollup, sources
 from lakehouse.ops.doctor.finding import ORDER, Finding, finding
-from lakehouse.ops.doctor.health import TableHealth
-from lakehouse.ops.doctor.records import FamilyRecord, Query
 from lakehouse.ops.location import Location, delta_errors, query
 from lakehouse.ops.maintain.state import positions_by_progress
 from lakehouse.tables import Table
@@ -62,7 +60,7 @@ class Diagnosis:
     late: dt.timedelta
     version: str
     with_gold: bool = True
-    tables: list[TableHealth] = field(default_factory=list)
+    tables: list[health.TableHealth] = field(default_factory=list)
     agents: list[Agent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _opened: dict[str, DeltaTable] = field(default_factory=dict, repr=False)
@@ -92,7 +90,7 @@ class Diagnosis:
         for table in tables.BRONZE:
             with self._unknown_on_error(table):
                 self._check_bronze(table)
-        reported: list[FamilyRecord] = []
+        reported: list[records.FamilyRecord] = []
         with self._unknown_on_error(tables.SCRAPES):
             reported = self._check_scrapes()
         with self._unknown_on_error(tables.EVENTS):
@@ -121,7 +119,7 @@ class Diagnosis:
             self._opened[table.name] = self.location.open(table)
         return self._opened[table.name]
 
-    def _query(self, table: Table) -> Query:
+    def _query(self, table: Table) -> records.Query:
         return partial(query, self._open(table))
 
     def _history(self, table: Table, most: int) -> list[dict[str, Any]]:
@@ -147,7 +145,7 @@ class Diagnosis:
             return str(error)
         return position if isinstance(position, str) else None
 
-    def _check_scrapes(self) -> list[FamilyRecord]:
+    def _check_scrapes(self) -> list[records.FamilyRecord]:
         run_query = self._query(tables.SCRAPES)
         reported = records.family_records(run_query, self.since, self.now)
         failures = records.failures(run_query, self.since)
@@ -163,7 +161,7 @@ class Diagnosis:
         self._check_agents(reported)
         return reported
 
-    def _check_agents(self, reported: list[FamilyRecord]) -> None:
+    def _check_agents(self, reported: list[records.FamilyRecord]) -> None:
         ids = sorted({record.agent for record in reported})
         most = min(max(_LEAST_COMMITS, _COMMITS_AN_AGENT * len(ids)), _MOST_COMMITS)
         commits = clocks.agent_commits(self._history(tables.SCRAPES, most))
@@ -183,13 +181,13 @@ class Diagnosis:
         self._add(agents.agent_versions(versions, working, self.version, known))
         self._add(clocks.differing(clocks.skews(commits), len(versions), known))
 
-    def _check_gold(self, reported: list[FamilyRecord]) -> None:
+    def _check_gold(self, reported: list[records.FamilyRecord]) -> None:
         with self._unknown_on_error(tables.PROGRESS):
             backlog = rollup.load_backlog(self.location, self._open(tables.RUNS), self.since)
             self._add(rollup.behind(backlog, self.now, self.days))
             self._check_gold_tables(reported)
 
-    def _check_gold_tables(self, reported: list[FamilyRecord]) -> None:
+    def _check_gold_tables(self, reported: list[records.FamilyRecord]) -> None:
         if self._has_grains():
             self._add([_OLD_LAYOUT])
         else:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from deltalake import DeltaTable
 
 from lakehouse.core.delta_errors import url_of
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, TableSchemaError
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, some
 from lakehouse.ops.maintain import state as states

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import named
 from lakehouse.ops.location import TABLE
 

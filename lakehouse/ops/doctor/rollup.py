@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.ops.doctor.finding import Finding, Severity, counted, finding, named, span, when
 from lakehouse.ops.doctor.records import Query, SourceName
 from lakehouse.ops.location import TABLE, Location, query

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from deltalake import DeltaTable
 
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.location import TABLE, query
 from lakehouse.tables import Table

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse import tables
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import micros
 from lakehouse.errors import LakehouseError
-from lakehouse.tables import Table
 
 Read = Callable[[tuple[str, ...], str], Iterable[Mapping[str, Any]]]
 """Gives the rows with a figure: takes the columns, by which it sorts, and the figure."""
@@ -66,7 +65,7 @@ FORMS: Final = _FORMS | {tables.WINDOWS[name].name: form for name, form in _FORM
 """The tables that can be exported; rows of the others are not numbers at an instant."""
 
 
-def lines(table: Table, seconds: int, read: Read) -> Iterator[str]:
+def lines(table: tables.Table, seconds: int, read: Read) -> Iterator[str]:
     """A table as OpenMetrics, line by line; nothing if there are no samples.
 
     Args:
@@ -102,7 +101,7 @@ def lines(table: Table, seconds: int, read: Read) -> Iterator[str]:
         yield "# EOF\n"
 
 
-def figures(table: Table) -> list[tables.Column]:
+def figures(table: tables.Table) -> list[tables.Column]:
     """The numeric columns of a table."""
     return [column for column in table.columns if column.type in _FIGURES]
 

@@ -10,16 +10,7 @@ from typing import Any, Final
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 
 from lakehouse.ops.location import Location, delta_errors
-from lakehouse.ops.maintain import checkpoints
-from lakehouse.ops.maintain.plan import (
-    Action,
-    Checkpoint,
-    Compact,
-    Drop,
-    Expire,
-    NoteCleaned,
-    Vacuum,
-)
+from lakehouse.ops.maintain import checkpoints, plan
 from lakehouse.ops.maintain.state import CHECKED, CLEANED, mark
 from lakehouse.tables import Table, parquet
 
@@ -53,7 +44,7 @@ class Executor:
     def __init__(self, location: Location, name: str) -> None:
         self._location, self._name = location, name
 
-    def run(self, table: Table, delta: DeltaTable, action: Action) -> dict[str, int]:
+    def run(self, table: Table, delta: DeltaTable, action: plan.Action) -> dict[str, int]:
         """Run one action; ``delta`` is up to date afterwards.
 
         Returns:
@@ -65,36 +56,37 @@ class Executor:
         """
         with delta_errors(self._location.url(table)):
             match action:
-                case Drop():
+                case plan.Drop():
                     deleted = delta.delete(
                         f"date < '{action.before}'", commit_properties=_retried(),
                         post_commithook_properties=_NO_HOOKS,
                     )  # fmt: skip
                     return {"files": deleted["num_removed_files"]}
-                case Compact():
-                    self._take_ownership(delta)
+                case plan.Compact():
+                    self.take_ownership(delta)
                     return _compact(table, delta, action)
-                case Checkpoint():
+                case plan.Checkpoint():
                     return self._checkpoint(table, delta, action)
-                case Expire():
+                case plan.Expire():
                     # Up to the loaded version, and never beyond a checkpoint before it.
                     self._location.open(table, action.read).cleanup_metadata()
                     return {}
-                case Vacuum():
-                    self._take_ownership(delta)
+                case plan.Vacuum():
+                    self.take_ownership(delta)
                     return {"files": len(_vacuum(delta, action, dry_run=False))}
-                case NoteCleaned():
+                case plan.NoteCleaned():
                     _note(delta, {CLEANED: action.day})
                     return {}
 
-    def preview(self, table: Table, delta: DeltaTable, action: Action) -> dict[str, int]:
+    def preview(self, table: Table, delta: DeltaTable, action: plan.Action) -> dict[str, int]:
         """The figures of an action's outcome that are known without running it."""
-        if not isinstance(action, Vacuum):
+        if not isinstance(action, plan.Vacuum):
             return {}
         with delta_errors(self._location.url(table)):
             return {"files": len(_vacuum(delta, action, dry_run=True))}
 
-    def _take_ownership(self, delta: DeltaTable) -> None:
+    def take_ownership(self, delta: DeltaTable) -> None:
+        """Let the commit of another maintenance that is under way fail."""
         present = delta.metadata().configuration
         wanted = {OWNER: self._name, **_KEEP_LOG}
         differing = {name: value for name, value in wanted.items() if present.get(name) != value}
@@ -102,7 +94,9 @@ class Executor:
             delta.alter.set_table_properties(differing, raise_if_not_exists=False, **_NO_RETRY)
             delta.update_incremental()
 
-    def _checkpoint(self, table: Table, delta: DeltaTable, action: Checkpoint) -> dict[str, int]:
+    def _checkpoint(
+        self, table: Table, delta: DeltaTable, action: plan.Checkpoint
+    ) -> dict[str, int]:
         version = delta.version()
         delta.create_checkpoint()
         of_slot, superseded = checkpoints.slot(version, action.at, partial(mark, delta))
@@ -123,7 +117,7 @@ def _retried(*transactions: Transaction) -> CommitProperties:
     )
 
 
-def _compact(table: Table, delta: DeltaTable, action: Compact) -> dict[str, int]:
+def _compact(table: Table, delta: DeltaTable, action: plan.Compact) -> dict[str, int]:
     with _one_core():
         outcome = delta.optimize.compact(
             partition_filters=[("date", "=", str(action.date))] if action.date else None,
@@ -135,7 +129,7 @@ def _compact(table: Table, delta: DeltaTable, action: Compact) -> dict[str, int]
     return {"files": outcome["numFilesRemoved"], "into": outcome["numFilesAdded"]}
 
 
-def _vacuum(delta: DeltaTable, action: Vacuum, *, dry_run: bool) -> list[str]:
+def _vacuum(delta: DeltaTable, action: plan.Vacuum, *, dry_run: bool) -> list[str]:
     return delta.vacuum(action.hours, dry_run=dry_run, full=action.full, **_NO_RETRY)
 
 

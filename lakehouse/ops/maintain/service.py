@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
-from lakehouse import tables
 from lakehouse.errors import ForeignEngineError, LakehouseError, TableSchemaError
 from lakehouse.ops.location import Location, delta_errors
 from lakehouse.ops.maintain import state as states
 from lakehouse.ops.maintain.actions import Executor
 from lakehouse.ops.maintain.plan import Action, Checkpoint, Plan, day_of, plan
 from lakehouse.ops.maintain.state import ReadPositions, TableState
-from lakehouse.tables import Table
+from lakehouse.tables import BRONZE, Table
 
 REFUSED: Final = (ForeignEngineError, TableSchemaError)
 """Errors that stay until a person has inspected the table."""
@@ -68,7 +67,7 @@ class Maintenance:
             LakehouseError: A table cannot be read, or is refused.
         """
         positions, planned = self.positions(), []
-        for table in tables.BRONZE:
+        for table in BRONZE:
             delta = self._load(table)
             state, due = self._plan(table, delta, positions)
             actions = [
@@ -90,7 +89,7 @@ class Maintenance:
             self.log("failed", {"error": str(error)})
             return [error]
         errors = []
-        for table in tables.BRONZE:
+        for table in BRONZE:
             try:
                 self._maintain(table, positions, stop)
             except LakehouseError as error:

@@ -16,10 +16,9 @@ from deltalake.exceptions import DeltaError
 
 from lakehouse import tables
 from lakehouse.core.delta_errors import url_of
-from lakehouse.core.time.periods import instant
+from lakehouse.core.periods import instant
 from lakehouse.errors import ForeignEngineError, MaintenanceError, TableSchemaError
 from lakehouse.ops.location import Location, delta_errors, newest_progress
-from lakehouse.tables import Table
 from lakehouse.tables.columns import delta_type
 
 CHECKED: Final = "jmxlake-maintain/checked"
@@ -76,7 +75,7 @@ class ReadPosition(NamedTuple):
     unread_since: dt.datetime | None = None
 
 
-ReadPositions = Callable[[Table, DeltaTable], ReadPosition | str]
+ReadPositions = Callable[[tables.Table, DeltaTable], ReadPosition | str]
 """Gives how far the rollup has read a table, or why that is not known."""
 
 
@@ -94,7 +93,7 @@ class TableState:
         unknown_engines: Commits since ``checked`` that do not name their engine.
     """
 
-    table: Table
+    table: tables.Table
     version: int
     checked: int
     cleaned: int
@@ -108,7 +107,7 @@ class TableState:
         return self.version - self.checked
 
 
-def check_schema(table: Table, delta: DeltaTable) -> None:
+def check_schema(table: tables.Table, delta: DeltaTable) -> None:
     """Check that agents of this version write such a table.
 
     Raises:
@@ -129,7 +128,7 @@ def check_schema(table: Table, delta: DeltaTable) -> None:
         )
 
 
-def wrong_columns(table: Table, delta: DeltaTable) -> dict[str, str]:
+def wrong_columns(table: tables.Table, delta: DeltaTable) -> dict[str, str]:
     """Columns that differ from the declared ones: by name, what they are and should be."""
     present = {field.name: delta_type(field.type) for field in delta.schema().fields}
     declared = {column.name: column.type.lower() for column in table.columns}
@@ -160,7 +159,7 @@ def unknown_engines(delta: DeltaTable, since: int) -> int:
 
 def load_state(
     location: Location,
-    table: Table,
+    table: tables.Table,
     delta: DeltaTable,
     read: ReadPosition | str,
     today: int,
@@ -196,7 +195,7 @@ def mark(delta: DeltaTable, app: str) -> int:
     return -1 if noted is None else noted
 
 
-def committed_at(location: Location, table: Table, version: int) -> dt.datetime | None:
+def committed_at(location: Location, table: tables.Table, version: int) -> dt.datetime | None:
     """When a version was committed; None where the log no longer holds it."""
     with suppress(MaintenanceError):
         if found := commits(location.open(table, version), version):
@@ -244,7 +243,7 @@ def positions_by_progress(location: Location) -> ReadPositions:
     if progress is None:
         return lambda _table, _delta: f"no rollup has been recorded in {url}"
 
-    def position(table: Table, delta: DeltaTable) -> ReadPosition | str:
+    def position(table: tables.Table, delta: DeltaTable) -> ReadPosition | str:
         newest = delta.version()
         version: int = progress[_COLUMNS[table.name]] if table.name in _COLUMNS else newest
         if version > newest:
@@ -260,7 +259,7 @@ def positions_by_date(location: Location, until: dt.date | None) -> ReadPosition
         return lambda _table, _delta: "--gold none without --read-until DATE"
     start = dt.datetime.combine(until, dt.time(), dt.UTC)
 
-    def position(table: Table, _: DeltaTable) -> ReadPosition | str:
+    def position(table: tables.Table, _: DeltaTable) -> ReadPosition | str:
         older = location.open(table)
         with suppress(DeltaError):
             older.load_as_version(start - dt.timedelta(milliseconds=1))

@@ -8,7 +8,6 @@ from importlib import resources
 from typing import Final
 
 from lakehouse import tables
-from lakehouse.tables import Table
 from lakehouse.tables.columns import spark_text
 
 _VIEW: Final = re.compile(r"(?m)^-- VIEW (\w+)\n((?:-- .*\n)+)")
@@ -125,7 +124,7 @@ def _columns(sql: str) -> Iterator[tuple[str, str]]:
 
 
 def statements(
-    dialect: Dialect, schema: str, place: Callable[[Table], str], zone: str
+    dialect: Dialect, schema: str, place: Callable[[tables.Table], str], zone: str
 ) -> Iterator[str]:
     """The statements, without semicolons; they may be run again.
 
@@ -169,7 +168,7 @@ def _commented(view: View, dialect: Dialect, name: str) -> Iterator[str]:
         yield f"COMMENT ON COLUMN {name}.{column} IS {dialect.text(comment)}"
 
 
-def key(table: Table) -> tuple[str, ...]:
+def key(table: tables.Table) -> tuple[str, ...]:
     """The columns of a table's primary key; empty: it has none, since some may be null."""
     if table not in tables.HOURS:
         return ()
@@ -177,7 +176,7 @@ def key(table: Table) -> tuple[str, ...]:
     return ("window", *table.keys) if required.issuperset(table.keys) else ()
 
 
-def _keys(dialect: Dialect, place: Callable[[Table], str]) -> Iterator[str]:
+def _keys(dialect: Dialect, place: Callable[[tables.Table], str]) -> Iterator[str]:
     """Informational keys of the tables; they are not enforced."""
     keys = {table: ", ".join(map(dialect.name, key(table))) for table in tables.HOURS}
     for table in filter(key, tables.HOURS):
@@ -192,7 +191,7 @@ def _keys(dialect: Dialect, place: Callable[[Table], str]) -> Iterator[str]:
 
 
 def _tags(
-    dialect: Dialect, place: Callable[[Table], str], known: Mapping[str, str]
+    dialect: Dialect, place: Callable[[tables.Table], str], known: Mapping[str, str]
 ) -> Iterator[str]:
     """Tags of columns with names of people: of tables, then of views."""
     for table in tables.GOLD:

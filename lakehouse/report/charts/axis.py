@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time as clock, timedelta
 from typing import Any, Final, Literal
 
-from lakehouse.core import formats
-from lakehouse.core.time import zones
-from lakehouse.core.time.intervals import Span, overlap
-from lakehouse.core.time.periods import instant, micros
+from lakehouse.core import formats, periods
 from lakehouse.report.page.figures import Facts, span_of
 from lakehouse.report.page.lookup import declared
 
@@ -39,7 +36,7 @@ class Marks:
     """
 
     instants: tuple[tuple[int, Kind], ...] = ()
-    planned: tuple[Span, ...] = ()
+    planned: tuple[periods.Span, ...] = ()
     omitted: frozenset[Kind] = frozenset()
 
     @property
@@ -68,7 +65,7 @@ class Marks:
         """The marks that may explain the figure ``name`` of the facts' timelines."""
         return self.only(_EXPLAINS.get(name, ("restart", "change")))
 
-    def apart(self, within: Span, most: int) -> Marks:
+    def apart(self, within: periods.Span, most: int) -> Marks:
         """The first event of each kind in each of ``most`` equal parts of a period."""
         whole = within[1] - within[0]
         first: dict[tuple[Kind, int], int] = {}
@@ -85,11 +82,11 @@ def marks_of(facts: Facts) -> Marks:
     """The events and the planned maintenance of a report's period."""
     within = span_of(facts, "from", "to")
     instants = [
-        (micros(formats.parse(row["at"])), _KINDS.get(str(row.get("kind")), "agent"))
+        (periods.micros(formats.parse(row["at"])), _KINDS.get(str(row.get("kind")), "agent"))
         for row in facts.get("events") or ()
         if row.get("at")
     ]
-    planned = (overlap(span_of(row), within) for row in facts.get("maintenance") or ())
+    planned = (periods.overlap(span_of(row), within) for row in facts.get("maintenance") or ())
     return Marks(
         tuple(sorted(mark for mark in instants if within[0] <= mark[0] <= within[1])),
         tuple(sorted(span for span in planned if span)),
@@ -97,21 +94,21 @@ def marks_of(facts: Facts) -> Marks:
     )
 
 
-def ticks_of(within: Span, most: int) -> list[tuple[int, str]]:
+def ticks_of(within: periods.Span, most: int) -> list[tuple[int, str]]:
     """Round instants of a period in the zone that is shown, oldest first, and their labels.
 
     Args:
         within: The period, microseconds.
         most: How many there is room for; where the clocks change, one more.
     """
-    start, end = map(instant, within)
+    start, end = map(periods.instant, within)
     part = next((part for part in _MINUTES if end - start <= most * part), None)
     if part is not None:
         ticks = ((tick, f"{formats.local(tick):%H:%M}") for tick in _times(start, end, part))
     else:
         step = next((days for days in _DAYS if end - start <= most * days * _DAY), _DAYS[-1])
         ticks = ((tick, f"{formats.local(tick):%-d %b}") for tick in _midnights(start, end, step))
-    return [(micros(tick), label) for tick, label in ticks if start <= tick <= end]
+    return [(periods.micros(tick), label) for tick, label in ticks if start <= tick <= end]
 
 
 def _times(start: datetime, end: datetime, part: timedelta) -> list[datetime]:
@@ -119,12 +116,12 @@ def _times(start: datetime, end: datetime, part: timedelta) -> list[datetime]:
     zone = formats.zone()
     midnight = datetime(1970, 1, 1, tzinfo=UTC)
     times = [(midnight + part * n).time() for n in range(_DAY // part)]
-    days = zones.days(start, end, zone)
-    return sorted({zones.wall(day, time, zone) for day in days for time in times})
+    days = periods.days(start, end, zone)
+    return sorted({periods.wall(day, time, zone) for day in days for time in times})
 
 
 def _midnights(start: datetime, end: datetime, step: int) -> Iterator[datetime]:
     zone = formats.zone()
-    for day in zones.days(start, end, zone):
+    for day in periods.days(start, end, zone):
         if (day.toordinal() - 1) % step == 0:  # a step of weeks begins on Mondays
-            yield zones.wall(day, clock(), zone)
+            yield periods.wall(day, clock(), zone)

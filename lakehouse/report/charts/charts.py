@@ -13,7 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from lakehouse.core import formats
-from lakehouse.core.time.intervals import Span
+from lakehouse.core.periods import Span
 from lakehouse.report.charts.axis import NONE, Marks, ticks_of
 from lakehouse.report.charts.series import Known, Series, timelines, trends
 from lakehouse.report.charts.svg import COLOURS, tidy

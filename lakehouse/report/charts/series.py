@@ -8,12 +8,9 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, Final
 
-from lakehouse.core import formats
-from lakehouse.core.time import periods
-from lakehouse.core.time.intervals import Span, length, overlap, without
-from lakehouse.core.time.periods import DAY_US, instant, iso, micros
+from lakehouse.core import formats, periods
+from lakehouse.core.periods import DAY_US, Span, instant, iso, length, micros, overlap, without
 from lakehouse.report.page import cells, figures
-from lakehouse.report.page.figures import Facts, Row
 from lakehouse.report.page.lookup import titled, touching
 
 Bounded = tuple[float, float, float]
@@ -125,7 +122,7 @@ class Series:
         return replace(self, known=tuple(known), unit=formats.BINARY[power] + self.unit[2:])
 
 
-def timelines(facts: Facts, name: str, title: str) -> list[tuple[str, Series]]:
+def timelines(facts: figures.Facts, name: str, title: str) -> list[tuple[str, Series]]:
     """The timeline of the whole cluster, or of each subject where there is none, worst first.
 
     Args:
@@ -170,14 +167,14 @@ def series_of(points: Sequence[Sequence[Any]], within: Span, unit: str) -> Serie
     return Series(tuple(known), tuple(unknown), within, unit)
 
 
-def trends(facts: Facts) -> list[tuple[str, Series]]:
+def trends(facts: figures.Facts) -> list[tuple[str, Series]]:
     """Bad minutes by week of the worst trends that have enough known weeks for a chart."""
     rows = sorted(titled(facts.get("trends") or {}), key=cells.trend_badness, reverse=True)
     candidates = [_trend(row, facts["trends"]["weeks"]) for row in rows[:_TRENDS_DRAWN]]
     return [pair for pair in candidates if len(pair[1].known) >= _LEAST_WEEKS]
 
 
-def _trend(row: Row, names: Sequence[str]) -> tuple[str, Series]:
+def _trend(row: figures.Row, names: Sequence[str]) -> tuple[str, Series]:
     known: list[Known] = []
     unknown: list[Span] = []
     first = reached = _monday(names[0])
@@ -198,7 +195,7 @@ def _trend(row: Row, names: Sequence[str]) -> tuple[str, Series]:
     return title, Series(tuple(known), tuple(unknown), within, "minutes", forecast)
 
 
-def _minutes(week: Row, key: str, times: int, by: int) -> Bounded:
+def _minutes(week: figures.Row, key: str, times: int, by: int) -> Bounded:
     numbers = (float(week.get(key.format(bound)) or 0) for bound in figures.BOUNDS)
     value, low, high = (number * times / by for number in numbers)
     return value, low, high

@@ -4,14 +4,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.metrics import PARTITION_COUNT
-from lakehouse.core.time.periods import HOUR_US, micros
+from lakehouse.core.periods import HOUR_US, micros
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import COPY_LAG, Gold, attribute, per_second, unknown_of
+from lakehouse.report.facts.gold import (
+    COPY_LAG,
+    Gold,
+    Known,
+    attribute,
+    figures,
+    per_second,
+    unknown_of,
+)
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
 from lakehouse.slo.trends.forecast import Point, drain
@@ -41,10 +49,10 @@ class TieredTopic(NamedTuple):
     """Use of tiered storage by a topic, which providers charge for."""
 
     topic: str
-    uploaded_bytes: float | None
-    read_bytes: float | None
-    stored_byte_seconds: float | None
-    size_ms_max: float | None
+    uploaded_bytes: Annotated[Known, "kafka.topic.remote_copy.bytes", "increase"]
+    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
+    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"]
+    size_ms_max: Annotated[Known, "kafka.topic.remote_log_size.computation_time", "max"]
     unknown_us: int | None
 
 
@@ -94,14 +102,7 @@ def tiering(gold: Gold, statements: Sequence[Statement]) -> Tiering:
     """Bytes uploaded and read, and byte-seconds stored, of each topic with any of these."""
     unknown = {key[0]: us for key, us in unknown_of(statements, COPY_LAG).items()}
     topics = [
-        TieredTopic(
-            topic,
-            rows["kafka.topic.remote_copy.bytes"].get("increase"),
-            rows["kafka.topic.remote_fetch.bytes"].get("increase"),
-            rows["kafka.topic.remote_log_size.bytes"].get("value_seconds"),
-            rows["kafka.topic.remote_log_size.computation_time"].get("max"),
-            unknown.get(topic),
-        )
+        TieredTopic(topic, **figures(TieredTopic, rows), unknown_us=unknown.get(topic))
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]
     return Tiering(

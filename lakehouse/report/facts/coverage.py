@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import expected_us, with_ends
-from lakehouse.core.time.periods import iso
+from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.lookup import touching

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import HOUR_US, Period, instant, micros
+from lakehouse.core.periods import HOUR_US, Period, instant, micros
 from lakehouse.engines.engine import Engine, Relation, ask
 from lakehouse.engines.gold_reader import (
     GoldRows,
@@ -273,7 +273,44 @@ def _subject(row: Row, table: Table) -> Any:
     return names if len(names) > 1 else names[0]
 
 
-def duration(row: Row, stem: str, absent: int | None = None) -> Bounds:
+Known = float | None
+"""A figure; None: it is not known."""
+
+_MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
+"""The time over which a mean is taken."""
+
+
+def figures(record: type, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The fields of a record that are declared as ``Annotated[TYPE, METRIC, COLUMN]``.
+
+    Args:
+        record: A named tuple. COLUMN is one of gold, ``mean`` or ``mean_above_0``; of Bounds it is
+            the stem of three columns.
+        rows: Sums of gold of one subject, by metric.
+    """
+    return {
+        name: _figure(rows.get(metric) or {}, column, is_bounds=kind is Bounds)
+        for name, (kind, metric, column) in _declared(record).items()
+    }
+
+
+@lru_cache
+def _declared(record: type) -> dict[str, tuple[Any, str, str]]:
+    hints = get_type_hints(record, include_extras=True)
+    return {
+        name: (hint.__origin__, *hint.__metadata__)
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+    }
+
+
+def _figure(row: Mapping[str, Any], column: str, *, is_bounds: bool) -> Any:
+    if is_bounds:
+        return duration(row, column)
+    return per_second(row, _MEANS[column]) if column in _MEANS else row.get(column)
+
+
+def duration(row: Mapping[str, Any], stem: str, absent: int | None = None) -> Bounds:
     """The duration ``stem`` of a row and its bounds, microseconds.
 
     Args:

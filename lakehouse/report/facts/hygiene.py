@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_COUNT
-from lakehouse.core.time.periods import iso, micros
+from lakehouse.core.periods import iso, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import Gold, attribute
 from lakehouse.report.facts.kafka.throttling import KINDS, Entity, Quotas, quotas, uses

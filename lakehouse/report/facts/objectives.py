@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core import formats
-from lakehouse.core.time.intervals import Span, without
-from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.core.periods import Period, Span, iso, micros, without
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page.figures import span_of
@@ -21,7 +20,6 @@ from lakehouse.slo.aggregate import by_cluster, partition_count
 from lakehouse.slo.calendar.business_hours import Calendar
 from lakehouse.slo.calendar.maintenance import Maintenance
 from lakehouse.slo.statement import Statement
-from lakehouse.tables import SLA_AGREED, SLA_FIGURES
 
 SUBJECT: Final = ("topic", "partition", "user", "client_id", "group", "source")
 """The names of a subject in the facts."""
@@ -204,8 +202,8 @@ def restated_figures(
 
 def _figures(subject: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of a subject as gold/sla has them."""
-    agreed = {key: value_at(subject, key.replace("_", ".", 1)) for key in SLA_AGREED}
-    return {**{key: subject.get(key) for key in SLA_FIGURES}, **agreed}
+    agreed = {key: value_at(subject, key.replace("_", ".", 1)) for key in tables.SLA_AGREED}
+    return {**{key: subject.get(key) for key in tables.SLA_FIGURES}, **agreed}
 
 
 def _published(gold: Gold, objectives: Iterable[Mapping[str, Any]]) -> list[Row]:

@@ -14,16 +14,15 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Meaning, known, meanings_shipped
+from lakehouse.core.metrics import COVERAGE, UNAVAILABLE, Definition, known, shipped
 from lakehouse.core.objective import Objective
-from lakehouse.engines.engine import Relation, ask
+from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import Row, before_window, is_one_of, summed
-from lakehouse.errors import TableNotFoundError
 from lakehouse.report.facts.coverage import Coverage, SourceCoverage
 from lakehouse.report.facts.gold import Gold, duration, per_second, seconds_mean
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import declared
-from lakehouse.tables import Table
+from lakehouse.rollup.run import own_definitions
 
 MOST_METRICS: Final = 200
 MOST_SUBJECTS: Final = 20
@@ -137,27 +136,18 @@ def _absent(objectives: Sequence[Objective], where: Mapping[str, str]) -> list[s
     return sorted(name for name in wanted - there if not is_shown(name))
 
 
-def _meanings(gold: Gold) -> dict[str, list[Meaning]]:
+def _meanings(gold: Gold) -> dict[str, list[Definition]]:
     """What the catalogues of the lake's agents say of each metric, or the shipped one."""
-    listed = ", ".join(f"r.{name}" for name in Meaning._fields)
-    try:
-        rows = ask(
-            gold.engine,
-            f"SELECT DISTINCT {listed} FROM {{rows}} r ORDER BY {listed}",
-            rows=gold.engine.rows(tables.METRIC_DEFINITIONS),
-        )
-    except TableNotFoundError:  # older agents do not make it
-        rows = []
-    own = [Meaning(*row) for row in rows]
+    own = own_definitions(gold.engine)
     there = {one.metric for one in own}
-    shipped = [one for one in meanings_shipped() if one.metric not in there]
-    meanings: defaultdict[str, list[Meaning]] = defaultdict(list)
-    for one in (*own, *shipped):
+    others = [one for one in shipped() if one.metric not in there]
+    meanings: defaultdict[str, list[Definition]] = defaultdict(list)
+    for one in (*own, *others):
         meanings[one.metric].append(one)
     return meanings
 
 
-def _ranked(table: Table, metrics: Sequence[str], below: Sequence[str]) -> str:
+def _ranked(table: tables.Table, metrics: Sequence[str], below: Sequence[str]) -> str:
     """SQL of the first rows of each metric; ``subjects`` is how many there are."""
     keys = ", ".join(f"s.{key}" for key in table.keys[1:])
     most = "coalesce(s.max_total, s.max)" if "max_total" in table.column_names else "s.max"
@@ -172,7 +162,7 @@ def _ranked(table: Table, metrics: Sequence[str], below: Sequence[str]) -> str:
     )
 
 
-def _rows(gold: Gold, table: Table) -> Relation:
+def _rows(gold: Gold, table: tables.Table) -> Relation:
     """Rows of the period; and what rows just after it say may have been above zero within it."""
     if "spill_us" not in table.column_names:
         return gold.whole(table)
@@ -197,7 +187,7 @@ def _rows(gold: Gold, table: Table) -> Relation:
 
 
 def _metric(
-    name: str, level: str, rows: Sequence[Row], said: Sequence[Meaning], seen: Coverage
+    name: str, level: str, rows: Sequence[Row], said: Sequence[Definition], seen: Coverage
 ) -> Metric:
     families = sorted({one.family for one in said})
     read = [one for one in seen.sources if one.family in families]

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import GROUP_LAG, LEADERLESS, UNDER_MIN_ISR, families
-from lakehouse.core.time.periods import iso, micros
+from lakehouse.core.periods import iso, micros
 from lakehouse.engines.gold_reader import Row, is_same
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, LAGS, Gold, duration, seconds_mean
 from lakehouse.report.facts.kafka.consumer_lag import ROUNDED_UP

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from lakehouse import tables
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core.periods import Period, micros
 from lakehouse.engines.gold_reader import Row
 from lakehouse.report.facts.gold import COPY_LAG, DELETE_LAG, Gold
 from lakehouse.report.facts.kafka.tiered_storage import LastLag, last_lags
@@ -15,7 +15,6 @@ from lakehouse.slo import Objective
 from lakehouse.slo.trends import forecast as forecasts, weeks as weeks_
 from lakehouse.slo.trends.changes import Change, Regime, by_chance, change, regimes
 from lakehouse.slo.trends.forecast import HOURS, Drain, Forecast, Point, drain
-from lakehouse.slo.trends.weeks import Trend, Week
 
 _KINDS: Final = {COPY_LAG: "copy", DELETE_LAG: "delete"}
 _MOST_FORECASTS: Final = 100
@@ -79,11 +78,11 @@ def trends(gold: Gold, objectives: Sequence[Objective]) -> Trends:
 
 
 def section(
-    every: Sequence[Trend],
+    every: Sequence[weeks_.Trend],
     objectives: Sequence[Objective],
     end: dt.datetime,
     drains: list[LagDrain],
-    forecaster: Callable[[Sequence[Week | None]], list[Forecast]] | None = None,
+    forecaster: Callable[[Sequence[weeks_.Week | None]], list[Forecast]] | None = None,
 ) -> Trends:
     """The section made of trends; worst subjects first.
 
@@ -117,7 +116,7 @@ def section(
     )
 
 
-def _of_subject(trend: Trend, changed: Change | None, ahead: list[Forecast]) -> SubjectTrend:
+def _of_subject(trend: weeks_.Trend, changed: Change | None, ahead: list[Forecast]) -> SubjectTrend:
     return SubjectTrend(
         **trend.subject.names,
         weeks=[None if week is None else _week(week) for week in trend.weeks],
@@ -127,13 +126,13 @@ def _of_subject(trend: Trend, changed: Change | None, ahead: list[Forecast]) -> 
     )
 
 
-def _week(week: Week) -> dict[str, Any]:
+def _week(week: weeks_.Week) -> dict[str, Any]:
     row = {**week._asdict(), "is_known": week.is_known}
     del row["name"]  # the section has the names of all weeks
     return row
 
 
-def _badness(trend: Trend) -> tuple[int, list[int]]:
+def _badness(trend: weeks_.Trend) -> tuple[int, list[int]]:
     """Bad time of the last week, then of the weeks before it."""
     bad = [0 if week is None else week.bad_us for week in reversed(trend.weeks)]
     return bad[0], bad

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakehouse.core import formats
-from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import micros
+from lakehouse.core.periods import Span, micros
 
 Row = Mapping[str, Any]
 Facts = Mapping[str, Any]

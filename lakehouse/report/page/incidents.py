@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal
 
-from lakehouse.core.time.intervals import Span, overlap, union
+from lakehouse.core.periods import Span, overlap, union
 from lakehouse.report.page import figures
 from lakehouse.report.page.figures import Facts, Row, has_span, span_of
 from lakehouse.report.page.lookup import subjects, value_at

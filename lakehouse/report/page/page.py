@@ -10,13 +10,12 @@ from lakehouse.core import formats
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import Marks, marks_of
 from lakehouse.report.page import figures, incidents, sections, service
-from lakehouse.report.page.figures import Facts
 from lakehouse.report.page.listing import listing
 from lakehouse.report.page.lookup import asset, sentence, templates, value_at, week_of
 from lakehouse.report.page.verdicts import composites, headline, verdicts
 
 
-def render(facts: Facts) -> str:
+def render(facts: figures.Facts) -> str:
     """The report as one HTML page.
 
     Args:
@@ -50,7 +49,7 @@ def render(facts: Facts) -> str:
         )
 
 
-def _happened(facts: Facts, marks: Marks) -> dict[str, Any]:
+def _happened(facts: figures.Facts, marks: Marks) -> dict[str, Any]:
     """The incidents of the period: a sentence, a chart and a table."""
     rows, period = incidents.incidents(facts), figures.span_of(facts, "from", "to")
     topics = len({row["topic"] for row in rows})

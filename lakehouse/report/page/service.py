@@ -5,16 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from lakehouse.core import formats
 from lakehouse.core.metrics import families
-from lakehouse.report.page import cells, figures, sections
-from lakehouse.report.page.figures import Answer, Facts, Row
-from lakehouse.report.page.lookup import (
-    declared,
-    is_out_of_reach,
-    nothing_seen,
-    sentence,
-    value_at,
-)
-from lakehouse.report.page.sections import Section, section
+from lakehouse.report.page import cells, figures, lookup, sections
 
 _ANSWERS: Final = "kafka.broker.produce.answers"
 _TRAFFIC: Final = "kafka.topic.bytes_in"
@@ -26,23 +17,23 @@ class First(NamedTuple):
 
     question: str
     anchor: str | None
-    answer: Answer
+    answer: figures.Answer
 
 
-def answers(facts: Facts) -> tuple[Section, ...]:
+def answers(facts: figures.Facts) -> tuple[sections.Section, ...]:
     """Every question that the report answers, in the order of the page."""
     return (availability(facts), latency(facts), *sections.questions(facts), traffic(facts))
 
 
-def first(answered: Sequence[Section]) -> Iterator[First]:
+def first(answered: Sequence[sections.Section]) -> Iterator[First]:
     """The questions of the first screen, by the sections of the page."""
     by_anchor = {one.anchor: one for one in answered}
-    for question, anchor in declared("page.yaml")["first"].items():
+    for question, anchor in lookup.declared("page.yaml")["first"].items():
         one = by_anchor.get(anchor)
         yield First(question, anchor, one.answer) if one else First(question, None, _UNCOMPARED)
 
 
-def availability(facts: Facts) -> Section:
+def availability(facts: figures.Facts) -> sections.Section:
     """Answers and errors, time without a leader, and time in which brokers were not read."""
     found = facts.get("service") or {}
     requests = [row for row in _rows(facts, "requests") if row.get("good") is not None]
@@ -69,10 +60,10 @@ def availability(facts: Facts) -> Section:
     by_broker: dict[str, dict[str, Any]] = {}
     for row in brokers:
         by_broker.setdefault(row["source"], {"source": row["source"]})[row["request"]] = row
-    return section("availability", values, answers=by_broker.values(), errors=errors)
+    return sections.section("availability", values, answers=by_broker.values(), errors=errors)
 
 
-def latency(facts: Facts) -> Section:
+def latency(facts: figures.Facts) -> sections.Section:
     """Time in which a broker's own p99 was above the limit of an objective."""
     rows = _rows(facts, "latency")
     limited = [row for row in rows if row.get("threshold_ms") is not None]
@@ -87,10 +78,10 @@ def latency(facts: Facts) -> Section:
         "highest": highest,
         "request": cells.word_of((slow or [highest or {}])[0], "request", "request"),
     }
-    return section("latency", values, latency=limited or rows)
+    return sections.section("latency", values, latency=limited or rows)
 
 
-def traffic(facts: Facts) -> Section:
+def traffic(facts: figures.Facts) -> sections.Section:
     """How much was written and read, by topic and by client."""
     topics, clients = _rows(facts, "topics"), _rows(facts, "clients")
     sums = {
@@ -100,20 +91,20 @@ def traffic(facts: Facts) -> Section:
     unknown = max((row.get("unknown_us") or 0 for row in topics), default=0)
     busiest = figures.name(topics[0]["topic"]).text if topics else ""
     values = {"off": _off(facts, _TRAFFIC), **sums, "busiest": busiest, "unknown": unknown}
-    return section("traffic", values, traffic=topics, client_traffic=clients)
+    return sections.section("traffic", values, traffic=topics, client_traffic=clients)
 
 
-def _rows(facts: Facts, name: str) -> list[Row]:
-    return list(value_at(facts, f"service.{name}") or ())
+def _rows(facts: figures.Facts, name: str) -> list[figures.Row]:
+    return list(lookup.value_at(facts, f"service.{name}") or ())
 
 
-def _off(facts: Facts, metric: str) -> str:
+def _off(facts: figures.Facts, metric: str) -> str:
     """Why nothing is known of a metric, or empty: no agent reads its family, or none could."""
-    if not nothing_seen(facts, metric):
+    if not lookup.nothing_seen(facts, metric):
         return ""
-    if is_out_of_reach(facts, metric):
-        return sentence("unread", out_of_reach=True)
+    if lookup.is_out_of_reach(facts, metric):
+        return lookup.sentence("unread", out_of_reach=True)
     (family,) = families(metric)
-    attempted = {row.get("family") for row in value_at(facts, "coverage.sources") or ()}
+    attempted = {row.get("family") for row in lookup.value_at(facts, "coverage.sources") or ()}
     known = {"family": formats.line(family), "is_on": family in attempted}
-    return sentence("off", **known)
+    return lookup.sentence("off", **known)

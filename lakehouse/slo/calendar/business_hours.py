@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from lakehouse.core.time import zones
-from lakehouse.core.time.intervals import overlap, union
-from lakehouse.core.time.periods import Period, micros
+from lakehouse.core import periods
+from lakehouse.core.periods import Period, micros, overlap, union
 from lakehouse.errors import PeriodError
 from lakehouse.slo.calendar.corrections import Correction
 from lakehouse.slo.calendar.maintenance import Maintenance
@@ -49,7 +48,7 @@ class BusinessHours:
         whole = (micros(period.start), micros(period.end))
         spans = (
             (_at(date, rule.start, zone), _at(date, rule.end, zone))
-            for date in zones.days(period.start - dt.timedelta(days=1), period.end, zone)
+            for date in periods.days(period.start - dt.timedelta(days=1), period.end, zone)
             for rule in self.rules
             if date.weekday() in rule.days
         )
@@ -68,7 +67,7 @@ class Calendar:
         corrections: Time that was agreed not to count; objectives are reported without it, too.
     """
 
-    time_zone: str = zones.UTC_NAME
+    time_zone: str = periods.UTC_NAME
     business: BusinessHours | None = None
     maintenance: tuple[Maintenance, ...] = ()
     corrections: tuple[Correction, ...] = ()
@@ -76,7 +75,7 @@ class Calendar:
     @property
     def zone(self) -> dt.tzinfo:
         """The time zone."""
-        return zones.named(self.time_zone)
+        return periods.time_zone(self.time_zone)
 
 
 OF_UTC: Final = Calendar()
@@ -85,7 +84,7 @@ OF_UTC: Final = Calendar()
 def _at(date: dt.date, minutes: int, zone: dt.tzinfo) -> int:
     days, rest = divmod(minutes, 24 * 60)
     time = dt.time(rest // 60, rest % 60)
-    return micros(zones.wall(date + dt.timedelta(days=days), time, zone))
+    return micros(periods.wall(date + dt.timedelta(days=days), time, zone))
 
 
 def parse(text: str) -> BusinessHours:

@@ -15,17 +15,16 @@ from typing import Any, Final
 from lakehouse.core.formats import visible
 from lakehouse.core.lifetimes import Subject
 from lakehouse.core.objective import Objective
-from lakehouse.core.time.periods import iso
+from lakehouse.core.periods import iso
 from lakehouse.core.yaml_nodes import Kind, Node
 from lakehouse.errors import MaintenanceFileError
 from lakehouse.slo.calendar import maintenance
-from lakehouse.slo.calendar.maintenance import Maintenance, matches, patterns
 
 _REQUIRED: Final = (*maintenance.REQUIRED, "approved_by", "ticket")
 
 
 @dataclass(frozen=True, slots=True)
-class Correction(Maintenance):
+class Correction(maintenance.Maintenance):
     """A span that was agreed not to count.
 
     Attributes:
@@ -42,12 +41,12 @@ class Correction(Maintenance):
 
     def is_on(self, objective: str) -> bool:
         """Whether it is on an objective of this name."""
-        return matches(objective, self.objectives)
+        return maintenance.matches(objective, self.objectives)
 
     def to_json(self) -> dict[str, Any]:
         """The correction as JSON has it, with the keys of its file."""
         return {
-            **Maintenance.to_json(self),
+            **maintenance.Maintenance.to_json(self),
             "objectives": list(self.objectives),
             "approved_by": self.approved_by,
             "ticket": self.ticket,
@@ -58,11 +57,6 @@ class Correction(Maintenance):
         if self.node is None:
             return message
         return visible(str(self.node.keys.get(key, self.node).says(kind, message)))
-
-
-def of(corrections: Iterable[Correction], objective: str) -> list[Correction]:
-    """The corrections on an objective of this name."""
-    return [one for one in corrections if one.is_on(objective)]
 
 
 def load(path: Path) -> tuple[tuple[Correction, ...], list[str]]:
@@ -86,7 +80,7 @@ def _read(node: Node) -> Correction:
     named = node.get("objectives")
     return Correction(
         span.start_us, span.end_us, span.reason, span.names,
-        ("*",) if named is None else patterns(named),
+        ("*",) if named is None else maintenance.patterns(named),
         node.entries["approved_by"].text, node.entries["ticket"].text, node,
     )  # fmt: skip
 
@@ -130,7 +124,7 @@ def _unknown(
 ) -> Iterator[str]:
     known = sorted(names)
     for glob in globs:
-        if not any(matches(name, (glob,)) for name in known):
+        if not any(maintenance.matches(name, (glob,)) for name in known):
             near = difflib.get_close_matches(glob, known, 1, 0.6)
             meant = f"; did you mean {near[0]}?" if near else "; correct or remove it"
             yield one.says(f"nothing here is called {glob}{meant}", key)

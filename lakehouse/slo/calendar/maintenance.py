@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.intervals import Span
-from lakehouse.core.time.periods import Period, iso, micros
+from lakehouse.core.periods import Period, Span, iso, micros
 from lakehouse.core.yaml_nodes import Node, read
 from lakehouse.engines.engine import Relation
 from lakehouse.engines.gold_reader import GoldRows, is_one_of
@@ -55,6 +54,10 @@ class Maintenance:
         columns = self.subject_columns
         return not columns or any(matches(subject.names[c], self.names[c]) for c in columns)
 
+    def is_on(self, objective: str) -> bool:  # noqa: ARG002 - a correction names objectives
+        """Whether it is on an objective of this name."""
+        return True
+
     def overlaps(self, period: Period) -> bool:
         """Whether some of it lies in a period."""
         return self.start_us < micros(period.end) and self.end_us > micros(period.start)
@@ -76,6 +79,11 @@ class Maintenance:
             "reason": self.reason,
             **{key: list(self.names[name]) for key, name in LISTS.items() if name in self.names},
         }
+
+
+def of(excluded: Iterable[Maintenance], objective: str) -> list[Maintenance]:
+    """What of some excluded time is on an objective of this name."""
+    return [one for one in excluded if one.is_on(objective)]
 
 
 def load(path: Path) -> tuple[Maintenance, ...]:

@@ -3,16 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from lakehouse.core.objective import (
-    ISO_WEEK,
-    LONGEST_DAYS,
-    Events,
-    Objective,
-    Op,
-    Part,
-    Slices,
-    TimeWindow,
-)
+from lakehouse.core import objective
 from lakehouse.core.yaml_nodes import Findings, Node, number, truth
 from lakehouse.slo.openslo import composites
 from lakehouse.slo.openslo.schema import GOOD_SECONDS, clock
@@ -31,7 +22,7 @@ _SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DAYS: Final = {"d": 1, "w": 7, "M": 31, "Q": 92, "Y": 366}
 
 
-def objectives(slo: Node, library: Library, findings: Findings) -> list[Objective]:
+def objectives(slo: Node, library: Library, findings: Findings) -> list[objective.Objective]:
     """The objectives of a valid SLO; none where jmxlake does not support it.
 
     Args:
@@ -45,7 +36,7 @@ def objectives(slo: Node, library: Library, findings: Findings) -> list[Objectiv
     return supported if all(finding.kind == "note" for finding in reader.findings) else []
 
 
-def window(slo: Node) -> TimeWindow | None:
+def window(slo: Node) -> objective.TimeWindow | None:
     """The window of a valid SLO; None where jmxlake does not support it."""
     return _Reader(slo, {}).window()
 
@@ -69,11 +60,11 @@ class _Reader:
     def method(self) -> Node:
         return self.spec.entries["budgetingMethod"]
 
-    def objectives(self) -> list[Objective]:
+    def objectives(self) -> list[objective.Objective]:
         window = self.window()
         if "alertPolicies" in self.spec.entries:
             self.findings.note(self.spec.keys["alertPolicies"], "jmxlake sends no alerts")
-        made: list[Objective | None] = []
+        made: list[objective.Objective | None] = []
         if composites.is_one(self.slo):
             parts = composites.parts(self.slo, self.findings)
             for position, goal in enumerate(self.goals, 1):
@@ -88,9 +79,9 @@ class _Reader:
 
     def _objective(
         self, position: int, goal: Node,
-        of: tuple[tuple[Source | None, Events | None], bool],
-        window: TimeWindow | None, *parts: Part,
-    ) -> Objective | None:  # fmt: skip
+        of: tuple[tuple[Source | None, objective.Events | None], bool],
+        window: objective.TimeWindow | None, *parts: objective.Part,
+    ) -> objective.Objective | None:  # fmt: skip
         (measured, events), has_events = of
         op, threshold = self._threshold(goal, measured, has_events=has_events)
         share, slices = self._target(goal), self._slices(goal, has_events=has_events)
@@ -98,7 +89,7 @@ class _Reader:
             return None
         name, title = self._name_and_title(position, goal)
         labels = entries(self.slo.entries["metadata"].get("labels"))
-        return Objective(
+        return objective.Objective(
             name, title, self._text("description"), measured.level, measured.metric,
             threshold, share, measured.where, slices, events, window,
             {key: texts(node) for key, node in labels},
@@ -125,7 +116,7 @@ class _Reader:
             indicator = sli
         return indicator.entries["spec"]
 
-    def _measured(self, indicator: Node) -> tuple[Source | None, Events | None]:
+    def _measured(self, indicator: Node) -> tuple[Source | None, objective.Events | None]:
         """The metric that is measured, and the events that are counted."""
         method = self.method.text
         if indicator.present("ratioMetric"):
@@ -143,7 +134,7 @@ class _Reader:
 
     def _threshold(
         self, goal: Node, measured: Source | None, *, has_events: bool
-    ) -> tuple[Op, float]:
+    ) -> tuple[objective.Op, float]:
         if has_events:
             for key in goal.present("op", "value"):
                 self.findings.note(goal.keys[key], "it has no effect with a ratioMetric")
@@ -163,7 +154,7 @@ class _Reader:
                 self.findings.unsupported(value, message)
             elif threshold and not measured.has_threshold:
                 self.findings.unsupported(value, "only 0 is supported of this metric")
-        return cast("Op", op.text), threshold
+        return cast("objective.Op", op.text), threshold
 
     def _target(self, goal: Node) -> float:
         if (share := target(goal)) <= 0:
@@ -185,12 +176,12 @@ class _Reader:
 
     # The window, and the slices that it is cut into.
 
-    def window(self) -> TimeWindow | None:
+    def window(self) -> objective.TimeWindow | None:
         """The window; None where jmxlake does not support it."""
         windows = self.spec.get("timeWindow")
         if windows is None:
             self.findings.note(self.spec, "no timeWindow: ISO weeks, UTC")
-            return ISO_WEEK
+            return objective.ISO_WEEK
         (window,) = windows.items
         calendar, rolling = window.get("calendar"), window.entries.get("isRolling")
         is_rolling = truth(rolling) if rolling else calendar is None
@@ -206,7 +197,7 @@ class _Reader:
         if unit not in _DAYS:
             meaning = "it is minutes, and M is months" if unit == "m" else "it is hours"
             fault = f"{meaning}: no window is shorter than 1d"
-        elif count * _DAYS[unit] > LONGEST_DAYS:
+        elif count * _DAYS[unit] > objective.LONGEST_DAYS:
             fault = "no window is longer than a year"
         elif calendar is None and unit not in {"d", "w"}:
             fault = f"a rolling {duration.text} has no fixed length: write days, such as 30d"
@@ -214,11 +205,11 @@ class _Reader:
             self.findings.unsupported(duration, fault)
             return None
         if calendar is None:
-            return TimeWindow(count * _DAYS[unit], "d", None)
+            return objective.TimeWindow(count * _DAYS[unit], "d", None)
         start, zone = calendar.entries["startTime"], calendar.entries["timeZone"]
-        return TimeWindow(count, unit, clock(start), zone.text)
+        return objective.TimeWindow(count, unit, clock(start), zone.text)
 
-    def _slices(self, goal: Node, *, has_events: bool) -> Slices | None:
+    def _slices(self, goal: Node, *, has_events: bool) -> objective.Slices | None:
         """The slices of an objective; None where there are none, or none that are supported."""
         method = self.method.text
         window, target = goal.get("timeSliceWindow"), goal.get("timeSliceTarget")
@@ -240,7 +231,7 @@ class _Reader:
         if target and method != "Timeslices":
             self.findings.note(goal.keys["timeSliceTarget"], f"{method} has no such target")
             target = None
-        return Slices(seconds * 1_000_000, number(target) if target else None)
+        return objective.Slices(seconds * 1_000_000, number(target) if target else None)
 
     def _slice_seconds(self, window: Node, *, has_events: bool) -> int | None:
         is_number = window.tag == "int"

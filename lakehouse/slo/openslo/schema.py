@@ -9,8 +9,8 @@ from typing import Any, Final, get_args
 
 import yaml
 
+from lakehouse.core import periods
 from lakehouse.core.objective import Level
-from lakehouse.core.time import zones
 from lakehouse.core.yaml_nodes import Findings, Node, number
 from lakehouse.errors import PeriodError
 
@@ -55,7 +55,7 @@ def _is_slice(node: Node) -> bool:
 
 def _is_time_zone(node: Node) -> bool:
     try:
-        zones.named(node.text)
+        periods.time_zone(node.text)
     except PeriodError:
         return False
     return True

@@ -6,8 +6,9 @@ windows burns where the bad time of both reaches ``Pair.limit_us``: unknown time
 in ``burnt_us``, and has an alert of its own.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,7 +17,6 @@ import yaml
 from lakehouse.core.metrics import COVERAGE, LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR, Known
 from lakehouse.core.objective import Objective
 from lakehouse.slo.burn_rate import LENGTHS_US, PAIRS, Pair
-from lakehouse.slo.prometheus.promql import is_regex, matchers, quoted, selected
 from lakehouse.tables.live import (
     FAMILY_KNOWN,
     LOST,
@@ -212,3 +212,51 @@ def _labels(objective: Objective) -> dict[str, str]:
         for key, values in objective.labels.items()
     }
     return own | {"objective": objective.name}
+
+
+_PARTS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
+"""What a pattern of ``fnmatchcase`` is made of: classes, and single characters."""
+
+
+def matchers(match: Mapping[str, Sequence[str]], columns: Collection[str]) -> list[str]:
+    """An objective's ``match`` in some columns; a label that is absent is empty to both."""
+    found = []
+    for column in match.keys() & set(columns):
+        wanted = [_regex(one) for one in match[column] if not one.startswith("!")]
+        unwanted = [_regex(one[1:]) for one in match[column] if one.startswith("!")]
+        found += [f"{column}=~{quoted('|'.join(wanted))}"] if wanted else []
+        found += [f"{column}!~{quoted('|'.join(unwanted))}"] if unwanted else []
+    return sorted(found)
+
+
+def is_regex(pattern: str) -> bool:
+    """Whether Prometheus can have a pattern: a range that ends before it begins matches nothing."""
+    try:
+        re.compile(_regex(pattern.removeprefix("!")))
+    except re.error:
+        return False
+    return True
+
+
+def selected(chosen: Sequence[str]) -> str:
+    """Matchers as they stand after a metric's name."""
+    return f"{{{','.join(chosen)}}}" if chosen else ""
+
+
+def quoted(text: str) -> str:
+    """A string, which PromQL escapes as Go does: as JSON, but for surrogates."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _regex(pattern: str) -> str:
+    """A pattern of ``fnmatchcase`` in RE2's syntax; Prometheus anchors it at both ends."""
+    made = []
+    for part in _PARTS.findall(pattern):
+        if len(part) > 1:
+            inner = part[1:-1].replace("\\", r"\\").replace("[", r"\[")
+            negated, inner = inner.startswith("!"), inner.removeprefix("!")
+            inner = inner.replace("]", r"\]").replace("^", r"\^")
+            made.append(f"[{'^' if negated else ''}{inner}]")
+        else:
+            made.append({"*": ".*", "?": "."}.get(part, re.escape(part)))
+    return f"(?s:{''.join(made)})"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from lakehouse.core.lifetimes import Subject
-from lakehouse.core.time.periods import WEEK, Period, micros, week_of
+from lakehouse.core.periods import WEEK, Period, micros, week_of
 from lakehouse.engines.gold_reader import GoldRows
 from lakehouse.slo import Objective, attainment
 from lakehouse.slo.statement import Key, Statement

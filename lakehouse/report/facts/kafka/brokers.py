@@ -5,105 +5,50 @@ A counter whose bean appears with its first event is 0 without one, as far as it
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, UNDER_MIN_ISR, families
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import COPY_LAG, Gold, duration, per_second
+from lakehouse.report.facts.gold import COPY_LAG, Gold, Known, duration, figures, per_second
 from lakehouse.report.facts.saved import Bounds
 
 COUNTED_BY_BROKER: Final = "kafka.broker.under_min_isr_partitions"
+_ACTIVE: Final = "kafka.controller.active"
 _REFUSED: Final = "kafka.broker.produce_errors.not_enough_replicas"
-_MEANS: Final = {"mean": "observed_us", "mean_above_0": "positive_us"}
 
-_Figures = Mapping[str, tuple[str, str]]
-"""Metric and column of gold/brokers, or one of ``_MEANS``, by the fields of a record."""
-
-_ISR: Final[_Figures] = {
-    "under_min_isr_partition_seconds": (COUNTED_BY_BROKER, "value_seconds"),
-    "sum_of_partitions_seconds": (UNDER_MIN_ISR, "value_seconds"),
-    "leaderless_partition_seconds": (LEADERLESS, "value_seconds"),
-    "at_min_isr_partition_seconds": ("kafka.broker.at_min_isr_partitions", "value_seconds"),
-    "leads_mean": ("kafka.broker.led_partitions", "mean"),
-    "isr_shrinks": ("kafka.broker.isr_shrinks", "increase"),
-    "isr_expands": ("kafka.broker.isr_expands", "increase"),
-}
-_CONTROLLER: Final[_Figures] = {
-    "offline_partition_seconds": ("kafka.controller.offline_partitions", "value_seconds"),
-    "fenced_brokers_max": ("kafka.controller.fenced_brokers", "max"),
-    "active_brokers_min": ("kafka.controller.active_brokers", "min"),
-}
-_QUOTAS: Final[_Figures] = {
-    "produce_waiting_max": ("kafka.broker.produce.queue_size", "max"),
-    "fetch_waiting_max": ("kafka.broker.fetch.queue_size", "max"),
-    "request_waiting_max": ("kafka.broker.request.queue_size", "max"),
-    "controller_mutation_waiting_max": ("kafka.broker.controller_mutation.queue_size", "max"),
-    "replication_sent_bytes": ("kafka.broker.leader_replication.byte_rate", "value_seconds"),
-    "replication_received_bytes": ("kafka.broker.follower_replication.byte_rate", "value_seconds"),
-    "replication_moved_bytes": (
-        "kafka.broker.alter_log_dirs_replication.byte_rate",
-        "value_seconds",
-    ),
-}
-_TIERS: Final[_Figures] = {
-    "waits_bytes_max_of_a_topic": (COPY_LAG, "max"),
-    "held_back_ms_max": ("kafka.broker.remote_copy.throttle_time.max", "max"),
-    "copy_rate_max": ("kafka.broker.remote_copy.byte_rate", "max"),
-    "copy_idle_min": ("kafka.broker.remote_log_manager.tasks_idle", "min"),
-}
 _SENT: Final = "replication_sent_bytes"
 """Without a throttle Kafka counts here what an answer to a follower has beside its partitions."""
 
 _READS: Final = "kafka.broker.remote_log_reader.fetches"
-_READER: Final[_Figures] = {
-    "reads": (_READS, "increase"),
-    "read_ms_mean": ("kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"),
-    "waiting_max": ("kafka.broker.remote_log_reader.task_queue_size", "max"),
-    "idle_min": ("kafka.broker.remote_log_reader.idle", "min"),
-    "held_back_ms_max": ("kafka.broker.remote_fetch.throttle_time.max", "max"),
-    "fetch_rate_max": ("kafka.broker.remote_fetch.byte_rate", "max"),
-}
-_PLUGIN: Final[_Figures] = {
-    "uploads": ("kafka.rsm.upload.requests", "increase"),
-    "uploaded_bytes": ("kafka.rsm.upload.bytes", "increase"),
-    "copy_ms_mean": ("kafka.rsm.copy_time.avg", "mean_above_0"),
-    "copy_ms_max": ("kafka.rsm.copy_time.max", "max"),
-    "requested_bytes": ("kafka.rsm.fetch.requested_bytes", "increase"),
-    "deletions": ("kafka.rsm.delete.requests", "increase"),
-    "deleted_bytes": ("kafka.rsm.delete.bytes", "increase"),
-    "deletions_failed": ("kafka.rsm.delete.errors", "increase"),
-    "delete_ms_mean": ("kafka.rsm.delete_time.avg", "mean_above_0"),
-    "delete_ms_max": ("kafka.rsm.delete_time.max", "max"),
-    "index_loads": ("kafka.rsm.index_cache.loads", "increase"),
-    "index_loads_failed": ("kafka.rsm.index_cache.load_failures", "increase"),
-    "index_evictions": ("kafka.rsm.index_cache.evictions", "increase"),
-    "index_entries_max": ("kafka.rsm.index_cache.size", "max"),
-}
 
 
 class IsrBroker(NamedTuple):
     """A broker's own counts, sums over the partitions that it leads, and the writes it refused."""
 
     source: str
-    under_min_isr_partition_seconds: float | None
-    sum_of_partitions_seconds: float | None
-    leaderless_partition_seconds: float | None
-    at_min_isr_partition_seconds: float | None
-    leads_mean: float | None
-    isr_shrinks: float | None
-    isr_expands: float | None
-    writes_refused: float | None
+    under_min_isr_partition_seconds: Annotated[Known, COUNTED_BY_BROKER, "value_seconds"]
+    sum_of_partitions_seconds: Annotated[Known, UNDER_MIN_ISR, "value_seconds"]
+    leaderless_partition_seconds: Annotated[Known, LEADERLESS, "value_seconds"]
+    at_min_isr_partition_seconds: Annotated[
+        Known, "kafka.broker.at_min_isr_partitions", "value_seconds"
+    ]
+    leads_mean: Annotated[Known, "kafka.broker.led_partitions", "mean"]
+    isr_shrinks: Annotated[Known, "kafka.broker.isr_shrinks", "increase"]
+    isr_expands: Annotated[Known, "kafka.broker.isr_expands", "increase"]
+    writes_refused: Known
 
 
 class Controller(NamedTuple):
     """A controller: for how long it was the active one, and what it counted of the cluster."""
 
     source: str
-    active_us: Bounds
-    offline_partition_seconds: float | None
-    fenced_brokers_max: float | None
-    active_brokers_min: float | None
+    active_us: Annotated[Bounds, _ACTIVE, "positive"]
+    offline_partition_seconds: Annotated[
+        Known, "kafka.controller.offline_partitions", "value_seconds"
+    ]
+    fenced_brokers_max: Annotated[Known, "kafka.controller.fenced_brokers", "max"]
+    active_brokers_min: Annotated[Known, "kafka.controller.active_brokers", "min"]
 
 
 class QuotaBroker(NamedTuple):
@@ -117,63 +62,71 @@ class QuotaBroker(NamedTuple):
     """
 
     source: str
-    produce_waiting_max: float | None
-    fetch_waiting_max: float | None
-    request_waiting_max: float | None
-    controller_mutation_waiting_max: float | None
-    exempt_percent_mean: float | None
-    replication_sent_bytes: float | None
-    replication_received_bytes: float | None
-    replication_moved_bytes: float | None
+    produce_waiting_max: Annotated[Known, "kafka.broker.produce.queue_size", "max"]
+    fetch_waiting_max: Annotated[Known, "kafka.broker.fetch.queue_size", "max"]
+    request_waiting_max: Annotated[Known, "kafka.broker.request.queue_size", "max"]
+    controller_mutation_waiting_max: Annotated[
+        Known, "kafka.broker.controller_mutation.queue_size", "max"
+    ]
+    exempt_percent_mean: Known
+    replication_sent_bytes: Annotated[
+        Known, "kafka.broker.leader_replication.byte_rate", "value_seconds"
+    ]
+    replication_received_bytes: Annotated[
+        Known, "kafka.broker.follower_replication.byte_rate", "value_seconds"
+    ]
+    replication_moved_bytes: Annotated[
+        Known, "kafka.broker.alter_log_dirs_replication.byte_rate", "value_seconds"
+    ]
 
 
 class TierBroker(NamedTuple):
     """Uploads and deletions of a broker, and for how long its own copy quota held uploads back."""
 
     source: str
-    waits_bytes_mean: float | None
-    waits_bytes_max_of_a_topic: float | None
-    copies_failed: float | None
-    deletions_failed: float | None
+    waits_bytes_mean: Known
+    waits_bytes_max_of_a_topic: Annotated[Known, COPY_LAG, "max"]
+    copies_failed: Known
+    deletions_failed: Known
     held_back_us: Bounds
-    held_back_ms_max: float | None
-    copy_rate_max: float | None
-    copy_idle_min: float | None
+    held_back_ms_max: Annotated[Known, "kafka.broker.remote_copy.throttle_time.max", "max"]
+    copy_rate_max: Annotated[Known, "kafka.broker.remote_copy.byte_rate", "max"]
+    copy_idle_min: Annotated[Known, "kafka.broker.remote_log_manager.tasks_idle", "min"]
 
 
 class ReadingBroker(NamedTuple):
     """Reads of a broker from the remote tier, and for how long its fetch quota held them back."""
 
     source: str
-    reads: float | None
-    read_ms_mean: float | None
-    reads_expired: float | None
-    look_ups_expired: float | None
-    waiting_max: float | None
-    idle_min: float | None
+    reads: Annotated[Known, _READS, "increase"]
+    read_ms_mean: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"]
+    reads_expired: Known
+    look_ups_expired: Known
+    waiting_max: Annotated[Known, "kafka.broker.remote_log_reader.task_queue_size", "max"]
+    idle_min: Annotated[Known, "kafka.broker.remote_log_reader.idle", "min"]
     held_back_us: Bounds
-    held_back_ms_max: float | None
-    fetch_rate_max: float | None
+    held_back_ms_max: Annotated[Known, "kafka.broker.remote_fetch.throttle_time.max", "max"]
+    fetch_rate_max: Annotated[Known, "kafka.broker.remote_fetch.byte_rate", "max"]
 
 
 class Plugin(NamedTuple):
     """What the Aiven plugin counts of a broker: its store, and its cache of indexes."""
 
     source: str
-    uploads: float | None
-    uploaded_bytes: float | None
-    copy_ms_mean: float | None
-    copy_ms_max: float | None
-    requested_bytes: float | None
-    deletions: float | None
-    deleted_bytes: float | None
-    deletions_failed: float | None
-    delete_ms_mean: float | None
-    delete_ms_max: float | None
-    index_loads: float | None
-    index_loads_failed: float | None
-    index_evictions: float | None
-    index_entries_max: float | None
+    uploads: Annotated[Known, "kafka.rsm.upload.requests", "increase"]
+    uploaded_bytes: Annotated[Known, "kafka.rsm.upload.bytes", "increase"]
+    copy_ms_mean: Annotated[Known, "kafka.rsm.copy_time.avg", "mean_above_0"]
+    copy_ms_max: Annotated[Known, "kafka.rsm.copy_time.max", "max"]
+    requested_bytes: Annotated[Known, "kafka.rsm.fetch.requested_bytes", "increase"]
+    deletions: Annotated[Known, "kafka.rsm.delete.requests", "increase"]
+    deleted_bytes: Annotated[Known, "kafka.rsm.delete.bytes", "increase"]
+    deletions_failed: Annotated[Known, "kafka.rsm.delete.errors", "increase"]
+    delete_ms_mean: Annotated[Known, "kafka.rsm.delete_time.avg", "mean_above_0"]
+    delete_ms_max: Annotated[Known, "kafka.rsm.delete_time.max", "max"]
+    index_loads: Annotated[Known, "kafka.rsm.index_cache.loads", "increase"]
+    index_loads_failed: Annotated[Known, "kafka.rsm.index_cache.load_failures", "increase"]
+    index_evictions: Annotated[Known, "kafka.rsm.index_cache.evictions", "increase"]
+    index_entries_max: Annotated[Known, "kafka.rsm.index_cache.size", "max"]
 
 
 def of_isr(gold: Gold) -> list[IsrBroker]:
@@ -182,7 +135,7 @@ def of_isr(gold: Gold) -> list[IsrBroker]:
     return [
         IsrBroker(
             source,
-            **_figures(rows, _ISR),
+            **figures(IsrBroker, rows),
             writes_refused=counted(rows, COUNTED_BY_BROKER, *refused),
         )
         for source, rows in _sources(gold)
@@ -192,11 +145,10 @@ def of_isr(gold: Gold) -> list[IsrBroker]:
 
 def controllers(gold: Gold) -> list[Controller]:
     """Every controller that was read."""
-    active = "kafka.controller.active"
     return [
-        Controller(source, duration(rows[active], "positive"), **_figures(rows, _CONTROLLER))
+        Controller(source, **figures(Controller, rows))
         for source, rows in _sources(gold)
-        if active in rows
+        if _ACTIVE in rows
     ]
 
 
@@ -204,10 +156,10 @@ def of_quotas(gold: Gold) -> list[QuotaBroker]:
     """The brokers and controllers at which something waited, or replication was throttled."""
     found = []
     for source, rows in _sources(gold):
-        figures = _figures(rows, _QUOTAS)
-        if any(figure for name, figure in figures.items() if name != _SENT):
+        own = figures(QuotaBroker, rows)
+        if any(figure for name, figure in own.items() if name != _SENT):
             exempt = per_second(rows["kafka.broker.request.exempt_time"], "observed_us")
-            found.append(QuotaBroker(source, **figures, exempt_percent_mean=exempt))
+            found.append(QuotaBroker(source, **own, exempt_percent_mean=exempt))
     return found
 
 
@@ -221,7 +173,7 @@ def of_tiers(gold: Gold) -> list[TierBroker]:
             copies_failed=counted(rows, COPY_LAG, "kafka.topic.remote_copy.errors"),
             deletions_failed=counted(rows, COPY_LAG, "kafka.topic.remote_delete.errors"),
             held_back_us=_held_back(rows["kafka.broker.remote_copy.throttle_time.avg"]),
-            **_figures(rows, _TIERS),
+            **figures(TierBroker, rows),
         )
         for source, rows in _sources(gold)
         if COPY_LAG in rows
@@ -236,7 +188,7 @@ def of_reads(gold: Gold) -> list[ReadingBroker]:
             reads_expired=counted(rows, _READS, "kafka.broker.remote_fetch.expired"),
             look_ups_expired=counted(rows, _READS, "kafka.broker.remote_list_offsets.expired"),
             held_back_us=_held_back(rows["kafka.broker.remote_fetch.throttle_time.avg"]),
-            **_figures(rows, _READER),
+            **figures(ReadingBroker, rows),
         )
         for source, rows in _sources(gold)
         if _READS in rows
@@ -245,7 +197,7 @@ def of_reads(gold: Gold) -> list[ReadingBroker]:
 
 def plugins(gold: Gold) -> list[Plugin]:
     """Every broker with a bean of the Aiven plugin."""
-    found = (Plugin(source, **_figures(rows, _PLUGIN)) for source, rows in _sources(gold))
+    found = (Plugin(source, **figures(Plugin, rows)) for source, rows in _sources(gold))
     return [one for one in found if any(figure is not None for figure in one[1:])]
 
 
@@ -261,15 +213,6 @@ def counted(rows: Mapping[str, Row], beside: str, *metrics: str) -> float | None
     if None in known or not (known or rows.get(beside)):
         return None
     return math.fsum(known)
-
-
-def _figures(rows: Mapping[str, Row], chosen: _Figures) -> dict[str, Any]:
-    return {
-        field: per_second(rows.get(metric, {}), _MEANS[column])
-        if column in _MEANS
-        else rows.get(metric, {}).get(column)
-        for field, (metric, column) in chosen.items()
-    }
 
 
 def _held_back(row: Row) -> Bounds:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from lakehouse import tables
 from lakehouse.core.lifetimes import expected_us, with_ends
 from lakehouse.core.metrics import PARTITION_LAG
-from lakehouse.core.time.periods import iso
+from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, before_window, is_same
 from lakehouse.report.facts.gold import Gold, duration
 from lakehouse.report.facts.saved import Bounds

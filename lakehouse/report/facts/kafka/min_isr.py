@@ -12,20 +12,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import LEADERLESS, PARTITION_COUNT, UNAVAILABLE, UNDER_MIN_ISR
-from lakehouse.core.time.periods import iso
+from lakehouse.core.periods import iso
 from lakehouse.engines.gold_reader import Row, is_one_of
-from lakehouse.report.facts.gold import Gold, attribute, duration, unknown_of
+from lakehouse.report.facts.gold import Gold, attribute, duration, figures, unknown_of
 from lakehouse.report.facts.kafka import brokers
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.report.page.lookup import touching
 from lakehouse.slo import partitions as partition_time
 from lakehouse.slo.statement import Statement
 
-_AT_MIN_ISR: Final = "kafka.partition.at_min_isr"
 _STRETCH: Final = ("metric", "topic", "partition", "source", "start", "end", "lead_us", "tail_us")
 
 
@@ -45,12 +44,12 @@ class Topic(NamedTuple):
 
     topic: str
     partitions: int | None
-    any_us: Bounds
-    under_us: Bounds
-    leaderless_us: Bounds
-    unavailable_any_us: Bounds
-    at_min_us: int | None
-    max_concurrent: int | None
+    any_us: Annotated[Bounds, UNDER_MIN_ISR, "any"]
+    under_us: Annotated[Bounds, UNDER_MIN_ISR, "positive"]
+    leaderless_us: Annotated[Bounds, LEADERLESS, "positive"]
+    unavailable_any_us: Annotated[Bounds, UNAVAILABLE, "any"]
+    at_min_us: Annotated[int | None, "kafka.partition.at_min_isr", "positive_us"]
+    max_concurrent: Annotated[int | None, UNAVAILABLE, "max_concurrent"]
     unknown_us: int | None
     unseen_us: int | None
     partitions_unknown_us: int | None
@@ -96,21 +95,16 @@ def _topics(
         name, partitions = str(subject.topic), attribute(subject, PARTITION_COUNT)
         if subject.kind != "topic" or (subject.key not in unknown and name not in rows):
             continue
-        under, leaderless = rows[name][UNDER_MIN_ISR], rows[name][LEADERLESS]
-        unavailable = rows[name][UNAVAILABLE]
         topics.append(
             Topic(
                 name,
                 partitions,
-                any_us=duration(under, "any"),
-                under_us=duration(under, "positive"),
-                leaderless_us=duration(leaderless, "positive"),
-                unavailable_any_us=duration(unavailable, "any"),
-                at_min_us=rows[name][_AT_MIN_ISR].get("positive_us"),
-                max_concurrent=unavailable.get("max_concurrent"),
+                **figures(Topic, rows[name]),
                 unknown_us=unknown.get(subject.key),
                 unseen_us=unseen[name].unseen_us,
-                partitions_unknown_us=unseen[name].of_partitions(partitions, unavailable),
+                partitions_unknown_us=unseen[name].of_partitions(
+                    partitions, rows[name][UNAVAILABLE]
+                ),
             )
         )
     return topics

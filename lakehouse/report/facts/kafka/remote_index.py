@@ -8,9 +8,9 @@ indexes are fetched one by one. docs/remote-index.md has the formulas and what t
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from lakehouse.report.facts.gold import per_second
+from lakehouse.report.facts.gold import Known, figures
 from lakehouse.report.facts.saved import Bounds
 
 Basis = Literal["measured", "modelled"]
@@ -18,25 +18,6 @@ Way = Literal["one by one", "at once"]
 
 INDEXES: Final = 3
 """Indexes that a broker asks for when it has none of a segment: offset, time and transaction."""
-
-_READ_TIME: Final = "kafka.broker.remote_log_reader.fetch_time.mean"
-_FIGURES: Final = {
-    "reads": ("kafka.broker.remote_log_reader.fetches", "increase"),
-    "requests": ("kafka.topic.remote_fetch.requests", "increase"),
-    "read_bytes": ("kafka.topic.remote_fetch.bytes", "increase"),
-    # The same scrapes report both: their ratio is the size of a mean segment.
-    "stored_byte_seconds": ("kafka.topic.remote_log_size.bytes", "value_seconds"),
-    "stored_segment_seconds": ("kafka.topic.remote_log_metadata_count", "value_seconds"),
-    "hits": ("kafka.rsm.index_cache.hits", "increase"),
-    "misses": ("kafka.rsm.index_cache.misses", "increase"),
-    "load_ns": ("kafka.rsm.index_cache.load_time", "increase"),
-    "fetches": ("kafka.rsm.index_fetch.fetches", "increase"),
-    "sets": ("kafka.rsm.index_fetch.sets", "increase"),
-    "round_trips": ("kafka.rsm.index_fetch.round_trips", "increase"),
-    "wait_ns": ("kafka.rsm.index_fetch.wait_time", "increase"),
-    "request_ns": ("kafka.rsm.index_fetch.request_time", "increase"),
-}
-"""Metric and column of gold/brokers, by the fields of RemoteReadCounts."""
 
 
 class RemoteReadCounts(NamedTuple):
@@ -48,7 +29,8 @@ class RemoteReadCounts(NamedTuple):
         requests: The same, counted per topic; brokers before 3.8 have only this.
         read_bytes: Bytes they read.
         stored_byte_seconds: Bytes in the remote tier of partitions it leads, times seconds.
-        stored_segment_seconds: Segments of these bytes, times seconds.
+        stored_segment_seconds: Segments of these bytes, times seconds; by the same scrapes, so that
+            their ratio is the size of a mean segment.
         read_ms: Mean time of a remote read, milliseconds.
         hits: Index fetches that the cache of Aiven's plugin answered.
         misses: Those of its index fetches that went to the store.
@@ -61,20 +43,24 @@ class RemoteReadCounts(NamedTuple):
     """
 
     source: str
-    reads: float | None = None
-    requests: float | None = None
-    read_bytes: float | None = None
-    stored_byte_seconds: float | None = None
-    stored_segment_seconds: float | None = None
+    reads: Annotated[Known, "kafka.broker.remote_log_reader.fetches", "increase"] = None
+    requests: Annotated[Known, "kafka.topic.remote_fetch.requests", "increase"] = None
+    read_bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"] = None
+    stored_byte_seconds: Annotated[Known, "kafka.topic.remote_log_size.bytes", "value_seconds"] = (
+        None
+    )
+    stored_segment_seconds: Annotated[
+        Known, "kafka.topic.remote_log_metadata_count", "value_seconds"
+    ] = None
     read_ms: float | None = None
-    hits: float | None = None
-    misses: float | None = None
-    load_ns: float | None = None
-    fetches: float | None = None
-    sets: float | None = None
-    round_trips: float | None = None
-    wait_ns: float | None = None
-    request_ns: float | None = None
+    hits: Annotated[Known, "kafka.rsm.index_cache.hits", "increase"] = None
+    misses: Annotated[Known, "kafka.rsm.index_cache.misses", "increase"] = None
+    load_ns: Annotated[Known, "kafka.rsm.index_cache.load_time", "increase"] = None
+    fetches: Annotated[Known, "kafka.rsm.index_fetch.fetches", "increase"] = None
+    sets: Annotated[Known, "kafka.rsm.index_fetch.sets", "increase"] = None
+    round_trips: Annotated[Known, "kafka.rsm.index_fetch.round_trips", "increase"] = None
+    wait_ns: Annotated[Known, "kafka.rsm.index_fetch.wait_time", "increase"] = None
+    request_ns: Annotated[Known, "kafka.rsm.index_fetch.request_time", "increase"] = None
 
 
 class Cost(NamedTuple):
@@ -112,16 +98,11 @@ def costs(brokers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Cost]:
     Args:
         brokers: Sums of gold/brokers over a period, by source and metric.
     """
-    known = (cost(_counts(source, sums)) for source, sums in sorted(brokers.items()))
+    known = (
+        cost(RemoteReadCounts(source, **figures(RemoteReadCounts, sums)))
+        for source, sums in sorted(brokers.items())
+    )
     return [one for one in known if one is not None]
-
-
-def _counts(source: str, sums: Mapping[str, Mapping[str, Any]]) -> RemoteReadCounts:
-    figures = {
-        name: sums.get(metric, {}).get(column) for name, (metric, column) in _FIGURES.items()
-    }
-    read_ms = per_second(sums.get(_READ_TIME, {}), "positive_us")
-    return RemoteReadCounts(source, **figures, read_ms=read_ms)
 
 
 def cost(counts: RemoteReadCounts) -> Cost | None:

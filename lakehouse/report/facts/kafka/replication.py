@@ -5,21 +5,16 @@ Under-replicated partitions are in beans, too (family ``replication``), all else
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import UNAVAILABLE
 from lakehouse.engines.gold_reader import Row
-from lakehouse.report.facts.gold import Gold, duration, unknown_of
+from lakehouse.report.facts.gold import Gold, figures, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
 
-METRICS: Final = {
-    "under_replicated_any_us": "kafka.partition.under_replicated",
-    "without_spare_any_us": "kafka.partition.without_spare",
-    "reassigning_any_us": "kafka.partition.reassigning",
-    "unclean_leader_any_us": "kafka.partition.unclean_leader",
-}
+_UNCLEAN: Final = "kafka.partition.unclean_leader"
 UNCLEAN_ELECTION: Final = "unclean_election"
 """The kind of event."""
 
@@ -28,10 +23,10 @@ class Topic(NamedTuple):
     """For how long a partition of a topic, or several, were so; all None: not read."""
 
     topic: str
-    under_replicated_any_us: Bounds
-    without_spare_any_us: Bounds
-    reassigning_any_us: Bounds
-    unclean_leader_any_us: Bounds
+    under_replicated_any_us: Annotated[Bounds, "kafka.partition.under_replicated", "any"]
+    without_spare_any_us: Annotated[Bounds, "kafka.partition.without_spare", "any"]
+    reassigning_any_us: Annotated[Bounds, "kafka.partition.reassigning", "any"]
+    unclean_leader_any_us: Annotated[Bounds, _UNCLEAN, "any"]
     unclean_elections: int | None
     unknown_us: int | None
 
@@ -52,7 +47,7 @@ def replication(
     topics = [
         Topic(
             topic,
-            **{name: duration(rows[topic][metric], "any") for name, metric in METRICS.items()},
+            **figures(Topic, rows[topic]),
             unclean_elections=_elections(elected[topic], rows[topic]),
             unknown_us=unknown.get(topic),
         )
@@ -63,9 +58,9 @@ def replication(
 
 def _elections(noted: int, metrics: Mapping[str, Row]) -> int | None:
     """None: nothing was noted, and nothing was read by which it would have been."""
-    was_read = bool(metrics.get(METRICS["unclean_leader_any_us"]))  # an empty row: not read
+    was_read = bool(metrics.get(_UNCLEAN))  # an empty row: not read
     return noted if noted or was_read else None
 
 
 def _happened(topic: Topic) -> bool:
-    return any(getattr(topic, name).high for name in METRICS)
+    return any(one.high for one in topic if isinstance(one, Bounds))

@@ -13,13 +13,11 @@ from typing import Final, NamedTuple, TypeVar
 from lakehouse import tables
 from lakehouse.core.lifetimes import with_ends
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, families
-from lakehouse.core.time.intervals import Span, length, without
-from lakehouse.core.time.periods import HOUR_US, Period, micros
+from lakehouse.core.periods import HOUR_US, Period, Span, length, micros, without
 from lakehouse.engines.gold_reader import Row, is_one_of, is_same
 from lakehouse.report.facts.gold import Gold, unknown_of
 from lakehouse.report.facts.saved import Bounds
 from lakehouse.slo.statement import Statement
-from lakehouse.tables import Table
 
 ANSWERS: Final = {"produce": "kafka.broker.produce.answers", "fetch": "kafka.broker.fetch.answers"}
 P99: Final = {
@@ -179,7 +177,7 @@ def unread(gold: Gold, metric: str) -> dict[str, list[Span]]:
 
 
 def counted(
-    gold: Gold, table: Table, metrics: Sequence[str], key: Callable[[Row], K]
+    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
 ) -> dict[K, Bounds]:
     """Increases of counters and their bounds, by a key of their rows; see the module."""
     # Gold keeps finest windows for a time only.
@@ -203,7 +201,7 @@ def counted(
 
 
 def _increases(
-    gold: Gold, table: Table, metrics: Sequence[str], key: Callable[[Row], K]
+    gold: Gold, table: tables.Table, metrics: Sequence[str], key: Callable[[Row], K]
 ) -> dict[K, float]:
     return {
         key(row): row["increase"]
@@ -233,7 +231,8 @@ def _answers(gold: Gold) -> tuple[list[Answers], list[Answers], list[Error]]:
         for source, spans in sorted(away.items())
         for request in ANSWERS
     ]
-    whole = [_of(parts, request, None, _sum_of(away)) for request in ANSWERS if away]
+    unread_us = sum(map(length, away.values()))
+    whole = [_of(parts, request, None, unread_us) for request in ANSWERS if away]
     errors = [
         Error(request, error, _total([it for (r, _, e), it in parts.items() if (r, e) == one]))
         for one in sorted({(request, error) for request, _, error in parts if error != GOOD})
@@ -261,10 +260,6 @@ def _share(good: float | None, bad: float | None) -> float | None:
 def error_of(labels: str) -> str:
     """The error's name; a broker's text, in which gold escapes some characters."""
     return re.sub(r"\\(.)", r"\1", labels.removeprefix("error="))
-
-
-def _sum_of(away: Mapping[str, Sequence[Span]]) -> int:
-    return sum(map(length, away.values()))
 
 
 def _latency(gold: Gold, statements: Sequence[Statement]) -> list[Latency]:

@@ -2,18 +2,20 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from lakehouse import tables
 from lakehouse.core.metrics import families
-from lakehouse.core.time.periods import Period
+from lakehouse.core.periods import Period
 from lakehouse.engines.gold_reader import EXACT, is_one_of
 from lakehouse.report.facts.gold import (
     COPY_LAG,
     LAGGING,
     LAGS,
     Gold,
+    Known,
     duration,
+    figures,
     per_second,
     unknown_of,
 )
@@ -118,10 +120,10 @@ class ReadTopic(NamedTuple):
     """Reads of a topic from the remote tier."""
 
     topic: str
-    requests: float | None
-    bytes: float | None
-    errors: float | None
-    look_ups_expired: float | None
+    requests: Annotated[Known, _FETCHES, "increase"]
+    bytes: Annotated[Known, "kafka.topic.remote_fetch.bytes", "increase"]
+    errors: Known
+    look_ups_expired: Annotated[Known, "kafka.partition.remote_list_offsets.expired", "increase"]
 
 
 class RemoteReads(NamedTuple):
@@ -277,10 +279,8 @@ def remote_reads(gold: Gold) -> RemoteReads:
     topics = [
         ReadTopic(
             topic,
-            rows[_FETCHES].get("increase"),
-            rows["kafka.topic.remote_fetch.bytes"].get("increase"),
-            brokers.counted(rows, _FETCHES, "kafka.topic.remote_fetch.errors"),
-            rows["kafka.partition.remote_list_offsets.expired"].get("increase"),
+            errors=brokers.counted(rows, _FETCHES, "kafka.topic.remote_fetch.errors"),
+            **figures(ReadTopic, rows),
         )
         for topic, rows in sorted(gold.by_subject(tables.TOPICS).items())
     ]

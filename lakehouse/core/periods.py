@@ -1,13 +1,15 @@
-"""The period of a report: an ISO week of a time zone (by default UTC), or any span."""
+"""Time: instants, spans and their unions, periods such as an ISO week, and time zones."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from lakehouse.core.time import zones
 from lakehouse.errors import PeriodError
 
 HOUR_US: Final = 3_600_000_000
@@ -106,7 +108,7 @@ def last_ended(
 
 
 def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
-    start, end = (zones.wall(monday + dt.timedelta(days=n), dt.time(), zone) for n in (0, 7))
+    start, end = (wall(monday + dt.timedelta(days=n), dt.time(), zone) for n in (0, 7))
     of_utc = start.time() == end.time() == dt.time()
     return Period(start, end, WEEK if of_utc else "span")
 
@@ -160,3 +162,100 @@ def window_name(seconds: int) -> str:
         if seconds % size == 0:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+UTC_NAME: Final = "UTC"
+
+
+def time_zone(name: str) -> dt.tzinfo:
+    """The time zone of that name, such as ``Europe/Berlin``.
+
+    Raises:
+        PeriodError: There is none, or the machine has no time zone data.
+    """
+    if name == UTC_NAME:
+        return dt.UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise PeriodError(
+            f"time zone {name[:60]!r}: there is none here; write one such as Europe/Berlin (a "
+            "machine without time zone data needs the package tzdata)"
+        ) from error
+
+
+def wall(day: dt.date, time: dt.time, zone: dt.tzinfo) -> dt.datetime:
+    """When a clock there first shows that time of that day, in UTC."""
+    return dt.datetime.combine(day, time, zone).astimezone(dt.UTC)
+
+
+def days(first: dt.datetime, last: dt.datetime, zone: dt.tzinfo) -> Iterator[dt.date]:
+    """Every day there from one instant to another, both included."""
+    day, end = first.astimezone(zone).date(), last.astimezone(zone).date()
+    while day <= end:
+        yield day
+        day += dt.timedelta(days=1)
+
+
+Span = tuple[int, int]
+"""From when until when, microseconds."""
+
+
+class Spanned(Protocol):
+    """Anything with a start and an end, microseconds."""
+
+    @property
+    def start(self) -> int:
+        """First instant."""
+
+    @property
+    def end(self) -> int:
+        """First instant after it."""
+
+
+T = TypeVar("T", bound=Spanned)
+
+
+def union(spans: Iterable[Span]) -> list[Span]:
+    """The union of spans, in order; touching spans are joined, and empty ones left out."""
+    joined: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def length(spans: Iterable[Span]) -> int:
+    """Time that at least one of the spans covers."""
+    return sum(end - start for start, end in union(spans))
+
+
+def without(within: Span, spans: Iterable[Span]) -> list[Span]:
+    """The parts of ``within`` that no span covers, in order."""
+    left: list[Span] = []
+    reached, end = within
+    for first, last in union(spans):
+        left.append((reached, min(first, end)))
+        reached = max(reached, last)
+    left.append((reached, end))
+    return [(start, end) for start, end in left if start < end]
+
+
+def overlap(one: Span, other: Span) -> Span | None:
+    """The intersection of two spans; None where it is empty."""
+    start, end = max(one[0], other[0]), min(one[1], other[1])
+    return (start, end) if start < end else None
+
+
+def shared(spans: Sequence[Span], things: Iterable[T]) -> list[list[T]]:
+    """The things that overlap each span; the spans' starts and ends are in order."""
+    overlapping: list[list[T]] = [[] for _ in spans]
+    ends = [end for _, end in spans]
+    for thing in things:
+        index = bisect_right(ends, thing.start)
+        while index < len(spans) and spans[index][0] < thing.end:
+            overlapping[index].append(thing)
+            index += 1
+    return overlapping

@@ -1,0 +1,141 @@
+"""A name that a lake is to forget: a user's or client id's, which may be a person's.
+
+Another name takes its place in every row of bronze and gold, so that figures, incidents and
+published statements stay as they are. Versions of the tables from before keep the old one until
+clean-up removes their files.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from lakehouse import tables
+from lakehouse.engines.predicates import strings
+from lakehouse.errors import TableNotFoundError
+from lakehouse.ops.location import TABLE, Location, delta_errors, query
+from lakehouse.ops.maintain.actions import Executor
+from lakehouse.tables import Table, parquet
+
+_COLUMNS: Final = ("user", "client_id")
+_AT_ONCE: Final = 500  # sets whose rows are replaced by one commit
+_COMMIT: Final = CommitProperties({"jmxlake": "forget"}, max_commit_retries=100)
+
+
+class Found(NamedTuple):
+    """Rows of a table that have the name."""
+
+    table: str
+    rows: int
+
+
+def new_name() -> str:
+    """A name that says nothing of the old one."""
+    return f"forgotten-{uuid.uuid4().hex[:12]}"
+
+
+def find(location: Location, name: str) -> Iterator[Found]:
+    """The tables of a lake that have the name, now.
+
+    Raises:
+        MaintenanceError: A table cannot be read.
+    """
+    for table, delta in _tables(location, "bronze", "gold"):
+        yield Found(table.path, _count(table, delta, name))
+
+
+def forget(
+    location: Location, name: str, other: str, hold: Callable[[], AbstractContextManager[object]]
+) -> Iterator[Found]:
+    """Replace the name in each table.
+
+    Bronze comes first: what a rollup under way has read of it is in gold once the lease is free. It
+    may be run again with the same ``other`` where it was interrupted.
+
+    Args:
+        location: The lake, a path or URL.
+        name: The name.
+        other: What takes its place.
+        hold: Holds the lease of gold, while gold is written.
+
+    Raises:
+        LeaseHeldError: A rollup is at work, or Spark writes this gold.
+        MaintenanceError: A table cannot be read or written.
+    """
+    executor = Executor(location, uuid.uuid4().hex)
+    for layer in ("bronze", "gold"):
+        concerned = list(_tables(location, layer))
+        with hold() if layer == "gold" and concerned else nullcontext():
+            for table, delta in concerned:
+                with delta_errors(location.url(table)):
+                    if layer == "bronze" and _count(table, delta, name):
+                        executor.take_ownership(delta)
+                    yield Found(table.path, _replace(table, delta, name, other))
+
+
+def _tables(location: Location, *layers: str) -> Iterator[tuple[Table, DeltaTable]]:
+    """The tables of layers that may have such a name, and are there."""
+    for table in (*tables.BRONZE, *tables.GOLD):
+        if table.layer in layers and (table is tables.MEMBERS or _columns(table)):
+            try:
+                yield table, location.open(table)
+            except TableNotFoundError:
+                continue
+
+
+def _count(table: Table, delta: DeltaTable, name: str) -> int:
+    if table is tables.MEMBERS:
+        return len(_sets(delta, name))
+    (row,) = query(delta, f"SELECT count(*) AS n FROM {TABLE} WHERE {_has(table, name)}")
+    return int(row["n"])
+
+
+def _replace(table: Table, delta: DeltaTable, name: str, other: str) -> int:
+    if table is tables.MEMBERS:
+        return _replace_in_sets(delta, name, other)
+    updated = delta.update(
+        {
+            f'"{column}"': f'CASE WHEN "{column}" IN {strings((name,))} '
+            f'THEN {strings((other,))} ELSE "{column}" END'
+            for column in _columns(table)
+        },
+        predicate=_has(table, name),
+        writer_properties=parquet.writer_properties(table),
+        commit_properties=_COMMIT,
+    )
+    return int(updated["num_updated_rows"])
+
+
+def _replace_in_sets(delta: DeltaTable, name: str, other: str) -> int:
+    """Sets keep their ids, by which runs refer to them."""
+
+    def renamed(client: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {key: other if old == name else old for key, old in client.items()}
+
+    sets = [{**row, "clients": [*map(renamed, row["clients"])]} for row in _sets(delta, name)]
+    schema = pa.schema(delta.schema().to_arrow())
+    for first in range(0, len(sets), _AT_ONCE):
+        rows = sets[first : first + _AT_ONCE]
+        write_deltalake(
+            delta, pa.Table.from_pylist(rows, schema), mode="overwrite",
+            predicate=f'"set" IN {strings(row["set"] for row in rows)}',
+            writer_properties=parquet.writer_properties(tables.MEMBERS), commit_properties=_COMMIT,
+        )  # fmt: skip
+    return len(sets)
+
+
+def _sets(delta: DeltaTable, name: str) -> list[dict[str, Any]]:
+    """The sets of clients in which one has this name."""
+    rows = query(delta, f"SELECT * FROM {TABLE} WHERE kind = 'clients'")
+    return [row for row in rows if any(name in one.values() for one in row["clients"])]
+
+
+def _has(table: Table, name: str) -> str:
+    return " OR ".join(f'"{column}" IN {strings((name,))}' for column in _columns(table))
+
+
+def _columns(table: Table) -> tuple[str, ...]:
+    return tuple(column for column in _COLUMNS if column in table.column_names)
