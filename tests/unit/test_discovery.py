@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.agent.discovery import Discovery
+from collector.cli import support
 from collector.config.loader import parse
 from collector.errors import ConfigError, SettingError, SourceTimeoutError
 from collector.model import Identity
@@ -195,3 +196,10 @@ def test_several_brokers_have_no_metadata_log_and_source_stands_alone() -> None:
         config_of({"node": 1, **JMX}, {"node": 2, **JMX}, metadata_log=log)
     with pytest.raises(ConfigError, match="give source or sources, not both"):
         config_of({"node": 1, **JMX}, source={"node": 1, **JMX})
+
+
+def test_a_bundle_for_who_helps_has_no_secret_of_any_source() -> None:
+    one, other = ({"node": n, "jolokia": {"url": f"http://k/?token=s3cret{n}"}} for n in (1, 2))
+    shown = support._configuration(config_of(one, other))
+    assert shown.count("token=***") == 3, "the first, and each of the list"
+    assert "s3cret" not in shown
