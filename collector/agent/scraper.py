@@ -31,10 +31,13 @@ class Scraper:
         source: What is read.
         clock: Gives the instants.
         hidden: The names that must not leave the host.
+        name: What it is called in the lake; empty: what its agent's only source is called.
     """
 
-    def __init__(self, source: Source, clock: Clock, hidden: HiddenNames | None = None) -> None:
-        self._source = source
+    def __init__(
+        self, source: Source, clock: Clock, hidden: HiddenNames | None = None, name: str = ""
+    ) -> None:
+        self._source, self._name = source, name
         self._clock = clock
         self._hidden = hidden
         self._work = WorkUnderWay()
@@ -79,6 +82,7 @@ class Scraper:
             identity=identity,
             answer=answer,
             error=error,
+            source=self._name,
         )
 
     def close(self) -> None:
@@ -140,7 +144,7 @@ def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
     return replace(instant, answer=answer)
 
 
-def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
+def skipped(family: Family, interval_us: int, tick_us: int, source: str = "") -> Scrape:
     """The record of a tick at which the one before was still under way."""
     return Scrape(
         family=family.name,
@@ -150,6 +154,7 @@ def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
         interval_us=interval_us,
         outcome="skipped",
         error="the scrape before was still under way",
+        source=source,
     )
 
 

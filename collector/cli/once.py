@@ -13,7 +13,7 @@ from collector.cli.options import CONFIG, JSON, guarded
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
-    from collector.catalogue import Family
+    from collector.agent.plan import Task
     from collector.config.schema import Config
     from collector.model import Reading, Scrape, Series
 
@@ -30,14 +30,12 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
     With --json: of each family an object with outcome, error, beans and seconds, then its values.
     """
     from collector.agent import plan
-    from collector.cli.read_families import attempt
+    from collector.cli.read_families import attempt, found
 
     def work(config: Config) -> None:
+        config = found(config)
         loaded = plan.catalogue(config)
-        read = [
-            (task.family, attempt(task))
-            for task in plan.tasks(config, loaded, plan.scrapers(config))
-        ]
+        read = [(task, attempt(task)) for task in plan.tasks(config, loaded, plan.scrapers(config))]
         if as_json:
             _print_lines(scrape for _, scrape in read)
         else:
@@ -51,7 +49,8 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
 
 def _print_lines(scrapes: Iterable[Scrape]) -> None:
     for scrape in scrapes:
-        family, answer = {"family": scrape.family}, scrape.answer
+        family = {"source": scrape.source, "family": scrape.family}
+        answer = scrape.answer
         asked = {
             "outcome": scrape.outcome,
             "error": scrape.error,
@@ -66,14 +65,16 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
                 click.echo(json.dumps({**family, **subject, "value": value}))
 
 
-def _print_table(read: list[tuple[Family, Scrape]], most: int | None) -> None:
+def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
     from collector.cli.format import new_table, setting, show, styled, subject
     from collector.telemetry.logs import printable
 
     table = new_table("Family and metric", "Of", "Value")
     table.columns[2].justify = "right"
-    for family, scrape in read:
-        name, answer = styled(family.name, "bold"), scrape.answer
+    several = len({task.source for task, _ in read}) > 1
+    for task, scrape in read:
+        family, answer = task.family, scrape.answer
+        name = styled(task.label if several else family.name, "bold")
         if answer is None:
             why = printable(scrape.error or "no reason given")
             table.add_row(name, styled(f"UNKNOWN, {scrape.outcome}: {why}", "bold red"))

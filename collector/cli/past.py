@@ -139,9 +139,8 @@ def _import(
         )
         spool = resources.enter_context(Spool(config.spool.path, config.spool.max_size.bytes))
         delays = plan.delays(config, catalogue)
-        recorder = Recorder(
-            spool, source.name, config.window.us, delays, catalogue.hash, source.cluster
-        )
+        read = {source.name: source.cluster}
+        recorder = Recorder(spool, read, config.window.us, delays, catalogue.hash)
         delivered = delivery(config, spool, recorder, lambda: catalogue)
         step_us = families[0][1]
         past = Past(api, selector, sources, step_us, spool, recorder, delivered)

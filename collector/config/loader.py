@@ -53,15 +53,24 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Config:
     """Validate a configuration that was read already; ``where`` begins the error's line."""
     merged = _overlay(raw, environ or {})[0]
+    first = _first_source(merged)
     try:
-        config = msgspec.convert(merged, Config, dec_hook=_hook)
+        config = msgspec.convert({**merged, **first} if first else merged, Config, dec_hook=_hook)
         checks.check(config)
+        if first and "source" in merged:
+            raise SettingError("sources", "give source or sources, not both", ("source",))  # noqa: TRY301
         secrets.refuse_exposed(config)
     except SettingError as error:
         raise located(error, where, environ or {}) from error
     except msgspec.ValidationError as error:
         raise located(_explained(str(error)), where, environ or {}) from error
     return config
+
+
+def _first_source(raw: Any) -> dict[str, Any]:
+    """What stands for ``source`` where there are ``sources``."""
+    listed = raw.get("sources") if isinstance(raw, dict) else None
+    return {"source": listed[0]} if isinstance(listed, list) and listed[:1] else {}
 
 
 def fingerprint(config: Config) -> str:

@@ -107,9 +107,10 @@ def warnings(config: Config) -> list[str]:
 
 
 def _files(config: Config) -> Iterator[tuple[str, Path]]:
-    for key, value in marked(config, "secret"):
-        if isinstance(value, Path):
-            yield key, value
+    for one in config.each():
+        for key, value in marked(one, "secret"):
+            if isinstance(value, Path):
+                yield key, value
     if config.admin is not None and config.admin.properties_file is not None:
         with suppress(OSError):
             if _SECRET_LINE.search(config.admin.properties_file.read_text("utf-8", "replace")):

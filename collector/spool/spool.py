@@ -161,14 +161,14 @@ class Spool:
         self,
         batches: Iterable[Batch],
         state: bytes,
-        event_of: Callable[[Dropped], Row] | None = None,
+        events_of: Callable[[Dropped], Iterable[Row]] | None = None,
     ) -> int:
         """Keep batches that belong together, and the encoder's state; the journal starts empty.
 
         Args:
             batches: They are asked for one after the other.
             state: The encoder's state after them.
-            event_of: Makes the event row of dropped batches; it goes into the last batch.
+            events_of: Makes the event rows of dropped batches; they go into the last batch.
 
         Returns:
             How many of the oldest batches were dropped to stay below ``max_bytes``.
@@ -181,8 +181,8 @@ class Spool:
                 excess = self.depth().bytes - self.max_bytes
                 dropped = packing.drop_oldest(db, first, self.reached, excess)
                 db.execute("DELETE FROM sets WHERE used < ?", (number - _KEPT_SETS,))
-            if batch is not None and dropped is not None and event_of is not None:
-                batch.rows.setdefault(tables.EVENTS.name, []).append(event_of(dropped))
+            if batch is not None and dropped is not None and events_of is not None:
+                batch.rows.setdefault(tables.EVENTS.name, []).extend(events_of(dropped))
                 packing.put_batch(db, number, first, batch, dropped)
             self._put_state(db, state, number)
             db.execute("DELETE FROM meta WHERE key = 'damaged'")
