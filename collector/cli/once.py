@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, JSON, guarded
+from collector.cli.options import CONFIG, JSON, Step, guarded, warn
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
@@ -33,16 +33,20 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
     from collector.cli.read_families import attempt, found
 
     def work(config: Config) -> None:
-        config = found(config)
+        missing: list[Step] = []
+        config = found(config, missing.append)
         loaded = plan.catalogue(config)
         read = [(task, attempt(task)) for task in plan.tasks(config, loaded, plan.scrapers(config))]
         if as_json:
             _print_lines(scrape for _, scrape in read)
         else:
             _print_table(read, most=None if show_all else _MOST)
-        failed = sum(scrape.outcome != "ok" for _, scrape in read)
+        for step in missing:
+            warn(step)
+        failed = sum(scrape.outcome != "ok" for _, scrape in read) + len(missing)
         if failed:
-            raise SourceError(f"{failed} families could not be read; see above")
+            what = "families or sources" if missing else "families"
+            raise SourceError(f"{failed} {what} could not be read; see above")
 
     guarded(path, work)
 

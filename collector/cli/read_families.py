@@ -13,7 +13,7 @@ from collector.catalogue import Catalogue, Family
 from collector.catalogue.entries import Delays
 from collector.cli.options import Step
 from collector.config.schema import Config
-from collector.errors import JmxlakeError, SourceError
+from collector.errors import JmxlakeError
 from collector.model import Answer, Scrape, Source
 
 _STALE_US: Final = 30_000_000
@@ -64,23 +64,18 @@ def _stale(answer: Answer, now_us: int) -> str | None:
     )
 
 
-def found(config: Config, say: Callable[[Step], None] | None = None) -> Config:
+def found(config: Config, say: Callable[[Step], None]) -> Config:
     """The configuration with the sources that are to be found.
 
     Args:
         config: What is asked for.
-        say: Called for each that is not found; None: that is an error.
-
-    Raises:
-        SourceError: One is not found, and ``say`` is None.
+        say: Called for each that is not found.
     """
     from collector.agent.discovery import Discovery
 
     discovery = Discovery()
     discovery.look(config)
     for sought, why in discovery.problems.items():
-        if say is None:
-            raise SourceError(f"{sought}: {why}")
         say(Step(sought, why, ok=False))
     return discovery.found(config)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, guarded
+from collector.cli.options import CONFIG, guarded, warn
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def top(path: Path, times: int | None) -> None:
 
     def work(config: Config) -> None:
         # Beans give the present; the metadata log gives a history, and may be far behind.
-        config = found(replace(config, metadata_log=None))
+        config = found(replace(config, metadata_log=None), warn)
         name = ", ".join(plan.sources(config))
         loaded = plan.catalogue(config)
         tasks = [
