@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import duckdb
 import psutil
@@ -22,7 +22,7 @@ from lakehouse.tables import DEFAULT_WINDOW_SECONDS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.broker import LoadedBroker
+    from demo.cluster import Cluster
 
 _FASTER = 5
 _FASTEST = 50  # what is read in milliseconds; above that ticks are skipped on a busy machine
@@ -58,6 +58,15 @@ def _last(series: list[float], share: int) -> list[float]:
     return series[-max(1, len(series) // share) :]
 
 
+class Brokers(Protocol):
+    """What an agent reads, and how it is configured for that."""
+
+    cluster: Cluster
+
+    def sections(self, folder: Path) -> dict[str, Any]:
+        """Of an agent's configuration."""
+
+
 class AgentProcess:
     """``jmxlake-agent run`` with a spool and a lake of its own.
 
@@ -72,7 +81,7 @@ class AgentProcess:
 
     def __init__(
         self,
-        broker: LoadedBroker,
+        broker: Brokers,
         folder: Path,
         *,
         admin: bool,
@@ -147,7 +156,7 @@ class AgentProcess:
         self.close()
 
 
-def _config(broker: LoadedBroker, folder: Path, *, admin: bool, fast: bool) -> dict[str, Any]:
+def _config(broker: Brokers, folder: Path, *, admin: bool, fast: bool) -> dict[str, Any]:
     config = {**broker.sections(folder), "health": {"port": 0}}
     if admin:
         libs = str(broker.cluster.libs)

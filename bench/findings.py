@@ -10,7 +10,7 @@ from bench.curve import Point
 from bench.offsets import OffsetTimes
 from bench.peers.jmxquery import Jmxquery
 from bench.peers.jolokia import Jolokia
-from bench.peers.ours import Jmxlake
+from bench.peers.ours import Jmxlake, JmxlakeByExporter
 from bench.tools import Result
 from bench.weight import Weight
 
@@ -31,6 +31,7 @@ class Findings:
         offsets: Log starts and ends, batched and one by one.
         weights: The agent without and with the Admin client.
         large_window: Memory for a window of many rows, by the names of the figures.
+        many_brokers: What an agent takes that reads ten brokers, by the names of the figures.
     """
 
     same: list[Result] = field(default_factory=list)
@@ -39,9 +40,14 @@ class Findings:
     offsets: OffsetTimes | None = None
     weights: list[Weight] = field(default_factory=list)
     large_window: dict[str, float] = field(default_factory=dict)
+    many_brokers: dict[str, float] = field(default_factory=dict)
 
     def ratios(self) -> dict[str, float]:
-        """Theirs by ours, so that more is better; ``growth_5x`` is 5,000 by 1,000 partitions."""
+        """Theirs by ours, so that more is better.
+
+        But ``growth_5x`` is 5,000 by 1,000 partitions, and ``prometheus_vs_jmx`` our time by an
+        exporter by our time over JMX.
+        """
         same = {result.name: result for result in self.same}
         everything = {result.name: result for result in self.everything}
         ours, beside = same[Jmxlake.name], everything[Jmxlake.name]
@@ -55,6 +61,7 @@ class Findings:
         found = {f"vs_{name}": _faster(*pair) for name, pair in pairs.items()}
         found |= {f"broker_cpu_vs_{name}": _cheaper(*pair) for name, pair in pairs.items()}
         found["broker_cpu_vs_jmx_exporter"] = found["broker_cpu_vs_jmx_exporter_same"]
+        found["prometheus_vs_jmx"] = _faster(everything[JmxlakeByExporter.name], beside)
         if len(healthy := [point for point in self.points if not point.under]) == 2:
             few, many = healthy
             found["growth_5x"] = many.times.median / few.times.median
@@ -65,7 +72,7 @@ class Findings:
         figures: dict[str, Any] = {}
         for weight in self.weights:
             figures |= weight.figures()
-        figures |= self.large_window
+        figures |= self.large_window | self.many_brokers
         for result in self.same[:1]:  # ours
             figures["read_ms"] = round(result.times.median * 1e3, 3)
             figures["read_p99_ms"] = round(result.times.p99 * 1e3, 3)

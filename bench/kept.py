@@ -102,7 +102,7 @@ def _changes(before: dict[Series, float | None], samples: dict[Series, float | N
 def _recorder(spool: Spool) -> Recorder:
     loaded = catalogues.load()
     window_us = tables.DEFAULT_WINDOW_SECONDS * 1_000_000
-    return Recorder(spool, _SOURCE, window_us, _delays(), loaded.hash, None)
+    return Recorder(spool, {_SOURCE: None}, window_us, _delays(), loaded.hash)
 
 
 def _delays() -> Mapping[str, Delays]:

@@ -58,7 +58,7 @@ def measure(path: Path) -> dict[str, float]:
     catalogue, scrapers = plan.catalogue(config), plan.scrapers(config)
     with Spool(config.spool.path, config.spool.max_size.bytes) as spool:
         delays, name = plan.delays(config, catalogue), config.source.name
-        recorder = Recorder(spool, name, config.window.us, delays, catalogue.hash, None)
+        recorder = Recorder(spool, {name: None}, config.window.us, delays, catalogue.hash)
         delivery = delivery_of(config, spool, recorder)
         delivery.check()
         memory.freeze_garbage()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import cost, large_window, offsets, table, weight
+from bench import cost, large_window, many_brokers, offsets, table, weight
 from bench.broker import LoadedBroker
 from bench.curve import curve
 from bench.extent import FULL, QUICK, Extent
@@ -50,7 +50,7 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
             findings.same = tools.same_beans(ours, broker, bare, extent)
             teller.show(table.tools(f"The same beans of {_FEW:,} partitions", findings.same))
             teller.say("all beans: jmx_exporter and ours in turn")
-            findings.everything = tools.all_beans(ours, bare, extent)
+            findings.everything = tools.all_beans(ours, broker, bare, extent)
             teller.show(table.tools("Beside jmx_exporter with all beans", findings.everything))
             teller.say("log offsets: batched and bean by bean")
             findings.offsets = offsets.compare(broker, bare, _OFFSET_ROUNDS)
@@ -63,6 +63,8 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
             teller.say("0, 1, 10 and 100 % of them under min ISR")
             findings.points += curve(broker, ours, bare, extent)
         teller.show(table.curve(findings.points))
+    teller.say(f"memory of an agent that reads {many_brokers.BROKERS} brokers")
+    findings.many_brokers = many_brokers.weigh(folder / "many", teller.say)
     return findings
 
 

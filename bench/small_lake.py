@@ -111,7 +111,7 @@ class _Agent:
 
     @staticmethod
     def _batches(sealed: object, origin: Origin, sets: set[str]) -> Iterator[Batch]:
-        for batch in batches_of(sealed, origin):  # type: ignore[arg-type]
+        for batch in batches_of([(sealed, origin)]):  # type: ignore[arg-type]
             members = batch.rows[tables.MEMBERS.name]
             batch.rows[tables.MEMBERS.name] = [row for row in members if row[0] not in sets]
             sets |= {row[0] for row in members}

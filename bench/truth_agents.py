@@ -120,7 +120,7 @@ class _Agent:
         clock.now_us = span[0]
         spool = things.enter_context(Spool(path, _SPOOL_BYTES, clock))
         recorder = Recorder(
-            spool, f"broker-{self._broker}", WINDOW_US, self._delays, self._catalogue.hash, None
+            spool, {f"broker-{self._broker}": None}, WINDOW_US, self._delays, self._catalogue.hash
         )
         delivery = Delivery(str(self._lake), dict, spool, recorder)
         recorder.begin(span[0])

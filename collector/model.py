@@ -170,6 +170,7 @@ class Scrape:
         exact: It is a moment of a history that is known exactly (see collector.agent.scraper);
             asked and answered are that instant, and nothing is unknown between it and the one
             before.
+        source: Name in the lake of what was read; empty: the only source of its agent.
     """
 
     family: str
@@ -182,6 +183,7 @@ class Scrape:
     answer: Answer | None = None
     error: str | None = None
     exact: bool = False
+    source: str = ""
 
 
 class Source(Protocol):

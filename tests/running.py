@@ -86,12 +86,14 @@ class RunningAgent:
                 return error.code, error.read().decode()
 
     def value(self, name: str, **labels: str) -> float | None:
-        """Of a metric of its own."""
-        for family in text_string_to_metric_families(self.ask("/metrics")[1]):
-            for sample in family.samples:
-                if sample.name == name and sample.labels == labels:
-                    return sample.value
-        return None
+        """Of a metric of its own, the sum of those with these labels."""
+        found = [
+            sample.value
+            for family in text_string_to_metric_families(self.ask("/metrics")[1])
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        ]
+        return sum(found) if found else None
 
     def scrapes(self, family: str) -> float:
         """How many of a family went well so far; none before its health server listens."""

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import gc
 import threading
-from concurrent.futures import wait
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from collector.agent.coarsening import Limiter
-from collector.agent.plan import changes
+from collector.agent.discovery import LOOK_US
+from collector.agent.plan import Plan, Task, changes
+from collector.agent.reload import Reload
 from collector.agent.schedule import Schedule
 from collector.agent.scraper import expand, skipped
-from collector.clock import StepDetector
-from collector.delivery.worker import DeliveryWorker
+from collector.clock import Clock, StepDetector
+from collector.config.schema import Limits
+from collector.delivery.worker import Deliverer, DeliveryWorker
 from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.model import Event, Series
+from collector.sources.java.crashes import Crash
+from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.live import Live
 from collector.telemetry.sd_notify import Service
-from collector.telemetry.self_metrics import AgentStats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from collector.agent.plan import Plan, Task
-    from collector.agent.reload import Reload
-    from collector.clock import Clock
-    from collector.config.schema import Limits
-    from collector.delivery.worker import Deliverer
-    from collector.sources.java.crashes import Crash
-    from collector.spool.recorder import Recorder
+from collector.telemetry.self_metrics import AgentStats, Read
 
 _BEAT_SECONDS: Final = 1.0
+_JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")
 _IN_EVENT: Final = ("version", "config", "catalogue")
 _DRAIN_SECONDS: Final = 35.0  # the courier's half minute, and a commit that was under way
 _CLOSE_SECONDS: Final = 1.0
@@ -68,11 +63,12 @@ class Agent:
     ) -> None:
         self.stats, self.live = AgentStats(), Live()
         self._limiter = Limiter(limits, recorder.window_us)
-        self._planned = {task.family.name: task for task in tasks}
-        self._tasks: dict[str, Task] = {}
+        self._planned = {task.read: task for task in tasks}
+        self._tasks: dict[Read, Task] = {}
         self._schedule = Schedule(self._missed)
         self._recorder = recorder
         self._clock = clock
+        self._named: str | None = None
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
         self._worker = DeliveryWorker(
@@ -106,19 +102,25 @@ class Agent:
         """
         memory.freeze_garbage()
         self._read()
-        for found in self._recorder.found:
-            logs.warning(found.kind, old=found.old, new=found.new)
+        for fault in self._recorder.found:
+            logs.warning(fault.kind, old=fault.old, new=fault.new)
         self._guard("start", lambda: self._recorder.begin(self._clock.wall_us()))
         for crash in crashes:
             self._guard("start", partial(self._note_crash, crash))
         named = [f"{key}={value}" for key, value in (about or {}).items() if key in _IN_EVENT]
-        self._guard("start", partial(self._note, "agent_start", new=" ".join(named) or None))
+        self._named = " ".join(named) or None
+        self._guard("start", partial(self._note, "agent_start", new=self._named))
         self._catch_up(stop)
         self._schedule_own(stop)
+        if reload is not None and reload.is_open:
+            self.stats.unfound = {"discovery": "not looked yet"}
+            look = partial(self._guard, "discovery", partial(self._look, reload))
+            self._schedule.every(LOOK_US, "discover", "discovery", look)
         self._steps.check()
         memory.trim()  # what only a start needs
         self._schedule.scheduler.start()
-        logs.info("agent started", **(about or {}), families=sorted(self._tasks))
+        families = sorted({family for _, family in self._tasks})
+        logs.info("agent started", **(about or {}), families=families)
         self.stats.begin()
         while not stop.wait(_BEAT_SECONDS):
             self.stats.tick("main")
@@ -128,6 +130,8 @@ class Agent:
                 self._schedule.realign()
             if reload is not None and reload.wanted():
                 self._reload(reload)
+            elif reload is not None and (found := reload.found()) is not None:
+                self._take(reload, found)
             self._heed_limits()
             self._service.beat()
         self._finish()
@@ -161,9 +165,9 @@ class Agent:
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Before anything is sealed, record the metadata log's history since the last agent."""
-        for name, task in self._tasks.items():
+        for task in self._tasks.values():
             if task.family.via == "metadata_log":
-                self._guard(name, partial(self._scrape, task, stop))
+                self._guard(task.label, partial(self._scrape, task, stop))
 
     def _scrape(self, task: Task, stop: threading.Event | None = None) -> None:
         """Read one family and keep what came; ``stop`` ends it after an answer."""
@@ -180,7 +184,7 @@ class Agent:
             self.stats.spool_writable = True
             self._failures.report("spool", None)
             if scrape.answer is None or not scrape.answer.more or (stop and stop.is_set()):
-                self._failures.report(task.family.name, scrape.error)
+                self._failures.report(task.label, scrape.error)
                 return
 
     def _seal(self) -> None:
@@ -206,16 +210,23 @@ class Agent:
             logs.trace(error)
             self._failures.report(name, unexpected(error))
         else:
-            if name not in self._planned:  # a scrape that went wrong is no exception: see _scrape
+            if name in _JOBS:  # a scrape that went wrong is no exception: see _scrape
                 self._failures.report(name, None)
 
     def _missed(self, job: str) -> None:
-        task = self._tasks.get(job.removeprefix("scrape "))
+        task = next((one for one in [*self._tasks.values()] if one.job == job), None)
         if task is not None:
-            self.stats.missed(task.family.name)
+            self.stats.missed(task.read)
             now_us = self._clock.wall_us()
-            scrape = skipped(task.family, task.interval_us, now_us - now_us % task.interval_us)
-            self._guard(task.family.name, partial(self._recorder.record, scrape))
+            tick_us = now_us - now_us % task.interval_us
+            scrape = skipped(task.family, task.interval_us, tick_us, task.source)
+            self._guard(task.label, partial(self._recorder.record, scrape))
+
+    def _look(self, reload: Reload) -> None:
+        """Ask for the sources that the configuration leaves to be found."""
+        before, self.stats.unfound = self.stats.unfound, reload.look()
+        for sought in {**before, **self.stats.unfound}:
+            self._failures.report(sought, self.stats.unfound.get(sought))
 
     def _check_clock(self) -> None:
         """Notify the recorder of a clock step, before it receives an instant of the new time."""
@@ -233,10 +244,15 @@ class Agent:
         """Take a new plan; if it is wrong, log one line and keep the old one."""
         self._service.reloading()
         self.stats.reloads.inc()
+        self._take(reload, reload.plan)
+        self._service.reloaded()
+
+    def _take(self, reload: Reload, planned: Callable[[], Plan]) -> None:
         before, old = self._tasks, self._recorder.catalogue
         try:
-            plan = reload.plan()
+            plan = planned()
             self._adopt(plan)
+            reload.adopted()
         except Exception as error:  # noqa: BLE001 - whatever it is, the old plan works
             self.stats.reload_failures.inc()
             logs.trace(error)
@@ -248,49 +264,55 @@ class Agent:
             if old != plan.catalogue:
                 changed["catalogue"] = [plan.catalogue]
             logs.info("reloaded", **(changed or {"changed": "nothing that is read"}))
-        self._service.reloaded()
 
     def _adopt(self, plan: Plan) -> None:
         old, new = self._recorder.catalogue, plan.catalogue
-        self._recorder.reconfigure(plan.delays, new)  # first: where it fails, nothing changes
+        start = Event(self._clock.wall_us(), "agent_start", Series(""), None, self._named)
+        # First: where it fails, nothing changes.
+        self._recorder.reconfigure(plan.delays, new, plan.sources, start)
         if old != new:
             self._guard("reload", partial(self._note, "catalogue_change", old, new))
-        self._planned = {task.family.name: task for task in plan.tasks}
+        self._planned = {task.read: task for task in plan.tasks}
         self._read()
 
     def _read(self) -> None:
         """Schedule the planned tasks at the cadence that the limits allow; keep unchanged ones."""
-        before, factors = self._tasks, self._limiter.factors(self._planned)
+        before, factors = self._tasks, self._limiter.factors(self._families)
         self._tasks = {
-            name: task._replace(interval_us=task.interval_us * factors[name])
-            for name, task in self._planned.items()
-            if factors[name]
+            read: task._replace(interval_us=task.interval_us * factors[task.family.name])
+            for read, task in self._planned.items()
+            if factors[task.family.name]
         }
         self.stats.factors = factors
-        self.stats.expect({n: (task.source, task.interval_us) for n, task in self._tasks.items()})
+        self.stats.expect({n: (task.via, task.interval_us) for n, task in self._tasks.items()})
         self.live.expect({n: (task.family, task.interval_us) for n, task in self._tasks.items()})
-        for name in before.keys() - self._tasks.keys():
-            self._schedule.cancel(f"scrape {name}")
+        for read in before.keys() - self._tasks.keys():
+            self._schedule.cancel(before[read].job)
         kept = {task.scraper for task in self._tasks.values()}
         self._close(task for task in before.values() if task.scraper not in kept)
-        for name, task in self._tasks.items():
-            if before.get(name) != task:
-                work = partial(self._guard, name, partial(self._scrape, task))
-                thread = f"source-{task.source}"
-                self._schedule.every(task.interval_us, f"scrape {name}", thread, work)
+        for read, task in self._tasks.items():
+            if before.get(read) != task:
+                work = partial(self._guard, task.label, partial(self._scrape, task))
+                self._schedule.every(task.interval_us, task.job, task.thread, work)
+
+    @property
+    def _families(self) -> dict[str, Task]:
+        """One task of each family: all its sources are read at one cadence."""
+        return {task.family.name: task for task in self._planned.values()}
 
     def _close(self, tasks: Iterable[Task]) -> list[Future[None]]:
         """Close the scrapers of these tasks, on their own threads: after work that is under way."""
-        threads = {task.scraper: f"source-{task.source}" for task in tasks}
+        threads = {task.scraper: task.thread for task in tasks}
         return [self._schedule.once(name, scraper.close) for scraper, name in threads.items()]
 
     def _heed_limits(self) -> None:
         """Read the largest family less often, if the window that was sealed last took too much."""
         now_us = self._clock.wall_us()
-        change = self._limiter.weigh(self._planned, self._recorder.last_window, now_us)
+        families = self._families
+        change = self._limiter.weigh(families, self._recorder.last_window, now_us)
         self.stats.window_rows = self._limiter.rows
         if change is not None:
-            kind, old, new = change.event(self._planned[change.family].interval_us)
+            kind, old, new = change.event(families[change.family].interval_us)
             logs.warning(kind, old=old, new=new)
             self._guard("limits", partial(self._note, kind, old, new))
             self._read()

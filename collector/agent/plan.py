@@ -2,51 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from collector.agent.scraper import Scraper
-from collector.catalogue import Family, load
+from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
 from collector.clock import SystemClock
 from collector.config import checks
-from collector.config.schema import FamilySettings, Names
+from collector.config.schema import Config, FamilySettings, Names
 from collector.errors import SettingError
 from collector.sources import factory
 from collector.sources.hidden_names import HiddenNames
+from collector.telemetry.self_metrics import Read
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.catalogue import Catalogue
-    from collector.config.schema import Config
 
 
 class Task(NamedTuple):
-    """A family that is read from one source at one cadence; each source has its own thread."""
+    """A family that is read from one source at one cadence.
+
+    Attributes:
+        family: The family.
+        interval_us: The cadence.
+        scraper: Reads it.
+        via: Through what, each with a thread of its own: as the family has it, or the family.
+        source: The source's name in the lake; empty: the only one of its agent.
+    """
 
     family: Family
     interval_us: int
     scraper: Scraper
-    source: str
+    via: str
+    source: str = ""
+
+    @property
+    def read(self) -> tuple[str, str]:
+        """What is read: source and family."""
+        return self.source, self.family.name
+
+    @property
+    def label(self) -> str:
+        """The same for a person."""
+        return " ".join(filter(None, self.read))
+
+    @property
+    def job(self) -> str:
+        """Name of the job that reads it."""
+        return f"scrape {self.label}"
+
+    @property
+    def thread(self) -> str:
+        """Name of the thread on which it is read."""
+        return "-".join(filter(None, ("source", self.source, self.via)))
 
 
 class Plan(NamedTuple):
     """Everything that is read.
 
     Attributes:
-        tasks: In the order of the catalogue.
+        tasks: In the order of sources and catalogue.
         delays: Per metric, by how much its bean may be late.
         catalogue: Hash of the catalogue in force.
+        sources: All sources, and the cluster id of each if that is configured.
     """
 
     tasks: Sequence[Task]
     delays: Mapping[str, Delays]
     catalogue: str
+    sources: Mapping[str, str | None]
+
+
+Scrapers = dict[tuple[str, str], Scraper]
+"""By source, and by ``via`` or by family where one has a scraper of its own."""
 
 
 def catalogue(config: Config) -> Catalogue:
@@ -59,7 +89,7 @@ def catalogue(config: Config) -> Catalogue:
     loaded = load(config.catalogue)
     if _reads_log(config):
         loaded = loaded.preferring("metadata_log")
-    if config.source.role == "cluster":
+    if any(one.source.role == "cluster" for one in config.each()):
         loaded = loaded.preferring("partitions")
     names = [family.name for family in loaded.families]
     for name in config.families:
@@ -70,40 +100,57 @@ def catalogue(config: Config) -> Catalogue:
 
 def _reads_log(config: Config) -> bool:
     settings = config.families.get("metadata_log", FamilySettings())
-    wanted = config.metadata_log is not None and config.source.role == "broker"
-    return wanted and settings.enabled is not False
+    broker = any(one.source.role == "broker" for one in config.each())
+    return config.metadata_log is not None and broker and settings.enabled is not False
 
 
-def scrapers(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dict[str, Scraper]:
-    """The scrapers by source; may start the JVM.
+def sources(config: Config) -> dict[str, str | None]:
+    """The sources by their names in the lake, and the cluster id of each if it is configured."""
+    return {one.source.name: one.source.cluster for one in config.each()}
+
+
+def scrapers(config: Config, recorded: Callable[[str, str], int] = lambda *_: 0) -> Scrapers:
+    """The scrapers of all sources; may start the JVM.
 
     Args:
         config: The configuration.
-        recorded: Up to when a family was recorded, in microseconds.
+        recorded: Up to when a family of a source was recorded, in microseconds.
 
     Raises:
         ConfigError: There is no Java, no Kafka client in ``admin.libs``, or no key for names.
     """
-    found = factory.sources(config, recorded)
     hidden = None if config.names == Names() else HiddenNames(config.names)
-    return {via: Scraper(one, SystemClock(), hidden) for via, one in found.items()}
+    made: Scrapers = {}
+    for one in config.each():
+        name = one.source.name
+        for via, source in factory.sources(one, _of(recorded, name)).items():
+            made[name, via] = Scraper(source, SystemClock(), hidden, name)
+    return made
 
 
-def tasks(config: Config, loaded: Catalogue, found: Mapping[str, Scraper]) -> list[Task]:
-    """The tasks: families of this role whose source is configured, at their cadence.
+def _of(recorded: Callable[[str, str], int], source: str) -> Callable[[str], int]:
+    return lambda family: recorded(family, source)
+
+
+def tasks(
+    config: Config, loaded: Catalogue, found: Mapping[tuple[str, str], Scraper]
+) -> list[Task]:
+    """The tasks: families of each source's role that it can be read for, at their cadence.
 
     Raises:
         SettingError: A cadence leaves no room for two scrapes and a gap in a window.
     """
     return [
-        Task(family, interval_us, found[source], source)
-        for family, interval_us in families(config, loaded)
-        if (source := family.name if family.name in found else family.via) in found
+        Task(family, interval_us, found[name, via], via, name)
+        for one in config.each()
+        for name in (one.source.name,)
+        for family, interval_us in families(one, loaded)
+        if (name, via := family.name if (name, family.name) in found else family.via) in found
     ]
 
 
 def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
-    """The families that the configuration asks for, each with its cadence in microseconds.
+    """The families that are asked for of a source, each with its cadence in microseconds.
 
     Raises:
         SettingError: A cadence leaves no room for two scrapes and a gap in a window.
@@ -112,7 +159,8 @@ def families(config: Config, loaded: Catalogue) -> list[tuple[Family, int]]:
     for family in loaded.families:
         settings = config.families.get(family.name, FamilySettings())
         enabled = family.enabled if settings.enabled is None else settings.enabled
-        if enabled and config.source.role in family.roles and _reached(config, family):
+        is_read = not set(config.source.roles).isdisjoint(family.roles)
+        if enabled and is_read and _reached(config, family):
             interval_us = settings.interval.us if settings.interval else family.cadence_us
             capped = replace(family, cap=settings.cap) if settings.cap else family
             wanted.append((_of_role(capped, config), interval_us))
@@ -164,20 +212,21 @@ def delays(config: Config, loaded: Catalogue) -> dict[str, Delays]:
     return found
 
 
-def changes(before: Mapping[str, Task], after: Mapping[str, Task]) -> dict[str, list[str]]:
+def changes(before: Mapping[Read, Task], after: Mapping[Read, Task]) -> dict[str, list[str]]:
     """The changes of a reload: added, removed and changed families, and reconnected sources."""
     both = before.keys() & after.keys()
-    known = {(task.source, id(task.scraper)) for task in before.values()}
+    known = {id(task.scraper) for task in before.values()}
+    reconnected = (task for task in after.values() if id(task.scraper) not in known)
     found = {
-        "added": after.keys() - before.keys(),
-        "removed": before.keys() - after.keys(),
-        "changed": {name for name in both if _settings(before[name]) != _settings(after[name])},
-        "sources": {
-            task.source for task in after.values() if (task.source, id(task.scraper)) not in known
+        "added": {after[read].label for read in after.keys() - before.keys()},
+        "removed": {before[read].label for read in before.keys() - after.keys()},
+        "changed": {
+            after[read].label for read in both if _settings(before[read]) != _settings(after[read])
         },
+        "sources": {" ".join(filter(None, (one.source, one.via))) for one in reconnected},
     }
     return {what: sorted(names) for what, names in found.items() if names}
 
 
 def _settings(task: Task) -> tuple[Family, int, str]:
-    return task.family, task.interval_us, task.source
+    return task.family, task.interval_us, task.via

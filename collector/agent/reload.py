@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
 
 from collector.agent import plan
-from collector.agent.plan import Plan
+from collector.agent.discovery import Discovery, is_found
+from collector.agent.plan import Plan, Scrapers
+from collector.catalogue import Catalogue
 from collector.config import loader
-from collector.config.schema import marked
+from collector.config.schema import Config, marked
 from collector.errors import SettingError
 from collector.sources.factory import SLOW_ADMIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from collector.agent.scraper import Scraper
-    from collector.catalogue import Catalogue
-    from collector.config.schema import Config
 
 _ADMIN: Final = ("admin", *SLOW_ADMIN)
 
@@ -29,8 +25,10 @@ class Reload:
         path: The configuration file.
         config: Its content when the agent started.
         catalogue: The catalogue that it named.
-        scrapers: The scrapers in use, by source.
-        recorded_until: Up to when a family was recorded, for sources that go on from there.
+        scrapers: The scrapers in use.
+        recorded_until: Up to when a family of a source was recorded, for those that go on from
+            there.
+        discovery: Knows the sources that the configuration leaves to be found.
 
     Attributes:
         catalogue: The catalogue in force.
@@ -41,11 +39,16 @@ class Reload:
         path: Path,
         config: Config,
         catalogue: Catalogue,
-        scrapers: dict[str, Scraper],
-        recorded_until: Callable[[str], int] = lambda _: 0,
+        scrapers: Scrapers,
+        recorded_until: Callable[[str, str], int] = lambda *_: 0,
+        discovery: Discovery | None = None,
     ) -> None:
         self._path, self._recorded_until = path, recorded_until
-        self._config, self.catalogue, self._scrapers = config, catalogue, scrapers
+        self._discovery = discovery or Discovery()
+        found = config if discovery is None else discovery.found(config)
+        self._next = config, found, catalogue, scrapers
+        self.adopted()
+        self._found = self._taken = 0  # how often others were found, and taken
         self._asked = self._seen = 0  # no Event: a signal may come while its lock is held
 
     def want(self, *_: object) -> None:
@@ -66,35 +69,86 @@ class Reload:
         config = loader.load(self._path)
         try:
             _refuse_fixed(self._config, config)
-            catalogue = plan.catalogue(config)
-            scrapers = {
-                source: self._scrapers[source] if self._stays(source, config, catalogue) else made
-                for source, made in plan.scrapers(config, self._recorded_until).items()
-            }
-            tasks = plan.tasks(config, catalogue, scrapers)
-            delays = plan.delays(config, catalogue)
+            return self._planned(config)
         except SettingError as error:
             raise loader.located(error, str(self._path)) from error
-        self._config, self.catalogue, self._scrapers = config, catalogue, scrapers
-        return Plan(tasks, delays, catalogue.hash)
 
-    def _stays(self, source: str, config: Config, catalogue: Catalogue) -> bool:
-        if source not in self._scrapers:
+    @property
+    def is_open(self) -> bool:
+        """Whether the configuration leaves sources to be found."""
+        return any(is_found(one.source) for one in self._config.each())
+
+    def look(self) -> dict[str, str]:
+        """Ask for the sources that are to be found; why some could not be found, by which.
+
+        Raises:
+            JmxlakeError: A file of targets is wrong, or what was found cannot be remembered.
+        """
+        self._discovery.look(self._config)
+        if self._discovery.found(self._config) != self._in_force:
+            self._found += 1
+        return self._discovery.problems
+
+    def found(self) -> Callable[[], Plan] | None:
+        """What makes the plan with the sources that were found since the last call; None: none."""
+        before, self._taken = self._taken, self._found
+        return None if before == self._taken else lambda: self._planned(self._config)
+
+    def adopted(self) -> None:
+        """The plan that was made last is in force."""
+        self._config, self._in_force, self.catalogue, self._scrapers = self._next
+
+    def _planned(self, config: Config) -> Plan:
+        found = self._discovery.found(config)
+        catalogue = plan.catalogue(found)
+        scrapers = {
+            at: self._scrapers[at] if self._stays(at, found, catalogue) else made
+            for at, made in plan.scrapers(found, self._recorded_until).items()
+        }
+        tasks = plan.tasks(found, catalogue, scrapers)
+        delays = plan.delays(found, catalogue)
+        self._next = config, found, catalogue, scrapers
+        return Plan(tasks, delays, catalogue.hash, plan.sources(found))
+
+    def _stays(self, at: tuple[str, str], config: Config, catalogue: Catalogue) -> bool:
+        source, via = at
+        before, after = (_of(one, source) for one in (self._in_force, config))
+        if at not in self._scrapers or before is None or after is None:
             return False
         # The section that says how it is reached.
-        named = source if source == "metadata_log" else "source"
-        section = "admin" if source in _ADMIN else named
-        unchanged: bool = self._config.names == config.names
-        unchanged &= getattr(self._config, section) == getattr(config, section)
+        named = via if via == "metadata_log" else "source"
+        section = "admin" if via in _ADMIN else named
+        unchanged: bool = before.names == after.names
+        unchanged &= getattr(before, section) == getattr(after, section)
         # Readers remember what a metric's beans are: one that means others now needs a new reader.
-        before = self.catalogue.metrics
+        known = self.catalogue.metrics
         return unchanged and all(
-            before.get(name, metric) == metric for name, metric in catalogue.metrics.items()
+            known.get(name, metric) == metric for name, metric in catalogue.metrics.items()
         )
 
 
+def _of(config: Config, source: str) -> Config | None:
+    return next((one for one in config.each() if one.source.name == source), None)
+
+
 def _refuse_fixed(before: Config, after: Config) -> None:
-    old, new = (dict(marked(config, "restart")) for config in (before, after))
-    for key in {**old, **new}:
-        if old.get(key) != new.get(key):
-            raise SettingError(key, "it has changed, which takes a restart")
+    for old, new in _pairs(before, after):
+        for key in {**old, **new}:
+            if old.get(key) != new.get(key):
+                raise SettingError(key, "it has changed, which takes a restart")
+
+
+def _pairs(before: Config, after: Config) -> Iterator[tuple[dict[str, object], ...]]:
+    """What takes a restart, before and after: the agent's own, and that of each source in both."""
+    both = (before, after)
+    if before.sources is None and after.sources is None:
+        yield tuple(dict(marked(one, "restart")) for one in both)
+        return
+    yield tuple(
+        {key: of for key, of in marked(one, "restart") if not key.startswith("source.")}
+        for one in both
+    )
+    for name in [one.source.name for one in before.each()]:
+        found = [one for config in both if (one := _of(config, name)) is not None]
+        if len(found) == len(both):
+            yield tuple(dict(marked(one, "restart")) for one in found)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from collector.agent.under_way import WorkUnderWay
+from collector.catalogue import Family
+from collector.clock import Clock
 from collector.errors import SourceError, unexpected
 from collector.model import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
+from collector.sources.hidden_names import HiddenNames
 from collector.telemetry import logs
 from lakehouse.tables import FLAG_DISTRIBUTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.catalogue import Family
-    from collector.clock import Clock
-    from collector.sources.hidden_names import HiddenNames
 
 _ERROR_LENGTH: Final = 500
 _LONGEST_US: Final = 3_600_000_000
@@ -31,10 +28,13 @@ class Scraper:
         source: What is read.
         clock: Gives the instants.
         hidden: The names that must not leave the host.
+        name: What it is called in the lake; empty: what its agent's only source is called.
     """
 
-    def __init__(self, source: Source, clock: Clock, hidden: HiddenNames | None = None) -> None:
-        self._source = source
+    def __init__(
+        self, source: Source, clock: Clock, hidden: HiddenNames | None = None, name: str = ""
+    ) -> None:
+        self._source, self._name = source, name
         self._clock = clock
         self._hidden = hidden
         self._work = WorkUnderWay()
@@ -79,6 +79,7 @@ class Scraper:
             identity=identity,
             answer=answer,
             error=error,
+            source=self._name,
         )
 
     def close(self) -> None:
@@ -140,7 +141,7 @@ def _at_moment(scrape: Scrape, moment: Moment, whole: Answer | None) -> Scrape:
     return replace(instant, answer=answer)
 
 
-def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
+def skipped(family: Family, interval_us: int, tick_us: int, source: str = "") -> Scrape:
     """The record of a tick at which the one before was still under way."""
     return Scrape(
         family=family.name,
@@ -150,6 +151,7 @@ def skipped(family: Family, interval_us: int, tick_us: int) -> Scrape:
         interval_us=interval_us,
         outcome="skipped",
         error="the scrape before was still under way",
+        source=source,
     )
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collector.cli.read_families import Read
     from collector.config.schema import Config
 
+_Found = tuple[str, str, str, "Finding"]
+"""Source, family, metric (empty: the family is unknown) and what was found of it."""
 _BAD = ("missing", "unknown")
 _STYLES = {
     "found": "green", "wrong": "yellow", "absent": "dim", **dict.fromkeys(_BAD, "bold red")
@@ -54,7 +57,7 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
 
     def work(config: Config) -> None:
         from collector.agent import plan
-        from collector.cli.read_families import read_all
+        from collector.cli.read_families import found, read_all
         from collector.config import secrets
         from collector.config.checks import passwords_in_clear
 
@@ -66,11 +69,13 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             _print_step(step, as_json=as_json)
 
         loaded = plan.catalogue(config)
-        families = plan.families(config, loaded)
+        families = {
+            family.name for one in config.each() for family, _ in plan.families(one, loaded)
+        }
         say(Step("configuration", str(path), ok=True))
         for warning in secrets.warnings(config):
             say(Step("warning", warning, ok=True))
-        if host := passwords_in_clear(config.source):
+        for host in filter(None, (passwords_in_clear(one.source) for one in config.each())):
             warning = f"the password is sent to {host} as clear text; use TLS, or loopback"
             say(Step("warning", warning, ok=True))
         say(Step("catalogue", f"{loaded.hash}, {len(families)} families are read", ok=True))
@@ -78,12 +83,12 @@ def check(path: Path, *, as_json: bool, accept_lake: bool, offline: bool) -> Non
             return
         if accept_lake:
             _accept(config)
-        read = read_all(config, loaded, say)
+        read = read_all(found(config, say), loaded, say)
         say(_try("spool", lambda: _spool(config)))
         say(_try("lake", lambda: _lake(config)))
         findings = _findings(read)
         (_print_lines if as_json else _print_table)(findings)
-        wrong += sum(finding.state == "missing" for _, _, finding in findings)
+        wrong += sum(one[-1].state == "missing" for one in findings)
         if wrong:
             raise JmxlakeError(f"{wrong} {'check' if wrong == 1 else 'checks'} failed; see above")
 
@@ -126,21 +131,24 @@ def _lake(config: Config) -> str:
     return f"{where} ({created} tables created)" if created else where
 
 
-def _findings(read: list[Read]) -> list[tuple[str, str, Finding]]:
+def _findings(read: list[Read]) -> list[_Found]:
     """A finding for each metric; for a family that is unknown one of no metric."""
     from collector.catalogue import absence
 
-    known = absence.facts(one.scrape for one in read if one.scrape is not None)
-    found = []
-    for family, scrape, unknown in read:
-        if scrape is None or unknown is not None:
-            found.append((family.name, "", absence.Finding("unknown", 0, unknown or "")))
-            continue
-        counts = absence.counts(scrape)
-        for metric in family.metrics:
-            number = counts.get(metric.name, 0)
-            finding = absence.finding(metric, number, known, family.via)
-            found.append((family.name, metric.name, finding))
+    found: list[_Found] = []
+    for source, own in groupby(read, lambda one: one.source):
+        of_source = list(own)
+        known = absence.facts(one.scrape for one in of_source if one.scrape is not None)
+        for _, family, scrape, unknown in of_source:
+            if scrape is None or unknown is not None:
+                finding = absence.Finding("unknown", 0, unknown or "")
+                found.append((source, family.name, "", finding))
+                continue
+            counts = absence.counts(scrape)
+            for metric in family.metrics:
+                number = counts.get(metric.name, 0)
+                finding = absence.finding(metric, number, known, family.via)
+                found.append((source, family.name, metric.name, finding))
     return found
 
 
@@ -161,32 +169,37 @@ def _print_step(step: Step, *, as_json: bool) -> None:
         click.echo(f"{state}  {line}")
 
 
-def _print_lines(findings: list[tuple[str, str, Finding]]) -> None:
-    for family, metric, finding in findings:
+def _print_lines(findings: list[_Found]) -> None:
+    for source, family, metric, finding in findings:
+        of = {"source": source, "family": family}
         if metric:
-            row = {"check": "metric", "family": family, "metric": metric, **finding._asdict()}
+            row = {"check": "metric", **of, "metric": metric, **finding._asdict()}
         else:
-            row = {"check": "family", "family": family, "state": "unknown", "why": finding.why}
+            row = {"check": "family", **of, "state": "unknown", "why": finding.why}
         click.echo(json.dumps({**row, "ok": finding.state not in _BAD}))
 
 
-def _print_table(findings: list[tuple[str, str, Finding]]) -> None:
+def _print_table(findings: list[_Found]) -> None:
     from collector.cli.format import new_table, show, styled
 
     table = new_table("Family and metric", "Series", "Why")
     table.columns[1].justify = "right"
-    before = ("", "")
-    for family, metric, (state, beans, why) in findings:
+    before = ("", "", "")
+    several = len({one[0] for one in findings}) > 1
+    for source, family, metric, (state, beans, why) in findings:
+        if several and source != before[0]:
+            table.add_row(styled(source, "bold reverse"))
         text = styled(f"{beans:,}" if beans else state, _STYLES[state])
         if state == "missing":
             text = styled(state.upper(), _STYLES[state])
         if not metric:
             table.add_row(styled(family, "bold"), text, styled(printable(why)))
+            before = (source, family, why)
             continue
-        if family != before[0]:
+        if (source, family) != before[:2]:
             table.add_row(styled(family, "bold"))
         # On a terminal a reason that goes on is not said again; a pipe wants whole lines.
-        again = bool(why) and (family, why) == before and sys.stdout.isatty()
+        again = bool(why) and (source, family, why) == before and sys.stdout.isatty()
         table.add_row(styled(f"  {metric}"), text, styled('"' if again else why))
-        before = (family, why)
+        before = (source, family, why)
     show(table)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, JSON, guarded
+from collector.cli.options import CONFIG, JSON, Step, guarded, warn
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
-    from collector.catalogue import Family
+    from collector.agent.plan import Task
     from collector.config.schema import Config
     from collector.model import Reading, Scrape, Series
 
@@ -30,28 +30,31 @@ def once(path: Path, *, as_json: bool, show_all: bool) -> None:
     With --json: of each family an object with outcome, error, beans and seconds, then its values.
     """
     from collector.agent import plan
-    from collector.cli.read_families import attempt
+    from collector.cli.read_families import attempt, found
 
     def work(config: Config) -> None:
+        missing: list[Step] = []
+        config = found(config, missing.append)
         loaded = plan.catalogue(config)
-        read = [
-            (task.family, attempt(task))
-            for task in plan.tasks(config, loaded, plan.scrapers(config))
-        ]
+        read = [(task, attempt(task)) for task in plan.tasks(config, loaded, plan.scrapers(config))]
         if as_json:
             _print_lines(scrape for _, scrape in read)
         else:
             _print_table(read, most=None if show_all else _MOST)
-        failed = sum(scrape.outcome != "ok" for _, scrape in read)
+        for step in missing:
+            warn(step)
+        failed = sum(scrape.outcome != "ok" for _, scrape in read) + len(missing)
         if failed:
-            raise SourceError(f"{failed} families could not be read; see above")
+            what = "families or sources" if missing else "families"
+            raise SourceError(f"{failed} {what} could not be read; see above")
 
     guarded(path, work)
 
 
 def _print_lines(scrapes: Iterable[Scrape]) -> None:
     for scrape in scrapes:
-        family, answer = {"family": scrape.family}, scrape.answer
+        family = {"source": scrape.source, "family": scrape.family}
+        answer = scrape.answer
         asked = {
             "outcome": scrape.outcome,
             "error": scrape.error,
@@ -66,14 +69,16 @@ def _print_lines(scrapes: Iterable[Scrape]) -> None:
                 click.echo(json.dumps({**family, **subject, "value": value}))
 
 
-def _print_table(read: list[tuple[Family, Scrape]], most: int | None) -> None:
+def _print_table(read: list[tuple[Task, Scrape]], most: int | None) -> None:
     from collector.cli.format import new_table, setting, show, styled, subject
     from collector.telemetry.logs import printable
 
     table = new_table("Family and metric", "Of", "Value")
     table.columns[2].justify = "right"
-    for family, scrape in read:
-        name, answer = styled(family.name, "bold"), scrape.answer
+    several = len({task.source for task, _ in read}) > 1
+    for task, scrape in read:
+        family, answer = task.family, scrape.answer
+        name = styled(task.label if several else family.name, "bold")
         if answer is None:
             why = printable(scrape.error or "no reason given")
             table.add_row(name, styled(f"UNKNOWN, {scrape.outcome}: {why}", "bold red"))

@@ -124,6 +124,11 @@ def delivery(
     return Delivery(config.lake.path, options, spool, recorder, catalogue=catalogue)
 
 
+def warn(step: Step) -> None:
+    """Say on standard error what is not as it should be."""
+    click.echo(printable(f"{step.name}: {step.found}"), err=True)
+
+
 def fail(error: Exception) -> NoReturn:
     """End with one line, and exit code 1, or 78 for the configuration."""
     _say(error)

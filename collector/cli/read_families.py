@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace as replace_struct
 
 from collector.agent.plan import Task
 from collector.catalogue import Catalogue, Family
@@ -20,11 +23,13 @@ class Read(NamedTuple):
     """A family, and how it was read.
 
     Attributes:
+        source: Whose it is.
         family: The family.
         scrape: The attempt; None: its source had not answered, so it was not tried.
         unknown: Why nothing is known of it; None: it was read.
     """
 
+    source: str
     family: Family
     scrape: Scrape | None
     unknown: str | None
@@ -59,30 +64,61 @@ def _stale(answer: Answer, now_us: int) -> str | None:
     )
 
 
-def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
-    """One attempt at every family; a source that does not answer is tried once only.
+def found(config: Config, say: Callable[[Step], None]) -> Config:
+    """The configuration with the sources that are to be found.
 
     Args:
         config: What is asked for.
+        say: Called for each that is not found.
+    """
+    from collector.agent.discovery import Discovery
+
+    discovery = Discovery()
+    discovery.look(config)
+    for sought, why in discovery.problems.items():
+        say(Step(sought, why, ok=False))
+    return discovery.found(config)
+
+
+def read_all(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
+    """One attempt at every family of every source; who does not answer is tried once only.
+
+    Args:
+        config: What is asked for, with all sources found.
         loaded: The catalogue.
         say: Called at once for each place, and for each reason why a family could not be read.
 
     Raises:
         ConfigError: As for ``plan.scrapers`` and ``plan.tasks``.
     """
+    read: list[Read] = []
+    for one in config.each():
+        name = one.source.name if len(config.each()) > 1 else ""
+        named = partial(_say_of, name, say)
+        read += _read_source(replace_struct(one, sources=None), loaded, named)
+    return read
+
+
+def _say_of(source: str, say: Callable[[Step], None], step: Step) -> None:
+    say(step._replace(name=f"{source} {step.name}".lstrip()))
+
+
+def _read_source(config: Config, loaded: Catalogue, say: Callable[[Step], None]) -> list[Read]:
     from collector.agent import plan
     from collector.agent.scraper import Scraper
     from collector.clock import SystemClock
     from collector.sources import factory
 
-    sources = factory.sources(config)
-    scrapers = {name: Scraper(source, SystemClock()) for name, source in sources.items()}
+    source, sources = config.source.name, factory.sources(config)
+    scrapers = {
+        (source, name): Scraper(one, SystemClock(), name=source) for name, one in sources.items()
+    }
     tasks = plan.tasks(config, loaded, scrapers)
     read: list[Read] = []
     for place in dict.fromkeys(task.family.via for task in tasks):
         own = [task for task in tasks if task.family.via == place]
         # Those with a connection of their own go to the same place, and have more time.
-        own.sort(key=lambda one: one.source != place)
+        own.sort(key=lambda one: one.via != place)
         name = config.source.ways[0] if place == "jmx" else place
         read += _read_place(name, own, sources.get(place), say)
     if (admin := sources.get("admin")) is not None:
@@ -124,13 +160,13 @@ def _read_place(
             say(_met(name, source, scrape))
             answers = scrape.identity is not None
         if scrape is None or not answers:
-            yield Read(task.family, scrape, f"{name} did not answer")
+            yield Read(task.source, task.family, scrape, f"{name} did not answer")
             continue
         why = None if scrape.answer is not None else scrape.error or scrape.outcome
         if why is not None and why not in said:
             said.add(why)
             say(Step(f"family {task.family.name}", why, ok=False))
-        yield Read(task.family, scrape, why)
+        yield Read(task.source, task.family, scrape, why)
 
 
 def _met(name: str, source: Source | None, scrape: Scrape) -> Step:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collector.spool.recorder import Recorder
     from collector.telemetry.http import HealthServer
 
+_FOUND = "sources"
 _HEEDED = [signal.SIGHUP, signal.SIGUSR1]
 
 
@@ -73,10 +75,12 @@ def run(path: Path, *, as_json: bool, log_level: str, windows: int | None) -> No
 def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> None:
     from collector.agent import plan
     from collector.agent.agent import Agent
+    from collector.agent.discovery import Discovery
     from collector.agent.reload import Reload
     from collector.agent.schedule import phase_us
     from collector.cli.dry_run import DryRun
     from collector.clock import SystemClock
+    from collector.sources import factory
     from collector.sources.java import crashes
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool
@@ -88,17 +92,17 @@ def _run(path: Path, config: Config, windows: int | None, *, as_json: bool) -> N
             config = _apart(config, Path(folder))
         catalogue, spool_path = plan.catalogue(config), config.spool.path
         spool = resources.enter_context(Spool(spool_path, config.spool.max_size.bytes))
-        source, delays = config.source, plan.delays(config, catalogue)
-        recorder = Recorder(
-            spool, source.name, config.window.us, delays, catalogue.hash, source.cluster
-        )
-        scrapers = plan.scrapers(_with_crash_reports(config), recorder.recorded_until_us)
+        discovery = Discovery(spool.recall(_FOUND), partial(spool.remember, _FOUND))
+        found, delays = discovery.found(config), plan.delays(config, catalogue)
+        recorder = Recorder(spool, plan.sources(found), config.window.us, delays, catalogue.hash)
+        factory.start(_with_crash_reports(config))
+        scrapers = plan.scrapers(found, recorder.recorded_until_us)
         if windows is not None:
             dry = DryRun(spool, config.window.us, windows, stop)
-        reload = Reload(path, config, catalogue, scrapers, recorder.recorded_until_us)
+        reload = Reload(path, config, catalogue, scrapers, recorder.recorded_until_us, discovery)
         interval_us = config.lake.commit_interval.us
         agent = Agent(
-            plan.tasks(config, catalogue, scrapers),
+            plan.tasks(found, catalogue, scrapers),
             recorder,
             dry or delivery(config, spool, recorder, lambda: reload.catalogue),
             interval_us,
@@ -155,7 +159,7 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
         "version": version("jmxlake"),
         "config": fingerprint(config),
         "catalogue": catalogue,
-        "source": config.source.name,
+        "source": ", ".join(one.source.name for one in config.each()),
         "lake": scrubbed(config.lake.path, []),
         "health": f"{host}:{port}" if port else "off",
     }
@@ -170,7 +174,7 @@ def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthSer
     measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())
     stats.registry.register(measured)
     if config.health.series:
-        shown = LiveMetrics(agent.live, config.source.name, config.health.series, recorder.lost)
+        shown = LiveMetrics(agent.live, config.health.series, recorder.lost)
         stats.registry.register(shown)
     return HealthServer(config.health.host, config.health.port, stats)
 

@@ -87,6 +87,8 @@ def _without_secrets(value: Any) -> Any:
 
     if isinstance(value, dict):
         return {key: _without_secrets(below) for key, below in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_secrets(below) for below in value]
     return scrubbed(value, []) if isinstance(value, str) else value
 
 

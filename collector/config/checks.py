@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import WAYS
+from collector.config.schema import AUTO, EVERY, WAYS, Config, Endpoint, SourceSettings
+from collector.config.units import Quantity
 from collector.errors import SettingError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.config.schema import Config, Endpoint, SourceSettings
-    from collector.config.units import Quantity
 
 WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"
@@ -31,11 +27,15 @@ def check(config: Config) -> None:
     Raises:
         SettingError: A value is out of its range, or two do not go together.
     """
-    _check_source(config.source)
-    _check_cluster(config)
-    for key, value, least in _least(config):
-        if value is not None and value < type(value)(least):
-            raise SettingError(key, f"must be at least {least}")
+    _check_several(config)
+    for number, one in enumerate(config.each()):
+        try:
+            _check_source(one.source)
+            _check_cluster(one)
+            _check_found(one)
+            _check_least(one)
+        except SettingError as error:
+            raise _of_list(error, number) if config.sources else error from None
     try:
         shlex.split(config.java.options)
     except ValueError as error:
@@ -48,6 +48,61 @@ def check(config: Config) -> None:
     window, step = config.window.us, DEFAULT_WINDOW_SECONDS * 1_000_000
     if window <= 0 or (step % window and window % step):
         raise SettingError("window", f"{WINDOW_RULES}; 5m suits most")
+
+
+def _of_list(error: SettingError, number: int) -> SettingError:
+    """The error of one of several sources, with its place among them."""
+    place, text = f"sources[{number}]", str(error).removeprefix(f"{error.key}: ")
+    key, *involved = (
+        f"{place}{key.removeprefix('source')}" if key.partition(".")[0] == "source" else key
+        for key in (error.key, *error.involved)
+    )
+    return SettingError(key, text, tuple(involved))
+
+
+def _check_several(config: Config) -> None:
+    """What the sources of one agent have in common."""
+    names = [one.source.name for one in config.each()]
+    brokers = [one.source for one in config.each() if one.source.role in ("broker", "combined")]
+    found = [one for one in brokers if one.node == EVERY or one.targets_file]
+    for number, one in enumerate(config.sources or ()):
+        if one.role == "cluster":
+            raise SettingError(f"sources[{number}].role", "a cluster takes an agent of its own")
+        if names.count(one.name) > 1 and str(one.node) not in (AUTO, EVERY):
+            raise SettingError(f"sources[{number}]", f"{one.name} stands there twice")
+    if config.metadata_log is not None and (brokers[1:] or found):
+        raise SettingError("metadata_log", "it is one broker's, and here are several", ("sources",))
+    if len({one.source.jmx.tls for one in config.each() if one.source.jmx}) > 1:
+        raise SettingError("sources", "give jmx of all of them the same tls: Java knows but one")
+    if len({one.source.cluster for one in config.each()} - {None}) > 1:
+        raise SettingError("sources", "an agent reads one cluster: give each cluster its own")
+
+
+def _check_found(config: Config) -> None:
+    """A source that is to be found: it has an address for each, and a way to ask."""
+    source = config.source
+    if source.node == EVERY:
+        if source.role != "broker" or config.admin is None:
+            why = "finds the brokers that admin knows: give admin, and leave role as broker"
+            raise SettingError("source.node", f"{EVERY} {why}", ("source.node", "admin"))
+        if source.targets_file is not None:
+            raise SettingError("source.node", f"give {AUTO}: targets_file names them")
+    if source.targets_file is not None and source.node != AUTO:
+        raise SettingError("source.node", f"give {AUTO}: targets_file has several")
+    if source.node == EVERY or source.targets_file is not None:
+        section = next((getattr(source, way) for way in source.ways), None)
+        at = getattr(section, "host", getattr(section, "url", ""))
+        if not any(part in at for part in ("{host}", "{node}", "{port}")):
+            key = f"source.{next(iter(source.ways), 'jmx')}"
+            raise SettingError(
+                key, 'write {host} where it has the name of each, as in host: "{host}"'
+            )
+
+
+def _check_least(config: Config) -> None:
+    for key, value, least in _least(config):
+        if value is not None and value < type(value)(least):
+            raise SettingError(key, f"must be at least {least}")
 
 
 def _least(config: Config) -> Iterator[tuple[str, Quantity | None, str]]:
@@ -65,8 +120,9 @@ def _least(config: Config) -> Iterator[tuple[str, Quantity | None, str]]:
 
 def _check_source(source: SourceSettings) -> None:
     node = str(source.node)
-    if source.role in ("broker", "controller") and not node.isdecimal():
-        raise SettingError("source.node", f"node id {node!r} is no number")
+    numbered = source.role in ("broker", "controller", "combined")
+    if numbered and not node.isdecimal() and node not in (AUTO, EVERY):
+        raise SettingError("source.node", f"node id {node!r} is no number, nor {AUTO} or {EVERY}")
     if source.role != "cluster" and len(source.ways) != 1:
         there = f", not {' and '.join(source.ways)}" if source.ways else ""
         ways = tuple(f"source.{way}" for way in source.ways)

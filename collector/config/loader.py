@@ -12,9 +12,10 @@ import difflib
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -23,9 +24,6 @@ from collector.config import checks, secrets, strict_yaml
 from collector.config.schema import Config, Lake, Section
 from collector.config.units import Quantity
 from collector.errors import ConfigError, SettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 _LEVEL: Final = "__"
@@ -53,15 +51,24 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 def parse(raw: Any, where: str, environ: Mapping[str, str] | None = None) -> Config:
     """Validate a configuration that was read already; ``where`` begins the error's line."""
     merged = _overlay(raw, environ or {})[0]
+    first = _first_source(merged)
     try:
-        config = msgspec.convert(merged, Config, dec_hook=_hook)
+        config = msgspec.convert({**merged, **first} if first else merged, Config, dec_hook=_hook)
         checks.check(config)
+        if first and "source" in merged:
+            raise SettingError("sources", "give source or sources, not both", ("source",))  # noqa: TRY301
         secrets.refuse_exposed(config)
     except SettingError as error:
         raise located(error, where, environ or {}) from error
     except msgspec.ValidationError as error:
         raise located(_explained(str(error)), where, environ or {}) from error
     return config
+
+
+def _first_source(raw: Any) -> dict[str, Any]:
+    """What stands for ``source`` where there are ``sources``."""
+    listed = raw.get("sources") if isinstance(raw, dict) else None
+    return {"source": listed[0]} if isinstance(listed, list) and listed[:1] else {}
 
 
 def fingerprint(config: Config) -> str:

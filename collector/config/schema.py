@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Final, Literal, Self
 
 import msgspec
 
 from collector.config.units import Duration, Size
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _span(text: str) -> Duration:
@@ -25,8 +23,11 @@ def _size(text: str) -> Size:
 _RESTART = msgspec.Meta(extra={"restart": True})
 _SECRET = msgspec.Meta(extra={"secret": True})
 _Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
-Role = Literal["broker", "controller", "client", "cluster"]
-"""What runs in the JVM that is read; ``cluster``: all brokers together, by Admin alone."""
+Role = Literal["broker", "controller", "combined", "client", "cluster"]
+"""What runs in the JVM that is read; ``combined``: broker and controller, read as two sources;
+``cluster``: all brokers together, by Admin alone."""
+AUTO: Final = "auto"
+EVERY: Final = "every"
 SecretFile = Annotated[Path | None, _SECRET]
 """A file that may hold a secret."""
 
@@ -175,6 +176,8 @@ class SourceSettings(Section, frozen=True):
 
     Attributes:
         node: Node id of the broker or controller; the name to give to a client JVM or a cluster.
+            ``auto``: the process is asked for its id. ``every``: each broker that Admin knows, at
+            an address with ``{host}`` or ``{node}`` in it.
         role: What runs in the JVM; ``cluster``: no JVM is read.
         cluster: Cluster id that must answer; needed only where the JVM does not report its own.
         jmx: Its JMX port: the usual way.
@@ -183,6 +186,8 @@ class SourceSettings(Section, frozen=True):
         prometheus: Prometheus's jmx_exporter, where JMX itself is closed; ``cluster`` is needed.
         jmxquery: The package of that name, for who has it already.
         statistics: Of a client that uses librdkafka: a file of its statistics.
+        targets_file: Prometheus's ``file_sd``: each of its targets is a source, at an address with
+            ``{host}`` and ``{port}`` in it.
     """
 
     node: Annotated[int | str, _RESTART]
@@ -194,11 +199,17 @@ class SourceSettings(Section, frozen=True):
     prometheus: Prometheus | None = None
     jmxquery: Jmxquery | None = None
     statistics: Statistics | None = None
+    targets_file: Annotated[Path | None, _RESTART] = None
 
     @property
     def name(self) -> str:
         """The source's name in the lake."""
         return f"{self.role}-{self.node}"
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that are read, each as a source of its own."""
+        return ("broker", "controller") if self.role == "combined" else (self.role,)
 
     @property
     def ways(self) -> list[str]:
@@ -363,7 +374,7 @@ class Config(Section, frozen=True):
     """The whole file.
 
     Attributes:
-        source: What is read.
+        source: What is read; of several ``sources`` one, first of all the first.
         lake: Where it goes.
         spool: Where it waits.
         admin: Kafka's Admin API; without it there are no leaders, offsets, quotas and topology.
@@ -376,6 +387,7 @@ class Config(Section, frozen=True):
             is a multiple of it.
         families: Overrides by family name.
         catalogue: Folder with further catalogue files.
+        sources: Several brokers, controllers and clients of one cluster, instead of ``source``.
     """
 
     source: SourceSettings
@@ -390,6 +402,13 @@ class Config(Section, frozen=True):
     window: Annotated[Duration, _RESTART] = _span(f"{DEFAULT_WINDOW_SECONDS}s")
     families: dict[str, FamilySettings] = msgspec.field(default_factory=dict)
     catalogue: Path | None = None
+    sources: tuple[SourceSettings, ...] | None = None
+
+    def each(self) -> list[Self]:
+        """The same for each of its sources, which is ``source`` there."""
+        if self.sources is None:
+            return [self]
+        return [msgspec.structs.replace(self, source=one) for one in self.sources]
 
 
 def marked(section: Section, mark: str, above: str = "") -> Iterator[tuple[str, object]]:

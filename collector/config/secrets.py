@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from collector.config.schema import marked
+from collector.config.schema import Config, marked
 from collector.errors import SettingError, SourceRefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.config.schema import Config
 
 # What stands for a secret, ${file:...} or the like, is none.
 _SECRET_LINE: Final = re.compile(
@@ -107,9 +103,10 @@ def warnings(config: Config) -> list[str]:
 
 
 def _files(config: Config) -> Iterator[tuple[str, Path]]:
-    for key, value in marked(config, "secret"):
-        if isinstance(value, Path):
-            yield key, value
+    for one in config.each():
+        for key, value in marked(one, "secret"):
+            if isinstance(value, Path):
+                yield key, value
     if config.admin is not None and config.admin.properties_file is not None:
         with suppress(OSError):
             if _SECRET_LINE.search(config.admin.properties_file.read_text("utf-8", "replace")):

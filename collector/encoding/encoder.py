@@ -97,9 +97,9 @@ class Encoder(msgspec.Struct):
         family.max_gap_us = max_gap_us
         self._enter(family, scrape, self.ledger)
 
-    def seal(self, now_us: int) -> SealedRows:
-        """Take out the windows that nothing can change any longer."""
-        end_us = self.sealable_us(now_us)
+    def seal(self, now_us: int, most_us: int = _NEVER_US) -> SealedRows:
+        """Take out the windows that nothing can change any longer, up to an instant at most."""
+        end_us = min(self.sealable_us(now_us), most_us)
         for family in self._families(exact=False):
             self._elapse(family, end_us)
         return self._take(end_us, lambda one: one.settle(now_us, end_us, self.window_us))
@@ -108,9 +108,9 @@ class Encoder(msgspec.Struct):
         """Take out the windows for which exact families have delivered all moments."""
         return self._take(self.sealed_us, lambda one: one.complete_windows_us(self.window_us))
 
-    def has_sealable(self, now_us: int) -> bool:
-        """Whether there are windows that nothing can change any longer."""
-        end_us = self.sealable_us(now_us)
+    def has_sealable(self, now_us: int, most_us: int = _NEVER_US) -> bool:
+        """Whether there are windows that nothing can change any longer, up to an instant."""
+        end_us = min(self.sealable_us(now_us), most_us)
         return end_us > self.sealed_us or any(
             family.sealed_us < min(end_us, family.complete_windows_us(self.window_us))
             for family in self._families(exact=True)

@@ -1,6 +1,6 @@
 """Sealed batches: rows of the bronze tables, as the spool keeps them until they are in the lake."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 
 MAX_ROWS: Final = 20_000
 """Rows of one batch: it is unpacked, sorted and written as one, at 1.3 KB a row."""
-_SET: Final = tables.RUNS.positions["members"]
+_SET, _CLUSTER = (tables.RUNS.positions[name] for name in ("members", "cluster"))
 _DAY_US: Final = 86_400_000_000  # ``date`` is the number of days since the epoch
 
 
@@ -44,29 +44,43 @@ class Origin(msgspec.Struct, frozen=True):
     catalogue: str
 
 
-def batches_of(sealed: SealedRows, origin: Origin, max_rows: int = MAX_ROWS) -> Iterator[Batch]:
-    """The rows for what was sealed, in batches of so many; none where nothing was.
+def batches_of(
+    parts: Sequence[tuple[SealedRows, Origin]], max_rows: int = MAX_ROWS
+) -> Iterator[Batch]:
+    """The rows for what was sealed together, in batches of so many; none where nothing was.
 
     Accounts come last: the lake must not say that a time is known before it has all its runs.
+
+    Args:
+        parts: What was sealed of each source.
+        max_rows: Most rows of a batch.
     """
-    spans: list[Run | AttemptSpan] = [*sealed.runs, *sealed.accounts]
-    instants = [event.at for event in sealed.events]
+    spans: list[Run | AttemptSpan] = []
+    for sealed, _ in parts:
+        spans += [*sealed.runs, *sealed.accounts]
+    instants = [event.at for sealed, _ in parts for event in sealed.events]
     start_us = min(chain(instants, (one.start for one in spans)), default=0)
     end_us = max(chain(instants, (one.end for one in spans)), default=0)
-    rows = chain(
-        ((tables.RUNS.name, _run(run, origin), run.members) for run in sealed.runs),
-        ((tables.EVENTS.name, event_row(event, origin), None) for event in sealed.events),
-        ((tables.SCRAPES.name, _scrape(one, origin), None) for one in sealed.accounts),
-    )
+    rows = chain.from_iterable(_rows(sealed, origin) for sealed, origin in parts)
     while part := list(islice(rows, max_rows)):
         found: dict[str, list[Row]] = {table.name: [] for table in tables.BRONZE}
-        sets: dict[str, MemberSet] = {}
+        sets: dict[tuple[str, str], MemberSet] = {}
         for table, row, members in part:
             found[table].append(row)
             if members is not None:
-                sets[row[_SET]] = members
-        found[tables.MEMBERS.name] = [_members(key, one, origin) for key, one in sets.items()]
+                sets[row[_SET], row[_CLUSTER]] = members
+        found[tables.MEMBERS.name] = [_members(*key, one) for key, one in sets.items()]
         yield Batch(found, start_us, end_us)
+
+
+def _rows(sealed: SealedRows, origin: Origin) -> Iterator[tuple[str, Row, MemberSet | None]]:
+    """Table, row, and the members that a run stands for."""
+    for run in sealed.runs:
+        yield tables.RUNS.name, _run(run, origin), run.members
+    for event in sealed.events:
+        yield tables.EVENTS.name, event_row(event, origin), None
+    for one in sealed.accounts:
+        yield tables.SCRAPES.name, _scrape(one, origin), None
 
 
 def event_row(event: Event, origin: Origin) -> Row:
@@ -86,8 +100,8 @@ def _run(run: Run, origin: Origin) -> Row:
     )  # fmt: skip
 
 
-def _members(key: str, members: MemberSet, origin: Origin) -> Row:
-    return (key, origin.cluster, members.kind, members.topic, members.partitions, members.clients)
+def _members(key: str, cluster: str, members: MemberSet) -> Row:
+    return (key, cluster, members.kind, members.topic, members.partitions, members.clients)
 
 
 def _scrape(account: AttemptSpan, origin: Origin) -> Row:

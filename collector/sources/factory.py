@@ -3,15 +3,22 @@
 A source's imports happen when it is made: an agent that reads Jolokia over HTTP starts no JVM.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.config.schema import Admin, Attach, Config, MetadataLog
+from collector.config.schema import AUTO, Admin, Attach, Config, MetadataLog
 from collector.config.units import Duration
+from collector.errors import SettingError
 from collector.model import Source
 from collector.sources.identity import Expected
+
+if TYPE_CHECKING:
+    from collector.sources.admin.connection import AdminConnection
+    from collector.sources.admin.source import AdminSource
 
 SLOW_ADMIN = ("offsets", "tiered_offsets")
 SLOW_JMX = ("log", "log_offsets")
@@ -38,9 +45,9 @@ def sources(config: Config, recorded: Callable[[str], int] = lambda _: 0) -> dic
     if config.source.role == "cluster" and config.admin is not None:
         return _admin(config, config.admin, None)
     patient = _patient(config)
-    found: dict[str, Source] = {"jmx": _mbeans(config)}
+    found: dict[str, Source] = {"jmx": mbeans(config)}
     for name in SLOW_JMX:
-        found[name] = _mbeans(patient)
+        found[name] = mbeans(patient)
     if config.admin is not None and config.source.role == "broker":
         found |= _admin(config, config.admin, int(config.source.node))
     if config.metadata_log is not None and config.source.role == "broker":
@@ -58,7 +65,8 @@ def _patient(config: Config) -> Config:
     return msgspec.structs.replace(config, source=msgspec.structs.replace(config.source, **longer))
 
 
-def _mbeans(config: Config) -> Source:
+def mbeans(config: Config) -> Source:
+    """The source of a JVM's beans; may start the JVM that reads it."""
     source, expected = config.source, _expected(config)
     if source.jolokia is not None:
         from collector.sources.bulk.jolokia import JolokiaSource  # noqa: PLC0415
@@ -83,15 +91,48 @@ def _mbeans(config: Config) -> Source:
 
 
 def _admin(config: Config, section: Admin, node: int | None) -> dict[str, Source]:
-    from collector.sources.admin.connection import connect  # noqa: PLC0415
     from collector.sources.admin.source import AdminSource  # noqa: PLC0415
 
-    _start_jvm(config)
-    shared = connect(section.bootstrap, section.properties_file, section.timeout.seconds)
+    shared = admin(config, section)
     return {
         name: AdminSource(node, shared, config.source.cluster, section.groups)
         for name in ("admin", *SLOW_ADMIN)
     }
+
+
+def admin(config: Config, section: Admin) -> AdminConnection:
+    """The one client of all that ask this cluster; starts the JVM."""
+    from collector.sources.admin.connection import connect  # noqa: PLC0415
+
+    _start_jvm(config)
+    return connect(section.bootstrap, section.properties_file, section.timeout.seconds)
+
+
+def admin_of_all(config: Config) -> AdminSource:
+    """The source that knows all brokers of the cluster.
+
+    Raises:
+        SettingError: There is no section ``admin``.
+    """
+    from collector.sources.admin.source import AdminSource  # noqa: PLC0415
+
+    if config.admin is None:
+        raise SettingError("admin", "needed: it knows the brokers")
+    return AdminSource(None, admin(config, config.admin), config.source.cluster)
+
+
+def start(config: Config) -> None:
+    """Start the JVM now, if any source will need it.
+
+    Raises:
+        ConfigError: There is no Java, or no Kafka client in ``admin.libs``.
+    """
+    sources = [one.source for one in config.each()]
+    clustered = any(one.role not in ("controller", "client") for one in sources)
+    if any(one.jmx or one.attach for one in sources) or (
+        clustered and (config.admin is not None or config.metadata_log is not None)
+    ):
+        _start_jvm(config)
 
 
 def _metadata_log(config: Config, section: MetadataLog, recorded: Callable[[str], int]) -> Source:
@@ -108,15 +149,16 @@ def _metadata_log(config: Config, section: MetadataLog, recorded: Callable[[str]
 
 
 def _expected(config: Config) -> Expected:
-    return Expected(config.source.role, str(config.source.node), config.source.cluster)
+    node = None if config.source.node == AUTO else str(config.source.node)
+    return Expected(config.source.role, node, config.source.cluster)
 
 
 def _start_jvm(config: Config) -> None:
     """Start the process's one JVM with all that any of the sources will need of it."""
     from collector.sources.java import jvm  # noqa: PLC0415
 
-    spans = [config.source.jmx, config.source.attach]
-    timeout = next((one.timeout for one in spans if one is not None), Duration("5s"))
+    spans = [at for one in config.each() for at in (one.source.jmx, one.source.attach) if at]
+    timeout = max((one.timeout for one in spans), default=Duration("5s"))
     libs = config.admin.libs if config.admin else None
     metadata_libs = config.metadata_log.libs if config.metadata_log else None
     iam_jar = config.admin.iam_jar if config.admin else None

@@ -7,19 +7,15 @@ journal into the encoder's last snapshot gives the encoder as it was.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from collector.encoding.counter import CounterTrack
+from collector.encoding.encoder import Encoder
 from collector.encoding.gauge import GaugeTrack
 from collector.errors import unexpected
 from collector.model import Reading, Scrape, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from collector.encoding.counter import CounterTrack
-    from collector.encoding.encoder import Encoder
 
 
 class Delta(msgspec.Struct, array_like=True):
@@ -44,6 +40,12 @@ class Entry(msgspec.Struct, array_like=True):
     deltas: list[Delta | None] = msgspec.field(default_factory=list)
 
 
+class _State(msgspec.Struct):
+    """A snapshot: the encoders by source."""
+
+    encoders: dict[str, Encoder]
+
+
 def encode(scrape: Scrape, encoder: Encoder) -> bytes:
     """One journal entry; to be called before the encoder records the scrape."""
     if scrape.answer is None:
@@ -57,7 +59,15 @@ def encode(scrape: Scrape, encoder: Encoder) -> bytes:
 
 def decode(entry: bytes, encoder: Encoder) -> Scrape:
     """The scrape of an entry; the encoder must be as it was when the entry was made."""
-    decoded = msgspec.msgpack.decode(entry, type=Entry)
+    return _scrape(msgspec.msgpack.decode(entry, type=Entry), encoder)
+
+
+def state_of(encoders: Mapping[str, Encoder]) -> bytes:
+    """The encoders of all sources, as a snapshot keeps them."""
+    return msgspec.msgpack.encode(_State({**encoders}))
+
+
+def _scrape(decoded: Entry, encoder: Encoder) -> Scrape:
     if decoded.scrape.answer is None:
         return decoded.scrape
     readings = []
@@ -69,28 +79,40 @@ def decode(entry: bytes, encoder: Encoder) -> Scrape:
     return dataclasses.replace(decoded.scrape, answer=answer)
 
 
-def replay(state: bytes, entries: Sequence[bytes], fresh: Encoder) -> tuple[Encoder, str | None]:
-    """The encoder after a journal, as far as that can be read.
+def replay(
+    state: bytes | None, entries: Sequence[bytes], window_us: int
+) -> tuple[dict[str, Encoder], str | None]:
+    """The encoders after a journal, as far as that can be read.
 
     Args:
-        state: The encoder before it.
+        state: The encoders before it; None: there were none.
         entries: The journal, oldest first.
-        fresh: An encoder that knows nothing, for where the state cannot be read.
+        window_us: Length of a window, for sources that have no encoder yet.
 
     Returns:
-        The encoder, and why it has not all of the journal; None: it has.
+        The encoders by source, and why they have not all of the journal; None: they have.
+        That of an agent which knew one source alone has an empty name.
     """
     try:
-        encoder = msgspec.msgpack.decode(state, type=type(fresh))
+        encoders = {} if state is None else _encoders(state)
     except msgspec.MsgspecError as error:
-        return fresh, f"the state before {len(entries)} entries: {unexpected(error)}"
+        return {}, f"the state before {len(entries)} entries: {unexpected(error)}"
     for number, entry in enumerate(entries):
         try:
-            encoder.record(decode(entry, encoder))
+            decoded = msgspec.msgpack.decode(entry, type=Entry)
+            encoder = encoders.setdefault(decoded.scrape.source, Encoder(window_us))
+            encoder.record(_scrape(decoded, encoder))
         except Exception as error:  # noqa: BLE001 - whatever it is, it would be so at every start
-            sound, _ = replay(state, entries[:number], fresh)
+            sound, _ = replay(state, entries[:number], window_us)
             return sound, f"entry {number + 1} of {len(entries)}: {unexpected(error)}"
-    return encoder, None
+    return encoders, None
+
+
+def _encoders(state: bytes) -> dict[str, Encoder]:
+    try:
+        return msgspec.msgpack.decode(state, type=_State).encoders
+    except msgspec.ValidationError:  # of an agent that knew one source alone
+        return {"": msgspec.msgpack.decode(state, type=Encoder)}
 
 
 def _delta(reading: Reading, track: GaugeTrack | CounterTrack) -> Delta | None:

@@ -8,26 +8,21 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from collector.clock import SystemClock
+from collector.clock import Clock, SystemClock
 from collector.encoding.rows import Batch, Row
 from collector.errors import SpoolError
 from collector.model import Event, Series
 from collector.spool import integrity, packing, upgrade
-from collector.spool.packing import Dropped
+from collector.spool.packing import Dropped, SetKey
 from collector.spool.sqlite import SpoolFile, advise, checksum, meta, put_meta, read_only
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from collector.clock import Clock
-    from collector.spool.packing import SetKey
 
 _KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
 _FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller
@@ -161,14 +156,14 @@ class Spool:
         self,
         batches: Iterable[Batch],
         state: bytes,
-        event_of: Callable[[Dropped], Row] | None = None,
+        events_of: Callable[[Dropped], Iterable[Row]] | None = None,
     ) -> int:
         """Keep batches that belong together, and the encoder's state; the journal starts empty.
 
         Args:
             batches: They are asked for one after the other.
             state: The encoder's state after them.
-            event_of: Makes the event row of dropped batches; it goes into the last batch.
+            events_of: Makes the event rows of dropped batches; they go into the last batch.
 
         Returns:
             How many of the oldest batches were dropped to stay below ``max_bytes``.
@@ -181,8 +176,8 @@ class Spool:
                 excess = self.depth().bytes - self.max_bytes
                 dropped = packing.drop_oldest(db, first, self.reached, excess)
                 db.execute("DELETE FROM sets WHERE used < ?", (number - _KEPT_SETS,))
-            if batch is not None and dropped is not None and event_of is not None:
-                batch.rows.setdefault(tables.EVENTS.name, []).append(event_of(dropped))
+            if batch is not None and dropped is not None and events_of is not None:
+                batch.rows.setdefault(tables.EVENTS.name, []).extend(events_of(dropped))
                 packing.put_batch(db, number, first, batch, dropped)
             self._put_state(db, state, number)
             db.execute("DELETE FROM meta WHERE key = 'damaged'")

@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 
 from collector.catalogue import Family
 from collector.model import Reading, Scrape, Series
-from collector.telemetry.self_metrics import NAMESPACE
+from collector.telemetry.self_metrics import NAMESPACE, Read
 from lakehouse.tables import MAX_GAP_INTERVALS
 from lakehouse.tables.live import (
     FAMILY_KNOWN,
@@ -49,6 +49,7 @@ class Now(NamedTuple):
     """What is known at an instant.
 
     Attributes:
+        source: Name of the source in the lake.
         cluster: Id of the cluster that answered last; None: no answer yet.
         families: Whether the last answer of each family covers the instant.
         metrics: The same of metrics in ``SHOWN`` and ``LOST``.
@@ -56,6 +57,7 @@ class Now(NamedTuple):
         readings: The answers that do, of gauges that are shown.
     """
 
+    source: str
     cluster: str | None
     families: Mapping[str, bool]
     metrics: Mapping[str, bool]
@@ -64,7 +66,7 @@ class Now(NamedTuple):
 
 
 class Live:
-    """Keeps the last answer of every family; every method may be called from any thread.
+    """Keeps the last answer of every family of every source; any thread may call it.
 
     Args:
         monotonic: A steady clock, in seconds.
@@ -73,15 +75,15 @@ class Live:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._tracks: dict[str, _Track] = {}
-        self._cluster: str | None = None
+        self._tracks: dict[Read, _Track] = {}
+        self._clusters: dict[str, str] = {}
 
-    def expect(self, families: Mapping[str, tuple[Family, int]]) -> None:
-        """Set the families that are read from now on, each with its cadence in microseconds."""
+    def expect(self, families: Mapping[Read, tuple[Family, int]]) -> None:
+        """Set what is read from now on, each with its cadence in microseconds."""
         with self._lock:
             before, self._tracks = self._tracks, {}
-            for name, (family, interval_us) in families.items():
-                track = self._tracks[name] = before.get(name, _Track({}, 0.0))
+            for read, (family, interval_us) in families.items():
+                track = self._tracks[read] = before.get(read, _Track({}, 0.0))
                 track.units = {metric.name: metric.unit for metric in family.metrics}
                 track.lasts = interval_us / 1e6 * MAX_GAP_INTERVALS
 
@@ -89,32 +91,32 @@ class Live:
         """An attempt has ended; one that failed ends what was known."""
         readings = scrape.answer.readings if scrape.answer else ()
         with self._lock:
-            track = self._tracks.get(scrape.family)
+            track = self._tracks.get((scrape.source, scrape.family))
             if track is None:
                 return  # it was taken out of the configuration meanwhile
             track.readings = tuple(filter(_is_shown, readings))
             track.until = -math.inf if scrape.answer is None else self._monotonic() + track.lasts
             if scrape.identity is not None:
-                self._cluster = scrape.identity.cluster
+                self._clusters[scrape.source] = scrape.identity.cluster
 
-    def now(self) -> Now:
-        """What is known at this instant."""
-        now = self._monotonic()
+    def now(self) -> list[Now]:
+        """What is known of each source at this instant."""
         with self._lock:
-            known = {name: now <= track.until for name, track in self._tracks.items()}
-            units = {
-                one: unit for track in self._tracks.values() for one, unit in track.units.items()
-            }
-            metrics = {
-                one: known[name]
-                for name, track in self._tracks.items()
-                for one in track.units
-                if one in SHOWN or one in LOST
-            }
-            readings = [
-                one for name, track in self._tracks.items() if known[name] for one in track.readings
-            ]
-            return Now(self._cluster, known, metrics, units, readings)
+            return [self._of(source) for source in sorted({source for source, _ in self._tracks})]
+
+    def _of(self, source: str) -> Now:
+        now = self._monotonic()
+        tracks = {name: one for (of, name), one in self._tracks.items() if of == source}
+        known = {name: now <= track.until for name, track in tracks.items()}
+        units = {one: unit for track in tracks.values() for one, unit in track.units.items()}
+        metrics = {
+            one: known[name]
+            for name, track in tracks.items()
+            for one in track.units
+            if one in SHOWN or one in LOST
+        }
+        readings = [one for name, track in tracks.items() if known[name] for one in track.readings]
+        return Now(source, self._clusters.get(source), known, metrics, units, readings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,44 +125,48 @@ class LiveMetrics(Collector):
 
     Attributes:
         live: What was read last.
-        source: Name of the source in the lake.
-        most: Most series of a metric.
-        lost: Totals of ``LOST`` by group and topic, asked at every request.
+        most: Most series of a metric of one source.
+        lost: Totals of ``LOST`` by source, then by group and topic, asked at every request.
     """
 
     live: Live
-    source: str
     most: int
-    lost: Callable[[], Mapping[Series, float]]
+    lost: Callable[[], Mapping[str, Mapping[Series, float]]]
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        now = self.live.now()
-        base = {"source": self.source} | ({"cluster": now.cluster} if now.cluster else {})
-        yield _flags(
-            FAMILY_KNOWN, "Whether its last answer covers now.", "family", now.families, base
-        )
-        yield _flags(METRIC_KNOWN, "The same of one metric.", "metric", now.metrics, base)
-        if now.cluster is None:
-            return
-        unshown = dict.fromkeys(now.metrics, 0.0)
-        made: dict[str, Metric] = {}
-        for metric, values in self._values(now):
-            name = live_name(metric)
-            if name in made or name.startswith(f"{NAMESPACE}_"):
-                unshown[metric] = len(values)
-                continue
-            kind = CounterMetricFamily if metric in LOST else GaugeMetricFamily
-            made[name] = kind(name, f"{metric}, in {now.units.get(metric, '?')} (UCUM).")
-            sample = f"{name}_total" if metric in LOST else name
-            for series, value in self._worst(values):
-                made[name].add_sample(sample, base | _labels(series), value)
-            unshown[metric] = max(0, len(values) - self.most)
-        yield from made.values()
+        families = GaugeMetricFamily(FAMILY_KNOWN, "Whether its last answer covers now.")
+        metrics = GaugeMetricFamily(METRIC_KNOWN, "The same of one metric.")
         text = "Series beyond health.series, or whose name another metric has."
-        yield _flags(UNSHOWN_SERIES, text, "metric", unshown, base)
+        unshown = GaugeMetricFamily(UNSHOWN_SERIES, text)
+        made: dict[str, Metric] = {}
+        of_name: dict[str, str] = {}
+        lost = self.lost()
+        for now in self.live.now():
+            base = {"source": now.source} | ({"cluster": now.cluster} if now.cluster else {})
+            _flag(families, "family", now.families, base)
+            _flag(metrics, "metric", now.metrics, base)
+            if now.cluster is None:
+                continue
+            beyond = dict.fromkeys(now.metrics, 0.0)
+            for metric, values in self._values(now, lost.get(now.source, {})):
+                name = live_name(metric)
+                if of_name.setdefault(name, metric) != metric or name.startswith(f"{NAMESPACE}_"):
+                    beyond[metric] = len(values)
+                    continue
+                if name not in made:
+                    kind = CounterMetricFamily if metric in LOST else GaugeMetricFamily
+                    made[name] = kind(name, f"{metric}, in {now.units.get(metric, '?')} (UCUM).")
+                sample = f"{name}_total" if metric in LOST else name
+                for series, value in self._worst(values):
+                    made[name].add_sample(sample, base | _labels(series), value)
+                beyond[metric] = max(0, len(values) - self.most)
+            _flag(unshown, "metric", beyond, base)
+        yield from (families, metrics, *made.values(), unshown)
 
-    def _values(self, now: Now) -> Iterator[tuple[str, Mapping[Series, float]]]:
+    def _values(
+        self, now: Now, lost: Mapping[Series, float]
+    ) -> Iterator[tuple[str, Mapping[Series, float]]]:
         """What is shown of each metric, before the cap."""
         for reading in now.readings:
             if reading.metric in SHOWN:
@@ -168,9 +174,8 @@ class LiveMetrics(Collector):
             else:  # idle is zero, as in the lake
                 own = dict.fromkeys(reading.zeros, 0.0)
                 yield reading.metric, own | {s: v or 0.0 for s, v in reading.values.items()}
-        totals = self.lost()
         for metric in LOST:
-            found = {series: n for series, n in totals.items() if series.metric == metric}
+            found = {series: n for series, n in lost.items() if series.metric == metric}
             if found:
                 yield metric, found
 
@@ -206,10 +211,6 @@ def _text(name: str) -> str:
     return name.replace("\0", _NUL).encode("utf-8", "backslashreplace").decode()
 
 
-def _flags(
-    name: str, text: str, label: str, values: Mapping[str, float], base: Mapping[str, str]
-) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(name, text)
+def _flag(gauge: Metric, label: str, values: Mapping[str, float], base: Mapping[str, str]) -> None:
     for key, value in values.items():
-        gauge.add_sample(name, {**base, label: key}, float(value))
-    return gauge
+        gauge.add_sample(gauge.name, {**base, label: key}, float(value))

@@ -35,11 +35,15 @@ _MOST_SILENT_DELIVERIES: Final = 3
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
+Read = tuple[str, str]
+"""A source by its name in the lake, and a family that is read of it."""
+
+
 @dataclass(slots=True)
 class _Family:
     """The state of a family that health depends on; instants by the steady clock."""
 
-    source: str
+    via: str
     interval_seconds: float = 0.0
     tried: bool = False
     answered: float | None = None
@@ -57,24 +61,27 @@ class AgentStats:
         delivered: Batches that reached the lake.
         factors: By family, how many times as long as configured its interval is; 0: not read.
         window_rows: Rows of bronze/runs of the window that was sealed last, by family.
+        unfound: Why a source is not read that the configuration leaves to be found, by how it is
+            to be found.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._families: dict[str, _Family] = {}
+        self._families: dict[Read, _Family] = {}
         self._ticks: dict[str, float] = {}
         self._delivery_ended = 0.0
         self.commit_interval_seconds = math.inf
         self.delivered = 0
         self.factors: Mapping[str, int] = {}
         self.window_rows: Mapping[str, int] = {}
+        self.unfound: dict[str, str] = {}
         self.lake_reached = False
         self.spool_writable = True
         self.registry = prometheus_client.CollectorRegistry()
         counter = partial(prometheus_client.Counter, namespace=NAMESPACE, registry=self.registry)
         gauge = partial(prometheus_client.Gauge, namespace=NAMESPACE, registry=self.registry)
-        of = ("family",)
+        of = ("source", "family")
         self._seconds = prometheus_client.Histogram(
             "scrape_duration_seconds", "Duration of attempts to read.", of,
             namespace=NAMESPACE, registry=self.registry, buckets=_BUCKETS,
@@ -98,51 +105,52 @@ class AgentStats:
         """The threads begin to tick; what comes before may take its time."""
         self._ticks = dict.fromkeys(_THREADS, self._monotonic())
 
-    def expect(self, families: Mapping[str, tuple[str, int]]) -> None:
+    def expect(self, families: Mapping[Read, tuple[str, int]]) -> None:
         """Set the families that are read from now on.
 
         Args:
-            families: Source and cadence in microseconds, by family.
+            families: Via what and at which cadence in microseconds, by source and family.
         """
         with self._lock:
             before, self._families = self._families, {}
-            for name, (source, interval_us) in families.items():
-                known = before.get(name, _Family(source))
-                if known.source != source:
-                    known.source, known.answered = source, None
+            for read, (via, interval_us) in families.items():
+                known = before.get(read, _Family(via))
+                if known.via != via:
+                    known.via, known.answered = via, None
                 known.interval_seconds = interval_us / 1e6
-                self._families[name] = known
-                self._interval.labels(name).set(known.interval_seconds)
+                self._families[read] = known
+                self._interval.labels(*read).set(known.interval_seconds)
                 for metric in (self._seconds, self._missed, self._dropped):
-                    metric.labels(name)
-            for name in before.keys() - families.keys():
+                    metric.labels(*read)
+            for read in before.keys() - families.keys():
                 for outcome in get_args(Outcome):
-                    self._scrapes.remove(name, outcome)
+                    self._scrapes.remove(*read, outcome)
                 for gone in (
                     self._seconds, self._missed, self._dropped, self._interval, self._beans
                 ):  # fmt: skip
-                    gone.remove(name)
+                    gone.remove(*read)
 
     def scraped(self, scrape: Scrape) -> None:
         """An attempt has ended."""
+        read = scrape.source, scrape.family
         with self._lock:
-            family = self._families.get(scrape.family)
+            family = self._families.get(read)
             if family is None:
                 return  # it was taken out of the configuration meanwhile
             family.tried = True
-            self._scrapes.labels(scrape.family, scrape.outcome).inc()
+            self._scrapes.labels(*read, scrape.outcome).inc()
             seconds = (scrape.answered_us - scrape.asked_us) / 1e6
-            self._seconds.labels(scrape.family).observe(seconds)
+            self._seconds.labels(*read).observe(seconds)
             if scrape.answer is not None:
-                self._beans.labels(scrape.family).set(scrape.answer.beans)
-                self._dropped.labels(scrape.family).inc(scrape.answer.dropped_series)
+                self._beans.labels(*read).set(scrape.answer.beans)
+                self._dropped.labels(*read).inc(scrape.answer.dropped_series)
                 family.answered = self._monotonic()
 
-    def missed(self, family: str) -> None:
+    def missed(self, read: Read) -> None:
         """A tick came while the attempt before was still under way."""
         with self._lock:
-            if family in self._families:
-                self._missed.labels(family).inc()
+            if read in self._families:
+                self._missed.labels(*read).inc()
 
     def committed(self, batches: int) -> None:
         """A delivery has ended, and so many batches reached the lake."""
@@ -182,32 +190,35 @@ class AgentStats:
         return None
 
     def silent_sources(self) -> dict[str, str]:
-        """The sources that have not answered lately, and since when.
+        """The sources, and via what, that have not answered lately, and since when.
 
         Lately: the last scrape of one of its families still covers this instant.
         """
         now, silent = self._monotonic(), self.answer_ages()
         with self._lock:
-            families = list(self._families.values())
+            families = [(source, one) for (source, _), one in self._families.items()]
         seen = {
-            one.source
-            for one in families
+            (source, one.via)
+            for source, one in families
             if one.answered is not None
             and now - one.answered <= one.interval_seconds * MAX_GAP_INTERVALS
         }
-        return {
-            source: f"no answer for {silent[source]:.0f} s" if source in silent else "no answer yet"
-            for source in sorted({family.source for family in families} - seen)
+        unseen = sorted({(source, one.via) for source, one in families} - seen)
+        return self.unfound | {
+            " ".join(filter(None, at)): f"no answer for {silent[at]:.0f} s"
+            if at in silent
+            else "no answer yet"
+            for at in unseen
         }
 
-    def answer_ages(self) -> dict[str, float]:
-        """How long ago the last answer of each source came, in seconds; without those of none."""
-        now, found = self._monotonic(), dict[str, float]()
+    def answer_ages(self) -> dict[tuple[str, str], float]:
+        """How long ago the last answer came, in seconds, by source and via what."""
+        now, found = self._monotonic(), dict[tuple[str, str], float]()
         with self._lock:
-            for family in self._families.values():
+            for (source, _), family in self._families.items():
                 if family.answered is not None:
-                    age = now - family.answered
-                    found[family.source] = min(age, found.get(family.source, age))
+                    at, age = (source, family.via), now - family.answered
+                    found[at] = min(age, found.get(at, age))
         return found
 
 
@@ -239,9 +250,12 @@ class Measured(Collector):
         yield _labelled("window_rows", "Rows of the last window.", "family", stats.window_rows)
         text = "How many times as long as configured an interval is; 0: not read."
         yield _labelled("interval_factor", text, "family", stats.factors)
-        yield _labelled(
-            "last_answer_seconds", "Age of the last answer.", "source", stats.answer_ages()
+        ages = GaugeMetricFamily(
+            f"{NAMESPACE}_last_answer_seconds", "Age of the last answer.", labels=["source", "via"]
         )
+        for at, age in stats.answer_ages().items():
+            ages.add_metric(at, age)
+        yield ages
         usage = resource.getrusage(resource.RUSAGE_SELF)
         yield _gauge("resident_memory_bytes", "Memory of the process.", memory.resident_bytes())
         yield _counter("cpu_seconds", "Processor time used.", usage.ru_utime + usage.ru_stime)

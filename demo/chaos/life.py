@@ -122,7 +122,7 @@ class _Parts:
         self.witness = Witness(plan.witness)
         self.spool = things.enter_context(Spool(plan.spool, plan.spool_bytes, clock))
         self.recorder = WitnessedRecorder(
-            self.spool, plan.source, plan.window_us, fake_beans.DELAYS, "fake", None
+            self.spool, {plan.source: None}, plan.window_us, fake_beans.DELAYS, "fake"
         )
         self.recorder.witness = self.witness
         told = {name: self.recorder.recorded_until_us(name) for name in fake_beans.FAMILIES}
@@ -135,7 +135,9 @@ class _Parts:
             lambda: time.monotonic() * plan.haste,
         )
         sources = {via: FakeBeans(plan.seed, now_us, plan.wide) for via in ("jmx", "admin")}
-        scrapers = {via: Scraper(source, clock) for via, source in sources.items()}
+        scrapers = {
+            via: Scraper(source, clock, name=plan.source) for via, source in sources.items()
+        }
         self.tasks = [
             Task(family, cadence_us * plan.slow_down, scrapers[via], via)
             for family, cadence_us, via in (

@@ -49,7 +49,7 @@ def scrape(second: int, value: float = 0.0) -> Scrape:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, "broker-1", WINDOW, {}, "hash", None)
+    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
 
 
 def content(spool: Spool) -> Content:

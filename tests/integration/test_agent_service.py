@@ -156,7 +156,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
         missing = json.loads(body)["missing"]
         assert missing.pop("lake") == "the last delivery failed"
         assert set(missing.values()) == {"no answer yet"}
-        assert "source jmx" in missing
+        assert f"source broker-{settings['source']['node']} jmx" in missing
         assert agent.ask("/healthz") == (200, "ok\n")
         assert agent.stop() == 0
 

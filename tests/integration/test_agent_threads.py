@@ -89,8 +89,16 @@ class FakeDelivery:
 class FakeReload:
     """Has a plan, or something that is wrong with it, when it is told to."""
 
+    is_open = False
+
     def __init__(self) -> None:
         self.next: Plan | Exception | None = None
+
+    def found(self) -> None:
+        return None
+
+    def adopted(self) -> None:
+        return None
 
     def wanted(self) -> bool:
         return self.next is not None
@@ -114,11 +122,11 @@ class Stage:
         limits: Limits | None = None,
     ) -> None:
         self.clock, self.delivery = FakeClock(), FakeDelivery()
-        self.recorder = Recorder(spool, "broker-1", window_us, {}, "hash", None)
+        self.recorder = Recorder(spool, {"broker-1": None}, window_us, {}, "hash")
         self.spool, self.stop = spool, threading.Event()
         self.sources = [FakeSource() for _ in range(families)]
         tasks = [
-            Task(_family(number), S, Scraper(source, self.clock), f"source-{number}")
+            Task(_family(number), S, Scraper(source, self.clock), f"via-{number}")
             for number, source in enumerate(self.sources)
         ]
         self.tasks, self.reload = tasks, FakeReload()
@@ -145,7 +153,7 @@ class Stage:
 
     def interval(self) -> float | None:
         """The cadence of the first family as /metrics shows it."""
-        labels = {"family": "family-0"}
+        labels = {"source": "", "family": "family-0"}
         return self.agent.stats.registry.get_sample_value("jmxlake_agent_interval_seconds", labels)
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
@@ -310,7 +318,7 @@ def test_a_reload_that_cannot_be_kept_is_refused_and_the_agent_goes_on(
 
     with Stage(spool) as stage:
         stage.await_asked(1)
-        plan = Plan([stage.tasks[0]._replace(interval_us=2 * S)], {}, "hash")
+        plan = Plan([stage.tasks[0]._replace(interval_us=2 * S)], {}, "hash", {"broker-1": None})
         with monkeypatch.context() as patch:
             patch.setattr(stage.recorder, "reconfigure", full)
             stage.reload.next = plan

@@ -268,7 +268,7 @@ def _record(source: Source, family: Family, lake: Path, file: Path) -> int:
     scrape = Scraper(source, SystemClock()).attempt(family, 10_000_000)
     assert scrape.answer is not None, scrape.error
     with Spool(file, 1 << 26) as spool:
-        recorder = Recorder(spool, "broker-1", 300_000_000, {}, "hash", None)
+        recorder = Recorder(spool, {"broker-1": None}, 300_000_000, {}, "hash")
         recorder.record(scrape)
         recorder.flush(scrape.answered_us + 5_000_000)
         delivery = Delivery(str(lake), dict, spool)

@@ -143,3 +143,14 @@ def test_what_fails_for_several_at_once_costs_one_client_and_it_is_closed(stage:
     stage.connection.close()
     assert stage.made[1].closed.wait(10)
     assert stage.ask() == "fake client 3"
+
+
+def test_one_of_several_who_share_it_leaves_and_the_others_keep_the_client(stage: Stage) -> None:
+    stage.ask()
+    one, other = object(), object()
+    stage.connection.join(one)
+    stage.connection.join(other)
+    stage.connection.leave(one)
+    assert stage.ask() == "fake client 1"
+    stage.connection.leave(other)
+    assert stage.made[0].closed.wait(10)

@@ -108,6 +108,7 @@ def test_an_alternative_of_the_reference_file_is_valid_as_it_stands() -> None:
         raw = yaml.safe_load(text)
         for other in set(WAYS) - {way}:
             del raw["source"][other]
+        del raw["sources"], raw["source"]["targets_file"]
         raw["source"][way].pop("password_env", None)
         raw["source"]["role"] = "client" if way == "statistics" else "broker"
         assert loader.parse(raw, "agent.yaml").source.ways == [way]
@@ -256,7 +257,11 @@ def test_a_window_too_short_for_a_family_says_what_to_do_and_where(tmp_path: Pat
     parsed = loader.parse({**MINIMAL, "window": "1m"}, "agent.yaml")
     scraper: Any = object()  # is handed on, and not called
     with pytest.raises(SettingError) as caught:
-        plan.tasks(parsed, plan.catalogue(parsed), {"jmx": scraper, "log": scraper})
+        plan.tasks(
+            parsed,
+            plan.catalogue(parsed),
+            {("broker-1", "jmx"): scraper, ("broker-1", "log"): scraper},
+        )
     rules = (
         "window: must divide 5m or be a multiple of it, and be longer than 2.5 intervals of every"
         " family (log has 60 s): make it longer than 150 s, or lower families.log.interval"
@@ -303,7 +308,8 @@ def test_a_key_may_override_what_was_merged_in() -> None:
         (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "
          "and be longer than 2.5 intervals of every family; 5m suits most"),
         (lambda c: c.update(window=300), "window: expected a duration such as 10s or 5m, got 300"),
-        (lambda c: c["source"].update(node="one"), "source.node: node id 'one' is no number"),
+        (lambda c: c["source"].update(node="one"),
+         "source.node: node id 'one' is no number, nor auto or every"),
         (lambda c: c["source"].pop("jmx"),
          "source: give one of jmx, attach, jolokia, "
          "prometheus, jmxquery, statistics"),

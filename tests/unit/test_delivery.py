@@ -690,7 +690,7 @@ def test_many_rows_are_delivered_in_parts_and_accounts_last(spool: Spool, lake: 
     ]
     account = AttemptSpan("f", "ok", 0, 50_001, 1, 1, scrapes=1)
     sealed = SealedRows(runs, [account], [Event(5, "k", Series(""))])
-    spool.seal(batches_of_sealed(sealed, Origin("c", "s", "h")), b"")
+    spool.seal(batches_of_sealed([(sealed, Origin("c", "s", "h"))]), b"")
     assert [sum(map(len, one.batch.rows.values())) for one in spool.waiting(1 << 40)] == [
         20_000, 20_000, 10_002,
     ]  # fmt: skip

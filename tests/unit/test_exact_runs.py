@@ -326,7 +326,7 @@ def test_an_agent_that_was_away_for_hours_records_what_was_then(
     away = 5 * 3600 * S
 
     def recorder(spool: Spool) -> Recorder:
-        return Recorder(spool, "broker-1", WINDOW, {}, "hash", "cluster")
+        return Recorder(spool, {"broker-1": "cluster"}, WINDOW, {}, "hash")
 
     with Spool(tmp_path / "spool.db", 1 << 30) as spool:
         before = recorder(spool)

@@ -45,7 +45,9 @@ class Stage:
         self.clock = FakeMonotonic()
         self.stats = AgentStats(self.clock)
         self.stats.begin()
-        self.stats.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
+        self.stats.expect(
+            {("broker-1", "min_isr"): ("jmx", 10 * S), ("broker-1", "leaders"): ("admin", 10 * S)}
+        )
         self.backlog = NOTHING_WAITS
         self.spool_fails = False
         measured = Measured(self.stats, self.measure, lambda: "abc", 1_700_000_000.0)
@@ -86,7 +88,9 @@ def stage() -> Iterator[Stage]:
 
 def scrape(family: str, outcome: str = "ok", seconds: float = 0.02) -> Scrape:
     answer = Answer((), 7, 3) if outcome == "ok" else None
-    return Scrape(family, 0, 0, round(seconds * S), 10 * S, outcome, None, answer)  # type: ignore[arg-type]
+    return Scrape(  # type: ignore[arg-type]
+        family, 0, 0, round(seconds * S), 10 * S, outcome, None, answer, source="broker-1"
+    )
 
 
 def test_an_agent_that_has_just_started_is_alive_and_not_ready(stage: Stage) -> None:
@@ -97,8 +101,8 @@ def test_an_agent_that_has_just_started_is_alive_and_not_ready(stage: Stage) -> 
     assert json.loads(body) == {
         "ready": False,
         "missing": {
-            "source jmx": "no answer yet",
-            "source admin": "no answer yet",
+            "source broker-1 jmx": "no answer yet",
+            "source broker-1 admin": "no answer yet",
             "lake": "not reached yet",
         },
     }
@@ -120,7 +124,7 @@ def test_it_is_ready_when_each_source_answered_lately_and_the_lake_was_reached(
     stage.stats.lake_reached = False
     stage.stats.commit_failed()
     assert json.loads(stage.ask("/readyz")[1])["missing"] == {
-        "source admin": "no answer for 30 s",
+        "source broker-1 admin": "no answer for 30 s",
         "spool": "the last write failed",
         "lake": "the last delivery failed",
     }
@@ -158,6 +162,7 @@ def test_every_metric_has_its_type_its_help_and_our_prefix(stage: Stage) -> None
             assert sample.labels.keys() <= {
                 "family",
                 "source",
+                "via",
                 "outcome",
                 "le",
                 "version",
@@ -170,7 +175,7 @@ def test_metrics_count_what_happened(stage: Stage) -> None:
     stage.stats.scraped(scrape("min_isr", "timeout", seconds=7))
     stage.stats.unexpected_errors.inc()
     stage.clock.now += 3
-    stage.stats.missed("min_isr")
+    stage.stats.missed(("broker-1", "min_isr"))
     stage.stats.committed(1)
     stage.stats.commit_failed()
     stage.stats.clock_steps.inc()
@@ -178,15 +183,16 @@ def test_metrics_count_what_happened(stage: Stage) -> None:
     since_us = round((now - 700) * S)
     stage.backlog = Backlog(Depth(2, 5000, 0, since_us), 1 << 30, 1, since_us, 0)
     found = stage.metrics()
-    of = "[('family', 'min_isr')]"
+    of = "[('family', 'min_isr'), ('source', 'broker-1')]"
+    by = "('family', 'min_isr'), ('{}', '{}'), ('source', 'broker-1')"
     assert found[f"jmxlake_agent_scrape_duration_seconds_count{of}"] == 2
     assert found[f"jmxlake_agent_scrape_duration_seconds_sum{of}"] == pytest.approx(7.02)
-    bucket = "jmxlake_agent_scrape_duration_seconds_bucket[('family', 'min_isr'), ('le', '{}')]"
-    assert [found[bucket.format(le)] for le in ("0.01", "0.025", "5.0", "10.0", "+Inf")] == [
+    bucket = f"jmxlake_agent_scrape_duration_seconds_bucket[{by}]"
+    assert [found[bucket.format('le', le)] for le in ("0.01", "0.025", "5.0", "10.0", "+Inf")] == [
         0, 1, 1, 2, 2
     ]  # fmt: skip
     for outcome in ("ok", "timeout"):
-        name = f"jmxlake_agent_scrapes_total[('family', 'min_isr'), ('outcome', '{outcome}')]"
+        name = f"jmxlake_agent_scrapes_total[{by}]".format("outcome", outcome)
         assert found[name] == 1
     assert found[f"jmxlake_agent_missed_ticks_total{of}"] == 1
     assert found[f"jmxlake_agent_beans{of}"] == 7
@@ -201,14 +207,18 @@ def test_metrics_count_what_happened(stage: Stage) -> None:
     assert found["jmxlake_agent_commit_failures_total"] == 1
     assert found["jmxlake_agent_clock_steps_total"] == 1
     assert found["jmxlake_agent_unexpected_errors_total"] == 1
-    assert found["jmxlake_agent_last_answer_seconds[('source', 'jmx')]"] == 3
-    assert "jmxlake_agent_last_answer_seconds[('source', 'admin')]" not in found
+    assert found["jmxlake_agent_last_answer_seconds[('source', 'broker-1'), ('via', 'jmx')]"] == 3
+    assert (
+        "jmxlake_agent_last_answer_seconds[('source', 'broker-1'), ('via', 'admin')]" not in found
+    )
     assert found["jmxlake_agent_resident_memory_bytes"] > 1 << 20
     assert found["jmxlake_agent_cpu_seconds_total"] > 0
 
 
 def test_what_is_not_known_is_not_zero_but_not_there(stage: Stage) -> None:
-    assert "jmxlake_agent_beans[('family', 'min_isr')]" not in stage.metrics()
+    assert (
+        "jmxlake_agent_beans[('family', 'min_isr'), ('source', 'broker-1')]" not in stage.metrics()
+    )
     stage.backlog = NOTHING_WAITS._replace(delivered_us=None)
     assert "jmxlake_agent_commit_lag_seconds" not in stage.metrics()
     stage.spool_fails = True

@@ -196,7 +196,7 @@ def test_names_come_back_from_delta_bit_for_bit_or_are_counted(tmp_path: Path) -
     with Spool(tmp_path / "spool.db", 1 << 26) as spool:
         for second in (0, 10, 20):
             # A recorder each time: what is on disk must give all names back.
-            recorder = Recorder(spool, "broker-1", 300 * S, {}, "hash", None)
+            recorder = Recorder(spool, {"broker-1": None}, 300 * S, {}, "hash")
             recorder.record(broker.scrape(NOON + second * S))
         recorder.flush(NOON + 25 * S)
         delivery = Delivery(str(lake), dict, spool)

@@ -38,18 +38,30 @@ class Stage:
     def __init__(self, most: int = 5) -> None:
         self.at, self.lost = 100.0, dict[Series, float]()
         self.live = Live(lambda: self.at)
-        self.live.expect({name: (load().family(name), 10 * S) for name in FAMILIES})
+        self.live.expect({("broker-1", n): (load().family(n), 10 * S) for n in FAMILIES})
         self.registry = CollectorRegistry()
-        self.registry.register(LiveMetrics(self.live, "broker-1", most, lambda: self.lost))
+        self.registry.register(LiveMetrics(self.live, most, lambda: {"broker-1": self.lost}))
 
     def answer(self, family: str, *readings: Reading) -> None:
         identity = Identity("abc", "1", "4.3.1", 1)
         self.live.scraped(
-            Scrape(family, 0, 0, 1, 10 * S, "ok", identity, Answer(readings, len(readings)))
+            Scrape(
+                family,
+                0,
+                0,
+                1,
+                10 * S,
+                "ok",
+                identity,
+                Answer(readings, len(readings)),
+                source="broker-1",
+            )
         )
 
     def fail(self, family: str) -> None:
-        self.live.scraped(Scrape(family, 0, 0, 1, 10 * S, "timeout", error="no answer"))
+        self.live.scraped(
+            Scrape(family, 0, 0, 1, 10 * S, "timeout", error="no answer", source="broker-1")
+        )
 
     def samples(self) -> dict[str, list[Sample]]:
         text = generate_latest(self.registry).decode()
@@ -114,7 +126,7 @@ def test_what_is_unknown_is_absent_and_said_to_be(gap: str) -> None:
     elif gap == "silence":
         stage.at += 0.1
     else:
-        stage.live.expect({"quotas": (load().family("quotas"), 10 * S)})
+        stage.live.expect({("broker-1", "quotas"): (load().family("quotas"), 10 * S)})
     assert stage.values(UNDER) == {}
     wanted = None if gap == "reload" else 0
     assert stage.flag("metric_known", metric=UNDER) == wanted
@@ -175,3 +187,22 @@ def test_both_sides_and_top_speak_of_metrics_that_there_are() -> None:
     assert (LOW, HIGH) == LOST
     bad = {one for one in SYMPTOMS if named[one].level != "source"} - set(LOST)
     assert bad <= SHOWN
+
+
+def test_a_source_that_is_silent_hides_no_other_nor_is_it_hidden_by_one() -> None:
+    stage = Stage()
+    families = {(f"broker-{n}", "min_isr"): (load().family("min_isr"), 10 * S) for n in (1, 2)}
+    stage.live.expect(families)
+    bad = gauge(Series(UNDER, "bad", 3))
+    identity = Identity("abc", "1", "4.3.1", 1)
+    for name in ("broker-1", "broker-2"):
+        answer = Answer((bad,), 1)
+        ok = Scrape("min_isr", 0, 0, 1, 10 * S, "ok", identity, answer, source=name)
+        stage.live.scraped(ok)
+    found = stage.samples()["jmxlake_kafka_partition_under_min_isr"]
+    assert [one.labels["source"] for one in found] == ["broker-1", "broker-2"]
+    stage.fail("min_isr")
+    found = stage.samples()["jmxlake_kafka_partition_under_min_isr"]
+    assert [one.labels["source"] for one in found] == ["broker-2"]
+    known = stage.samples()["jmxlake_agent_family_known"]
+    assert {one.labels["source"]: one.value for one in known} == {"broker-1": 0, "broker-2": 1}

@@ -43,9 +43,10 @@ GROUPED = re.compile(r"\b(?:by|on|without|ignoring)\s*\(([^)]*)\)")
 def exposed() -> dict[str, set[str]]:
     """Labels by sample, of an agent that has read well and badly."""
     stats = AgentStats()
-    stats.expect({"min_isr": ("jmx", 10_000_000)})
+    stats.expect({("broker-1", "min_isr"): ("jmx", 10_000_000)})
     for outcome, answer in (("ok", Answer((), 7)), ("timeout", None)):
-        stats.scraped(Scrape("min_isr", 0, 0, 1, 10_000_000, outcome, None, answer))  # type: ignore[arg-type]
+        scrape = Scrape("min_isr", 0, 0, 1, 10_000_000, outcome, None, answer, source="broker-1")  # type: ignore[arg-type]
+        stats.scraped(scrape)
     stats.window_rows = stats.factors = {"min_isr": 1}
     backlog = Backlog(Depth(0, 0, 0, 1), 1, 0, 1, 0)
     stats.registry.register(Measured(stats, lambda: backlog, lambda: "abc", 0.0))

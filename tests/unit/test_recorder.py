@@ -51,7 +51,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, "broker-1", WINDOW, {}, "hash", None)
+    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
 
 
 def scrape(second: int, value: float = 0.0, family: str = "f") -> Scrape:
@@ -304,7 +304,8 @@ def test_moments_of_a_history_are_kept_in_one_transaction(spool: Spool, tmp_path
 def test_a_scrape_without_an_answer_is_an_entry_too(spool: Spool) -> None:
     record = recorder(spool)
     at = T0 + 10 * S
-    failed = Scrape("f", at, at, at + 4 * S, 10 * S, "timeout", error="no answer in time")
+    why = "no answer in time"
+    failed = Scrape("f", at, at, at + 4 * S, 10 * S, "timeout", error=why, source="broker-1")
     record.record(failed)
     _, (entry,) = spool.recover()
     assert journal.decode(entry, Encoder(WINDOW)) == failed
@@ -326,8 +327,8 @@ def test_what_groups_lost_is_a_total_that_a_restart_keeps(tmp_path: Path) -> Non
         record.seal(T0 + 400 * S)
     with Spool(tmp_path / "spool.db", 1 << 20) as spool:
         record = recorder(spool)
-        assert record.lost() == {Series(HIGH, "t", group="g"): 7}
+        assert record.lost()["broker-1"] == {Series(HIGH, "t", group="g"): 7}
         record.record(read(500, 12), read(510, 15))
-        assert record.lost() == {Series(HIGH, "t", group="g"): 10}
+        assert record.lost()["broker-1"] == {Series(HIGH, "t", group="g"): 10}
         record.record(read(520, 0, Identity("other", "1", "4.3.1", 1)))
-        assert record.lost() == {}
+        assert record.lost()["broker-1"] == {}

@@ -85,7 +85,7 @@ class Session(NamedTuple):
 def live(path: Path, lake: FakeLake, session: Session, now_us: int) -> int:
     """An agent from its start to its end; the instant of that."""
     with Spool(path, 1 << 30) as spool:
-        recorder = Recorder(spool, "broker-1", WINDOW, {}, "hash", None)
+        recorder = Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
         recorder.begin(now_us)
         recorder.note(Event(now_us, "agent_start", Series("")))
         told_us = recorder.recorded_until_us("log") or now_us

@@ -62,7 +62,7 @@ def encoded() -> dict[str, Batch]:
             encoder.record(scrape)
         sealed = encoder.seal(UNTIL_US + WINDOW_US)
         origin = Origin(CLUSTER, f"broker-{broker}", rollup_world.CATALOGUE)
-        (found[origin.source],) = batches_of(sealed, origin)
+        (found[origin.source],) = batches_of([(sealed, origin)])
     return found
 
 

@@ -291,7 +291,7 @@ def _encode(source: int) -> Batch:
         encoder.record(scrape)
     sealed = encoder.flush(UNTIL + 2 * WINDOW_US)
     origin = Origin(world.NAME, SOURCES[source], bronze.CATALOGUE)
-    return next(batches_of(sealed, origin, max_rows=1 << 30))
+    return next(batches_of([(sealed, origin)], max_rows=1 << 30))
 
 
 def _scrapes(source: int) -> Iterator[Scrape]:

@@ -65,7 +65,7 @@ def service(
 ) -> tuple[Service, AgentStats]:
     stats = AgentStats(clock)
     stats.begin()
-    stats.expect({"min_isr": ("jmx", 10 * S), "leaders": ("admin", 10 * S)})
+    stats.expect({("", "min_isr"): ("jmx", 10 * S), ("", "leaders"): ("admin", 10 * S)})
     return Service(stats, {"NOTIFY_SOCKET": systemd.address, **environ}, clock), stats
 
 

@@ -49,7 +49,7 @@ def run_of(members: str) -> tuple[object, ...]:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, "broker-1", WINDOW, {}, "hash", None)
+    return Recorder(spool, {"broker-1": None}, WINDOW, {}, "hash")
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def recorder(spool: Spool) -> Recorder:
-    return Recorder(spool, "broker-1", 60 * S, {}, "hash", None)
+    return Recorder(spool, {"broker-1": None}, 60 * S, {}, "hash")
 
 
 def rows(spool: Spool, table: tables.Table) -> list[tuple[Any, ...]]:

@@ -310,3 +310,17 @@ def test_spans_have_two_units(seconds: float, text: str) -> None:
 def test_ranges_and_printable_names() -> None:
     assert ranges([0, 1, 2, 7, 9, 10]) == "0-2, 7, 9-10"
     assert printable("Grüße 日本") == "Grüße 日本"
+
+
+def test_what_several_brokers_report_counts_once_and_one_that_is_silent_makes_it_unknown() -> None:
+    (task,) = tasks("min_isr")
+    board = Board([task._replace(source=name) for name in ("broker-1", "broker-2")], 0)
+    board.take(replace(read("min_isr", under(1, 2)), source="broker-1"), 10)
+    state = board.state(11)
+    assert state.counts["under min ISR"] == "?"
+    assert [one.family for one in state.unknown] == ["broker-2 min_isr"]
+    board.take(replace(read("min_isr", under(2, 3)), source="broker-2"), 12)
+    state = board.state(13)
+    assert state.counts["under min ISR"] == "3"
+    assert [one.series.partition for one in state.symptoms] == [1, 2, 3]
+    assert not state.unknown

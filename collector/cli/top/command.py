@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collector.cli.options import CONFIG, guarded
+from collector.cli.options import CONFIG, guarded, warn
 from collector.errors import SourceError
 
 if TYPE_CHECKING:
@@ -40,11 +40,13 @@ def top(path: Path, times: int | None) -> None:
 
     from collector.agent import plan
     from collector.agent.schedule import Schedule
+    from collector.cli.read_families import found
     from collector.cli.top.symptoms import Board
 
     def work(config: Config) -> None:
         # Beans give the present; the metadata log gives a history, and may be far behind.
-        config = replace(config, metadata_log=None)
+        config = found(replace(config, metadata_log=None), warn)
+        name = ", ".join(plan.sources(config))
         loaded = plan.catalogue(config)
         tasks = [
             task._replace(interval_us=min(task.interval_us, _SLOWEST_US))
@@ -53,14 +55,14 @@ def top(path: Path, times: int | None) -> None:
         board, schedule = Board(tasks, time.monotonic()), Schedule()
         for task in board.tasks:
             read = partial(board.read, task)
-            schedule.every(task.interval_us, task.family.name, task.source, read)
+            schedule.every(task.interval_us, task.job, task.thread, read)
         schedule.scheduler.start()
         try:
             if times is None and sys.stdin.isatty() and sys.stdout.isatty():
-                _live(partial(_look, board, config.source.name))
+                _live(partial(_look, board, name))
             else:
                 shortest = min((task.interval_us for task in board.tasks), default=0) / 1e6
-                _print(board, config.source.name, times or 1, shortest)
+                _print(board, name, times or 1, shortest)
         except KeyboardInterrupt:
             pass
         finally:

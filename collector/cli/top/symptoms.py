@@ -6,7 +6,7 @@ Steady instants in seconds; a family that was not read lately is unknown, never 
 import math
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
@@ -69,7 +69,7 @@ class Symptom(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A family that was not read lately: why, in one line, and since when."""
+    """A family of a source that was not read lately: why, in one line, and since when."""
 
     family: str
     why: str
@@ -130,7 +130,7 @@ class Board:
         self._lock = threading.Lock()
         self._identity: Identity | None = None
         self._tracks = {
-            task.family.name: _Track(task.family, task.interval_us / 1e6 * MAX_GAP_INTERVALS, now)
+            task.read: _Track(task.family, task.interval_us / 1e6 * MAX_GAP_INTERVALS, now)
             for task in self.tasks
         }
 
@@ -143,7 +143,7 @@ class Board:
         with self._lock:
             if scrape.identity is not None and scrape.identity.kafka_version:
                 self._identity = scrape.identity
-            track = self._tracks[scrape.family]
+            track = self._tracks[scrape.source, scrape.family]
             looked = now <= track.until
             # A symptom after a time without an answer is first seen now.
             before = track.symptoms if looked else {}
@@ -176,14 +176,30 @@ class Board:
         with self._lock:
             tracks = self._tracks.values()
             known = [track for track in tracks if now <= track.until]
-            symptoms = [symptom for track in known for symptom in track.symptoms.values()]
+            unknown = [
+                Unknown(" ".join(filter(None, read)), one.why, one.seen)
+                for read, one in self._tracks.items()
+                if now > one.until
+            ]
             return State(
                 self._identity,
                 {kind: count for kind in KINDS if (count := _count(kind, tracks, now))},
-                sorted(symptoms, key=_badness),
-                [Unknown(one.family.name, one.why, one.seen) for one in tracks if one not in known],
+                sorted(_symptoms(known).values(), key=_badness),
+                unknown,
                 blind=bool(tracks) and not known,
             )
+
+
+def _symptoms(tracks: Iterable[_Track]) -> dict[Series, Symptom]:
+    """What several sources report, each once: the worst that one of them says."""
+    found: dict[Series, Symptom] = {}
+    for series, one in chain.from_iterable(track.symptoms.items() for track in tracks):
+        known = found.get(series)
+        if known is None or known.value < one.value:
+            found[series] = (
+                one if known is None else one._replace(since=min(one.since, known.since))
+            )
+    return found
 
 
 def kinds_of(family: Family) -> tuple[str, ...]:
@@ -197,7 +213,7 @@ def _count(kind: str, tracks: Collection[_Track], now: float) -> str | None:
     reporting = [track for track in tracks if kind in kinds_of(track.family)]
     if not reporting or any(now > track.until for track in reporting):
         return "?" if reporting else None
-    number = sum(one.kind == kind for track in reporting for one in track.symptoms.values())
+    number = sum(one.kind == kind for one in _symptoms(reporting).values())
     shared = [one for one in reporting if one.family.via == "admin"]
     if number or kind not in _FOR_ALL or all("broker" not in one.family.roles for one in shared):
         return f"{number:,}"

@@ -37,6 +37,7 @@ class Cluster(NamedTuple):
     """The brokers: live ones, those that are registered but fenced, and racks by broker.
 
     ``with_fenced``: whether client and cluster are new enough to tell which are fenced.
+    ``hosts``: their names in the network, by broker.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Cluster(NamedTuple):
     fenced: tuple[int, ...]
     racks: Mapping[int, str] = MappingProxyType({})
     with_fenced: bool = False
+    hosts: Mapping[int, str] = MappingProxyType({})
 
 
 class PartitionState(NamedTuple):
@@ -320,12 +322,14 @@ def _cluster_of(cluster_id: Any, nodes: Any, *, with_fenced: bool = False) -> Cl
     live: list[int] = []
     fenced: list[int] = []
     racks: dict[int, str] = {}
+    hosts = {int(node.id()): str(node.host()) for node in nodes}
     for node in nodes:
         is_fenced = hasattr(node, "isFenced") and node.isFenced()
         (fenced if is_fenced else live).append(int(node.id()))
         if node.rack() is not None:
             racks[int(node.id())] = str(node.rack())
-    return Cluster(str(cluster_id), tuple(sorted(live)), tuple(sorted(fenced)), racks, with_fenced)
+    ids = tuple(sorted(live)), tuple(sorted(fenced))
+    return Cluster(str(cluster_id), *ids, racks, with_fenced, hosts)
 
 
 def _partition_state(info: Any) -> PartitionState:

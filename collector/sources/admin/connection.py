@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +60,17 @@ class AdminConnection:
         self._making = threading.Lock()
         self._current: KafkaAdmin | None = None
         self._answered = 0.0
+        self._users = set[object]()
+
+    def join(self, user: object) -> None:
+        """One more uses it from now on."""
+        self._users.add(user)
+
+    def leave(self, user: object) -> None:
+        """One needs it no more; the last of them closes it."""
+        self._users.discard(user)
+        if not self._users:
+            self.close()
 
     @contextmanager
     def client(self) -> Iterator[KafkaAdmin]:
@@ -113,10 +125,11 @@ class AdminConnection:
         return client
 
 
+@cache
 def connect(
     bootstrap: str, properties_file: Path | None = None, timeout_seconds: float = 5
 ) -> AdminConnection:
-    """A connection that several sources may share.
+    """A connection that several sources share: for the same arguments it is the same one.
 
     The JVM must have been started with the broker's jars (collector.sources.java.jvm.start).
 

@@ -79,6 +79,7 @@ class AdminSource:
             SourceError: It cannot be reached, refused us, or is of another cluster.
         """
         if self._identity is None:
+            self._connection.join(self)
             cluster = self._guarded(self._ask_cluster)
             node = "all" if self._node is None else str(self._node)
             self._identity = Identity(cluster, node, None, 0)
@@ -89,6 +90,14 @@ class AdminSource:
         """Whether it reports for all brokers."""
         return self._node is None
 
+    def cluster(self) -> Cluster:
+        """The cluster as it is now, with all its brokers.
+
+        Raises:
+            SourceError: The answer did not come, or not in time.
+        """
+        return self._guarded(lambda client: client.cluster())
+
     def is_broker(self) -> bool | None:
         """Whether the cluster knows this node; None: it does not report fenced brokers.
 
@@ -97,7 +106,7 @@ class AdminSource:
         """
         if self._node is None:
             return None
-        cluster = self._guarded(lambda client: client.cluster())
+        cluster = self.cluster()
         if self._node in (*cluster.live, *cluster.fenced):
             return True
         return False if cluster.with_fenced else None
@@ -147,7 +156,7 @@ class AdminSource:
         """Give up the connection; the source may be used again."""
         self._worker.close()
         self._identity = None
-        self._connection.close()
+        self._connection.leave(self)
 
     def _guarded(self, ask: Callable[[KafkaAdmin], _Result]) -> _Result:
         where, seconds = self._connection.where, self._connection.timeout_seconds

@@ -1,0 +1,323 @@
+"""One agent reads a whole cluster from outside: bronze has what an agent for each node would give.
+
+Two brokers and the controller are named or found, and a third broker hangs for a while.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pytest
+import yaml
+from deltalake import DeltaTable
+
+from demo.agents import agent_config, script
+from demo.cluster import Cluster
+from demo.jars import kafka_libs
+from demo.launcher import Launcher
+from demo.node import JMX_ROLE, Node
+from demo.ports import free_ports
+from demo.properties import NodePlan, broker_properties
+from demo.topics import create_assigned
+from tests.running import RunningAgent
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.kafka
+
+S: Final = 1_000_000
+HUNG: Final = "broker-3"
+OTHERS: Final = ("broker-1", "broker-2", "controller-3000")
+
+
+def settings_of(cluster: Cluster, folder: Path, *nodes: Node) -> dict[str, Any]:
+    """One agent for these nodes."""
+    each = [agent_config(cluster, node, folder / "lake", folder) for node in nodes]
+    settings = {**each[0], "health": {"port": free_ports(1)[0]}}
+    settings["lake"]["commit_interval"] = "5s"
+    settings["families"] |= {"log": {"enabled": False}, "log_offsets": {"enabled": False}}
+    if len(nodes) > 1:
+        del settings["source"]
+        settings["sources"] = [one["source"] for one in each]
+    return settings
+
+
+def query(lake: Path, text: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        for name in ("scrapes", "runs", "events"):
+            files = DeltaTable(f"{lake}/bronze/{name}").file_uris()
+            connection.register(name, connection.read_parquet(files))
+        return connection.execute(text).fetchall()
+
+
+@pytest.fixture(scope="module")
+def topics(cluster: Cluster) -> Iterator[Cluster]:
+    create_assigned(cluster, "many", [[1, 2], [2, 3], [3, 1]], min_insync_replicas="2")
+    yield cluster
+    for node in cluster.brokers:
+        node.resume()
+
+
+@pytest.fixture(scope="module")
+def story(topics: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an agent that was killed once, and of which one broker hung meanwhile."""
+    folder = tmp_path_factory.mktemp("many")
+    nodes = [*topics.brokers, topics.controller]
+    settings = settings_of(topics, folder, *nodes)
+
+    def read(agent: RunningAgent, source: str) -> float:
+        value = agent.value
+        return (
+            value("jmxlake_agent_scrapes_total", source=source, family=FAMILY[source], outcome="ok")
+            or 0
+        )
+
+    with RunningAgent(settings, folder / "first") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        wait_for(lambda: all(read(agent, f"{n.plan.name}") >= 5 for n in nodes), 60)
+        commits = agent.value("jmxlake_agent_commits_total")
+        wait_for(lambda: (agent.value("jmxlake_agent_commits_total") or 0) > (commits or 0), 120)
+        agent.process.kill()
+        agent.process.wait(10)
+    with RunningAgent(settings, folder / "second") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        topics.nodes[3].pause()
+        before = read(agent, OTHERS[0])
+        wait_for(lambda: read(agent, OTHERS[0]) >= before + 20, 90)
+        status, body = agent.ask("/readyz")
+        assert status == 503
+        assert {name for name in json.loads(body)["missing"] if "admin" not in name} == {
+            f"source {HUNG} jmx"
+        }
+        topics.nodes[3].resume()
+        hung = read(agent, HUNG)
+        wait_for(lambda: read(agent, HUNG) > hung, 60)
+        assert agent.stop() == 0
+    return folder
+
+
+FAMILY: Final = dict.fromkeys(("broker-1", "broker-2", HUNG), "min_isr") | {
+    "controller-3000": "controller"
+}
+
+
+def test_a_hung_broker_disturbs_no_other(story: Path) -> None:
+    rows = query(
+        story / "lake",
+        "SELECT source, outcome, SUM(scrapes) FROM scrapes"
+        " WHERE family IN ('min_isr', 'controller') GROUP BY ALL",
+    )
+    found = {(source, outcome): number for source, outcome, number in rows}
+    assert found[HUNG, "timeout"] >= 1
+    for source in OTHERS:
+        read = found[source, "ok"]
+        assert read > 30
+        missed = sum(n for (of, outcome), n in found.items() if of == source and outcome != "ok")
+        assert missed <= 0.1 * read, "a busy machine may miss a few"
+
+
+def test_each_instant_of_each_source_is_covered_once_though_the_agent_was_killed(
+    story: Path,
+) -> None:
+    doubled = query(
+        story / "lake",
+        """
+        SELECT source, family, "start" FROM (
+          SELECT *, MAX("end") OVER (PARTITION BY source, family ORDER BY "start", "end"
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+          FROM scrapes WHERE outcome != 'skipped')
+        WHERE "start" < before
+        """,
+    )
+    assert doubled == []
+    doubled = query(
+        story / "lake",
+        """
+        SELECT source, metric, "start", COUNT(*) FROM runs
+        WHERE metric = 'kafka.broker.led_partitions' GROUP BY ALL HAVING COUNT(*) > 1
+        """,
+    )
+    assert doubled == []
+    starts = query(
+        story / "lake",
+        "SELECT source, COUNT(*) FROM events WHERE kind = 'agent_start' GROUP BY source",
+    )
+    assert dict(starts) == dict.fromkeys((*OTHERS, HUNG), 2)
+
+
+def test_all_sources_share_their_commits(story: Path) -> None:
+    rows = query(story / "lake", "SELECT DISTINCT agent, batch, source FROM scrapes")
+    assert len({agent for agent, _, _ in rows}) == 1
+    sources = Counter(batch for _, batch, _ in rows)
+    assert max(sources.values()) == 4, "a batch has the rows of all"
+    for table in ("runs", "scrapes"):
+        commits = DeltaTable(f"{story}/lake/bronze/{table}").version()
+        assert commits <= len(sources) + 1
+
+
+def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path) -> None:
+    """What was read of each source, every series, and the partitions that it stands for."""
+    nodes = [*topics.brokers, topics.controller]
+    one = RunningAgent(settings_of(topics, tmp_path / "one", *nodes), tmp_path / "one")
+    each = [
+        RunningAgent(settings_of(topics, tmp_path / n.plan.name, n), tmp_path / n.plan.name)
+        for n in nodes
+    ]
+    threads = dict.fromkeys(("offsets", "tiered_offsets", "topology", "quota_limits"), 2)
+    with ExitStack() as running:
+        for agent in (one, *each):
+            running.enter_context(agent)
+        for agent in (one, *each):
+            wait_for(lambda a=agent: "READY=1" in a.told(), 90)
+            for family, least in threads.items():
+                wait_for(lambda a=agent, f=family, n=least: _read(a, f) >= n, 60)
+        for agent in (one, *each):
+            assert agent.stop() == 0
+    found = _content(tmp_path / "one" / "lake")
+    wanted = [row for node in nodes for row in _content(tmp_path / node.plan.name / "lake")]
+    assert set(wanted) == set(found)
+    assert len(found) > 150, "of four sources"
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[tuple[Cluster, int]]:
+    """Two brokers and a controller that have JMX at one port, each at an address of its own.
+
+    Broker N is 127.0.1.N there, as if each had a host; nobody needs a password.
+    """
+    (port,), jmx = free_ports(1), "-Dcom.sun.management.jmxremote"
+
+    def options(plan: NodePlan) -> tuple[str, ...]:
+        host = "127.0.2.1" if plan.role == "controller" else f"127.0.1.{plan.id}"
+        return (
+            jmx, f"{jmx}.host={host}", f"{jmx}.port={port}", f"{jmx}.rmi.port={port}",
+            f"-Djava.rmi.server.hostname={host}", f"{jmx}.authenticate=false", f"{jmx}.ssl=false",
+        )  # fmt: skip
+
+    with Cluster.start(tmp_path / "kafka", 2, jmx=False, jvm_options=options) as running:
+        yield running, port
+
+
+def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_its_id(
+    hosts: tuple[Cluster, int], tmp_path: Path
+) -> None:
+    cluster, port = hosts
+    brokers, controller = ("broker-1", "broker-2"), "controller-3000"
+    settings = settings_of(cluster, tmp_path, cluster.brokers[0])
+    del settings["source"]
+    every = {"node": "every", "jmx": {"host": "127.0.1.{node}", "port": port}}
+    auto = {"node": "auto", "role": "controller", "jmx": {"host": "127.0.2.1", "port": port}}
+    settings["sources"] = [every, auto]
+
+    def names(agent: RunningAgent) -> set[str]:
+        answered = 'jmxlake_agent_last_answer_seconds{source="%s",via="jmx"}'
+        _, text = agent.ask("/metrics")
+        return {one for one in (*brokers, controller) if answered % one in text}
+
+    with RunningAgent(settings, tmp_path / "first") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        wait_for(lambda: names(agent) == {*brokers, controller}, 60)
+        agent.configure({**settings, "sources": [every]})
+        agent.reload()
+        wait_for(lambda: names(agent) == set(brokers), 60)
+        assert agent.stop() == 0
+    # While the cluster answers nobody, those are read who were there.
+    settings["admin"]["bootstrap"] = f"127.0.0.1:{free_ports(1)[0]}"
+    with RunningAgent(settings, tmp_path / "second") as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
+        wait_for(lambda: names(agent) == {*brokers, controller}, 60)
+        missing = json.loads(agent.ask("/readyz")[1])["missing"]
+        assert any(name.startswith("broker every") for name in missing), missing
+        assert agent.stop() == 0
+    events = query(tmp_path / "lake", "SELECT source FROM events WHERE kind = 'agent_start'")
+    found = Counter(source for (source,) in events)
+    assert found == dict.fromkeys((*brokers, controller), 2)
+
+
+@pytest.fixture
+def combined(tmp_path: Path) -> Iterator[tuple[Node, str]]:
+    """A KRaft node that is broker and controller, and the id of its cluster."""
+    port, sasl, jmx, quorum = free_ports(4)
+    listeners = f"PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl}"
+    extra = {
+        "process.roles": "broker,controller",
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{quorum}",
+    }
+    plan = NodePlan(7, "broker", tmp_path / "node", port, sasl, jmx, "a", extra)
+    launcher = Launcher()
+    node, id_ = Node(plan, kafka_libs(), launcher), "AAAAAAAAAAAAAAAAAAAAAA"
+    properties = broker_properties(plan, replace(plan, port=quorum), 1, tmp_path / "remote")
+    try:
+        assert node.prepare(id_, properties).wait(60) == 0
+        node.start()
+        yield node, id_
+    finally:
+        launcher.close()
+
+
+def test_a_node_of_both_roles_is_two_sources_in_one_agent(
+    combined: tuple[Node, str], tmp_path: Path
+) -> None:
+    node, cluster = combined
+    jmx = {
+        "port": node.jmx_port, "user": JMX_ROLE, "password_file": str(node.password_file),
+    }  # fmt: skip
+    settings = {
+        "source": {"node": "auto", "role": "combined", "jmx": jmx},
+        "lake": {"path": str(tmp_path / "lake")},
+        "spool": {"path": str(tmp_path / "spool.db")},
+        "health": {"port": free_ports(1)[0]},
+    }
+    (tmp_path / "agent.yaml").write_text(yaml.safe_dump(settings))
+    command = [script("jmxlake-agent"), "once", "--json", "--config", str(tmp_path / "agent.yaml")]
+
+    def read() -> dict[tuple[str, str], str]:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        rows = [json.loads(line) for line in ran.stdout.splitlines()]
+        return {(row["source"], row["family"]): row["outcome"] for row in rows if "outcome" in row}
+
+    both = {("broker-7", "min_isr"): "ok", ("controller-7", "controller"): "ok"}
+    wait_for(lambda: both.items() <= read().items(), 120)
+    with RunningAgent(settings, tmp_path) as agent:
+        value = agent.value
+        for source, family in both:
+            labels = {"source": source, "family": family, "outcome": "ok"}
+            wait_for(lambda of=labels: value("jmxlake_agent_scrapes_total", **of) or 0, 90)
+        assert agent.stop() == 0
+    rows = query(tmp_path / "lake", "SELECT DISTINCT source, cluster FROM runs ORDER BY 1")
+    assert rows == [("broker-7", cluster), ("controller-7", cluster)]
+
+
+def _read(agent: RunningAgent, family: str) -> float:
+    """How often every source of the agent was read for a family, at least; many: it has none."""
+    sources = agent.settings.get("sources") or [agent.settings["source"]]
+    brokers = [one["node"] for one in sources if one["role"] == "broker"]
+    done = [
+        agent.value(
+            "jmxlake_agent_scrapes_total", source=f"broker-{n}", family=family, outcome="ok"
+        )
+        for n in brokers
+    ]
+    return min((number or 0 for number in done), default=9)
+
+
+def _content(lake: Path) -> list[tuple[Any, ...]]:
+    """All series of runs, with the sets of partitions that they stand for; and what was read."""
+    return query(
+        lake,
+        """
+        SELECT DISTINCT source, cluster, metric, topic, "partition", "user", client_id, "group",
+          labels::VARCHAR, members, flags::VARCHAR FROM runs
+        UNION ALL SELECT DISTINCT source, cluster, family, outcome, interval_us, kafka_version,
+          catalogue, NULL, NULL, max_gap_us::VARCHAR, NULL FROM scrapes WHERE outcome = 'ok'
+        """,
+    )
