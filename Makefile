@@ -82,6 +82,10 @@ test-versions: setup ## Real brokers of six releases of Kafka, over JMX and thro
 test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index
 	@$(BIN)/pytest tests/deploy
 
+.PHONY: test-databricks
+test-databricks: setup ## What is known of Databricks without a workspace; asks the package index
+	@exec $(BIN)/python -m tests.databricks
+
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## What is published, each extra in a clean environment; asks the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
@@ -109,10 +113,16 @@ docs: $(VENV)/.installed ## The documentation as a site, in .docs; what is wrong
 definitions: $(VENV)/.installed ## What the lakehouse knows of metrics, from the catalogue; after a change of it
 	@$(BIN)/python -m docs.tools.definitions
 
+# In the lock's versions, for the Python of its environments; without hashes, which the wheel has not.
+ON_DATABRICKS := $(BIN)/uv pip compile --constraint requirements.lock --universal --python-version 3.12 \
+  --no-header --no-annotate --no-emit-index-url --quiet -o deploy/databricks/
+
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve pyproject.toml anew into requirements.lock, with hashes
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --quiet -o requirements.lock
+	@echo click duckdb pyyaml rich | tr ' ' '\n' | $(ON_DATABRICKS)rollup.txt -
+	@$(ON_DATABRICKS)report.txt --extra databricks pyproject.toml
 
 .PHONY: bench-scrape
 bench-scrape: setup ## What reading a broker costs, against other tools: 35 minutes, on a quiet machine

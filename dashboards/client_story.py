@@ -9,25 +9,21 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets, client="A client, such as alice/billing")
+notebook = Notebook(spark, dbutils.widgets, "clients", client="A client, such as alice/billing")
 displayHTML(notebook.story())
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The client's hours. The widgets fill in `:clients` (the table's name), `:cluster`,
-# MAGIC `:start`, `:end` and `:client`, as values and never as text. A null is shown as not known.
+# MAGIC The client's hours. The view `clients` has this week's rows of this cluster; gold's table
+# MAGIC of that name has all. A null is not known, and not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT `window` AS hour, metric, any_us / 6e7 AS minutes_above_0, mean, `max`,
-           observed_us / 6e7 AS minutes_observed
-    FROM IDENTIFIER(:clients)
-    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
-      AND :client IN (`user`, client_id, 'user:' || `user`, 'client:' || client_id,
-                      `user` || '/' || client_id)
-    ORDER BY `window`, metric
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT `window` AS hour, metric, any_us / 6e7 AS minutes_above_0, mean, `max`,
+# MAGIC        observed_us / 6e7 AS minutes_observed
+# MAGIC FROM clients
+# MAGIC WHERE :client IN (`user`, client_id, 'user:' || `user`, 'client:' || client_id,
+# MAGIC                   `user` || '/' || client_id)
+# MAGIC ORDER BY `window`, metric

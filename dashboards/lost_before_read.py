@@ -8,26 +8,22 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets)
+notebook = Notebook(spark, dbutils.widgets, "non_consumed")
 displayHTML(notebook.question("lost"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Losses by day; in unknown time a group may have lost anything. The widgets fill in
-# MAGIC `:non_consumed` (the table's name), `:cluster`, `:start` and `:end`, as values and never
-# MAGIC as text. A null is shown as not known.
+# MAGIC Losses by day; in unknown time a group may have lost anything. The view `non_consumed` has
+# MAGIC this week's rows of this cluster; gold's table of that name has all. A null is not known,
+# MAGIC and not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT `group`, topic, `partition`, date AS day,
-           sum(offsets_low) AS at_least, sum(offsets_high) AS at_most,
-           sum(observed_us) / 3.6e9 AS hours_observed, sum(unknown_us) / 3.6e9 AS hours_unknown
-    FROM IDENTIFIER(:non_consumed)
-    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
-    GROUP BY `group`, topic, `partition`, day
-    ORDER BY at_most DESC, hours_unknown DESC, `group`, topic, `partition`
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT `group`, topic, `partition`, date AS day,
+# MAGIC        sum(offsets_low) AS at_least, sum(offsets_high) AS at_most,
+# MAGIC        sum(observed_us) / 3.6e9 AS hours_observed, sum(unknown_us) / 3.6e9 AS hours_unknown
+# MAGIC FROM non_consumed
+# MAGIC GROUP BY `group`, topic, `partition`, day
+# MAGIC ORDER BY at_most DESC, hours_unknown DESC, `group`, topic, `partition`

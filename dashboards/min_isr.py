@@ -8,27 +8,23 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets)
+notebook = Notebook(spark, dbutils.widgets, "topics")
 displayHTML(notebook.question("min-isr"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The worst topics by day. The widgets fill in `:topics` (the table's name), `:cluster`,
-# MAGIC `:start` and `:end`, as values and never as text. A null is shown as not known.
+# MAGIC The worst topics by day. The view `topics` has this week's rows of this cluster; gold's
+# MAGIC table of that name has all. A null is not known, and not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT topic, date AS day, metric, sum(any_us) / 6e7 AS minutes,
-           sum(any_low_us) / 6e7 AS at_least, sum(any_high_us) / 6e7 AS at_most,
-           max(max_concurrent) AS partitions_at_once
-    FROM IDENTIFIER(:topics)
-    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
-      AND metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless')
-      AND any_high_us > 0
-    GROUP BY topic, day, metric
-    ORDER BY at_most DESC, topic, day
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT topic, date AS day, metric, sum(any_us) / 6e7 AS minutes,
+# MAGIC        sum(any_low_us) / 6e7 AS at_least, sum(any_high_us) / 6e7 AS at_most,
+# MAGIC        max(max_concurrent) AS partitions_at_once
+# MAGIC FROM topics
+# MAGIC WHERE metric IN ('kafka.partition.under_min_isr', 'kafka.partition.leaderless')
+# MAGIC   AND any_high_us > 0
+# MAGIC GROUP BY topic, day, metric
+# MAGIC ORDER BY at_most DESC, topic, day

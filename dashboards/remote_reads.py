@@ -8,27 +8,23 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets)
+notebook = Notebook(spark, dbutils.widgets, "topics")
 displayHTML(notebook.question("remote-reads"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC What was read by day. The widgets fill in `:topics` (the table's name), `:cluster`,
-# MAGIC `:start` and `:end`, as values and never as text. A null is shown as not known.
+# MAGIC What was read by day. The view `topics` has this week's rows of this cluster; gold's table
+# MAGIC of that name has all. A null is not known, and not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT topic, date AS day,
-           sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests,
-           sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') AS bytes,
-           sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors
-    FROM IDENTIFIER(:topics)
-    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
-      AND metric LIKE 'kafka.topic.remote_fetch.%'
-    GROUP BY topic, day
-    ORDER BY bytes DESC NULLS FIRST, topic, day
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT topic, date AS day,
+# MAGIC     sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests,
+# MAGIC     sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') AS bytes,
+# MAGIC     sum(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors
+# MAGIC FROM topics
+# MAGIC WHERE metric LIKE 'kafka.topic.remote_fetch.%'
+# MAGIC GROUP BY topic, day
+# MAGIC ORDER BY bytes DESC NULLS FIRST, topic, day

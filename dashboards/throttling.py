@@ -8,25 +8,21 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets)
+notebook = Notebook(spark, dbutils.widgets, "clients")
 displayHTML(notebook.question("throttling"))
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The worst hours of each client. The widgets fill in `:clients` (the table's name),
-# MAGIC `:cluster`, `:start` and `:end`, as values and never as text. A null is shown as not known.
+# MAGIC The worst hours of each client. The view `clients` has this week's rows of this cluster;
+# MAGIC gold's table of that name has all. A null is not known, and not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT `user`, client_id, metric, `window` AS hour,
-           any_us / 6e7 AS minutes, any_low_us / 6e7 AS at_least, any_high_us / 6e7 AS at_most,
-           `max` AS worst_ms
-    FROM IDENTIFIER(:clients)
-    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
-      AND metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
-    ORDER BY any_high_us DESC, `user`, client_id, hour
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT `user`, client_id, metric, `window` AS hour,
+# MAGIC        any_us / 6e7 AS minutes, any_low_us / 6e7 AS at_least, any_high_us / 6e7 AS at_most,
+# MAGIC        `max` AS worst_ms
+# MAGIC FROM clients
+# MAGIC WHERE metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
+# MAGIC ORDER BY any_high_us DESC, `user`, client_id, hour

@@ -8,24 +8,19 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets)
+notebook = Notebook(spark, dbutils.widgets, "coverage")
 displayHTML(notebook.tour())
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Coverage of the week, by source and family. The widgets fill in `:coverage` (the table's
-# MAGIC name), `:cluster`, `:start` and `:end`, as values and never as text. A null is shown as not
-# MAGIC known.
+# MAGIC Coverage of the week, by source and family. The view `coverage` has this week's rows of
+# MAGIC this cluster; gold's table of that name has all. A null is not known, and not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT source, family, outcome, sum(duration_us) / 3.6e9 AS hours, sum(scrapes) AS readings
-    FROM IDENTIFIER(:coverage)
-    WHERE cluster = :cluster AND `window` >= :start AND `window` < :end
-    GROUP BY source, family, outcome
-    ORDER BY outcome = 'ok', hours DESC, source, family, outcome
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT source, family, outcome, sum(duration_us) / 3.6e9 AS hours, sum(scrapes) AS readings
+# MAGIC FROM coverage
+# MAGIC GROUP BY source, family, outcome
+# MAGIC ORDER BY outcome = 'ok', hours DESC, source, family, outcome

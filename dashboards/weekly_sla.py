@@ -7,32 +7,28 @@
 
 from lakehouse.notebooks import Notebook
 
-notebook = Notebook(spark, dbutils.widgets)
+notebook = Notebook(spark, dbutils.widgets, "sla")
 displayHTML(notebook.report())
 
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC What was published of the week, the last statement of each figure. The widgets fill in
-# MAGIC `:sla` (the table's name), `:cluster`, `:start` and `:end`, as values and never as text. A
-# MAGIC null is shown as not known.
+# MAGIC What was published of the week, the last statement of each figure. The view `sla` has this
+# MAGIC week's rows of this cluster; gold's table of that name has all. A null is not known, and
+# MAGIC not zero.
 
 # COMMAND ----------
 
-displayHTML(
-    notebook.sql("""
-    SELECT objective, `window` AS since, window_end AS until, verdict, count(*) AS subjects,
-           min(attainment) AS lowest_attainment, min(attainment_low) AS if_unknown_was_bad,
-           sum(unknown_us) / 3.6e9 AS unknown_hours
-    FROM (
-      SELECT *, row_number() OVER (
-        PARTITION BY objective, `window`, window_end,
-                     topic, partition, `user`, client_id, `group`, source
-        ORDER BY statement DESC) AS newest
-      FROM IDENTIFIER(:sla)
-      WHERE cluster = :cluster AND window_end > :start AND window_end <= :end)
-    WHERE newest = 1
-    GROUP BY objective, `window`, window_end, verdict
-    ORDER BY objective, since, until, verdict
-""")
-)
+# MAGIC %sql
+# MAGIC SELECT objective, `window` AS since, window_end AS until, verdict, count(*) AS subjects,
+# MAGIC        min(attainment) AS lowest_attainment, min(attainment_low) AS if_unknown_was_bad,
+# MAGIC        sum(unknown_us) / 3.6e9 AS unknown_hours
+# MAGIC FROM (
+# MAGIC   SELECT *, row_number() OVER (
+# MAGIC     PARTITION BY objective, `window`, window_end,
+# MAGIC                  topic, partition, `user`, client_id, `group`, source
+# MAGIC     ORDER BY statement DESC) AS newest
+# MAGIC   FROM sla)
+# MAGIC WHERE newest = 1
+# MAGIC GROUP BY objective, `window`, window_end, verdict
+# MAGIC ORDER BY objective, since, until, verdict

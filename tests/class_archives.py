@@ -20,7 +20,7 @@ from demo.jars import delta_jars, kafka_libs
 from demo.node import class_archive
 from lakehouse.core import lake as lakes
 from lakehouse.core.session import quiet_jvm, session
-from lakehouse.engines.spark_on_path import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from tests.lanes import QUIET, SUBMIT_OPTIONS, spark_archive
 from tests.rollups import rolled
 from tests.story_lake import Story

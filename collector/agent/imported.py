@@ -20,8 +20,8 @@ from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import bounded
 from collector.delivery.table import BronzeTable
 from collector.model import Notice, Series
-from collector.sources.bulk.past import PastSource, scrapes
 from collector.sources.bulk.prometheus_api import PrometheusApi
+from collector.sources.bulk.prometheus_history import PastSource, scrapes
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from collector.config.schema import Config
     from collector.model import Scrape
-    from collector.sources.bulk.past import Scrapes
+    from collector.sources.bulk.prometheus_history import Scrapes
 
 EVENT: Final = "imported"
 """Kind of the events that say where the past of a source was read; an agent has none."""

@@ -98,8 +98,8 @@ def _config(url: str, lake: str, options: Mapping[str, Any], node: str = "0") ->
 
 def _run(config: Config, options: Mapping[str, Any]) -> None:
     from collector.sources.bulk import exporter_rules
-    from collector.sources.bulk.past import brokers, matcher
     from collector.sources.bulk.prometheus_api import PrometheusApi
+    from collector.sources.bulk.prometheus_history import brokers, matcher
 
     section, now_us = config.source.prometheus, time.time_ns() // 1000
     span = _us(options["start"]), min(_us(options["end"]) or now_us, now_us)
@@ -124,7 +124,7 @@ def _import(
 ) -> None:
     from collector.agent import plan
     from collector.agent.imported import Past, seen
-    from collector.sources.bulk.past import PastSource
+    from collector.sources.bulk.prometheus_history import PastSource
     from collector.sources.identity import Expected
     from collector.spool.recorder import Recorder
     from collector.spool.spool import Spool

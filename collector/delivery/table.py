@@ -19,7 +19,7 @@ from deltalake import (
 )
 from deltalake.exceptions import TableNotFoundError
 
-from collector.delivery import arrow, fsync, store_probe
+from collector.delivery import arrow, commit_probe, fsync
 from collector.delivery.errors import explain, is_fault, scrubbed
 from collector.delivery.storage_options import secrets
 from collector.errors import JmxlakeError, LakeError, LakeSchemaError
@@ -203,7 +203,7 @@ class BronzeTable:
         if self._folder is not None:
             return
         with self._explained():
-            lost = store_probe.lost_commits(self._open, self.table)
+            lost = commit_probe.lost_commits(self._open, self.table)
         if lost:
             raise LakeError(
                 f"{self._where}: the store takes two commits of one version and keeps one, so"

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -40,8 +40,14 @@ def _length(text: str) -> int:
     return int(match[1]) * _SECONDS[match[2]]
 
 
-def _until(text: str) -> dt.date | None:
-    return None if text == "never" else date(text)
+def _until(text: str) -> Callable[[], dt.date | None]:
+    """Gives a date, for a length of time the one so long ago; None: never."""
+    ago, fixed = None, None
+    if re.fullmatch(r"\d+[smhd]", text):
+        ago = dt.timedelta(seconds=_length(text))
+    elif text != "never":
+        fixed = date(text)
+    return lambda: fixed if ago is None else (dt.datetime.now(dt.UTC) - ago).date()
 
 
 def _version(text: str) -> tuple[str, int]:
@@ -65,8 +71,9 @@ def _version(text: str) -> tuple[str, int]:
 )  # fmt: skip
 @GOLD_OR_NONE
 @click.option(
-    "--read-until", type=_until, default="never", metavar="DATE|never", show_default=True,
-    help="With --gold none: all commits before DATE (UTC) are rolled up.",
+    "--read-until", type=_until, default="never", metavar="DATE|LENGTH|never", show_default=True,
+    help="With --gold none: all commits before DATE (UTC), or longer ago than LENGTH, are rolled "
+    "up.",
 )  # fmt: skip
 @click.option(
     "--accept", type=_version, multiple=True, metavar="TABLE@VERSION",
@@ -74,7 +81,7 @@ def _version(text: str) -> tuple[str, int]:
 )  # fmt: skip
 def maintain(  # noqa: PLR0913 - a click command
     lake: str, every: int | None, options_file: Path | None, keep: int, gold: str | None,
-    read_until: dt.date | None, accept: Sequence[tuple[str, int]],
+    read_until: Callable[[], dt.date | None], accept: Sequence[tuple[str, int]],
     *, once: bool, dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Keep the bronze tables of LAKE small: compact, checkpoint, clean up.
@@ -84,7 +91,7 @@ def maintain(  # noqa: PLR0913 - a click command
     """
     if every is not None and (once or dry_run):
         raise click.UsageError("--every does not end: give it without --once and --dry-run")
-    if read_until is not None and gold != "none":
+    if read_until() is not None and gold != "none":
         raise click.UsageError("--read-until goes with --gold none")
     if keep < _SECONDS["d"]:
         raise click.UsageError("--keep: write at least 1d")
@@ -93,7 +100,7 @@ def maintain(  # noqa: PLR0913 - a click command
         location,
         Executor(location, uuid.uuid4().hex),
         lambda: (
-            state.positions_by_date(location, read_until)
+            state.positions_by_date(location, read_until())
             if gold == "none"
             else state.positions_by_progress(location)
         ),

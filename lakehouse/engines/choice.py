@@ -89,7 +89,7 @@ def _on_path(
         from lakehouse.engines.local_engine import LocalEngine  # noqa: PLC0415
 
         return LocalEngine(lake, options)
-    from lakehouse.engines.spark_on_path import SparkOnPath  # noqa: PLC0415
+    from lakehouse.engines.spark_with_delta_rs import SparkOnPath  # noqa: PLC0415
 
     return SparkOnPath(lake, lambda large: start_spark(progress, large=large), options)
 

@@ -1,13 +1,13 @@
 """The engine of a rollup where Spark is: it distributes, moves and commits; DuckDB computes.
 
 SQL and the DataFrame API only, so that it works over Spark Connect. The one exception is
-``mapInArrow``, which packs rows and runs the kernel (see ``spark_frame``).
+``mapInArrow``, which packs rows and runs the kernel (see ``spark_kernel_frame``).
 """
 
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark.sql.functions import col, expr
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, session
 from lakehouse.core.periods import FIRST, HOUR_US, LAST, instant, micros
-from lakehouse.engines import spark_frame, transport
+from lakehouse.engines import spark_kernel_frame, transport
 from lakehouse.engines.batches import Batch
 from lakehouse.engines.engine import INSTANTS, Detail, LeaseRow, Relation, Span, Staged, span_of
 from lakehouse.kernel.worker import Program
@@ -35,6 +35,7 @@ STAGING: Final = tables.Table(
 )
 
 _RECENT: Final = 20
+_TRIES: Final = 3
 _GONE: Final = (
     "DELETED_FILE_RETENTION_DURATION",  # the version before is older than removed files are kept
     "DELTA_VERSION_NOT_FOUND",
@@ -187,12 +188,12 @@ class SparkEngine:
                 f"UPDATE {name} SET {changed} "
                 f"WHERE id <=> {_literal(seen.id)} AND until <=> {_literal(seen.until)}"
             )
-        try:
-            with self._one_line(tables.LEASE):
+        for _ in range(_TRIES):
+            with suppress(errors.LeaseLostError), self._one_line(tables.LEASE):
                 (row,) = self._spark.sql(sql).collect()
-        except errors.LeaseLostError:
-            return False
-        return bool(row["num_affected_rows"])
+                return bool(row["num_affected_rows"])
+            # Perhaps the platform has compacted it, and the row is still as it was seen.
+        return False
 
     def tidy(self, table: Table) -> None:
         """Set the declared properties where they differ; compact; vacuum."""
@@ -219,12 +220,14 @@ class SparkEngine:
 
     def stage(self, batch: Batch, program: Program) -> int:
         """Run the kernel over a batch's hours; the version of gold/staging that holds its rows."""
-        columns = spark_frame.staging_columns(program)
-        hours = self._spark.createDataFrame(list(spark_frame.touched(batch)), spark_frame.TOUCHED)
-        rows = spark_frame.frame(self._bronze(batch), hours, batch, program, columns)
+        columns = spark_kernel_frame.staging_columns(program)
+        hours = self._spark.createDataFrame(
+            list(spark_kernel_frame.touched(batch)), spark_kernel_frame.TOUCHED
+        )
+        rows = spark_kernel_frame.frame(self._bronze(batch), hours, batch, program, columns)
         return self._write_staging(rows)
 
-    def _bronze(self, batch: Batch) -> spark_frame.Bronze:
+    def _bronze(self, batch: Batch) -> spark_kernel_frame.Bronze:
         at, span = batch.versions, span_of(batch.units.hours)
 
         def by_time(table: Table, version: int) -> DataFrame:
@@ -235,7 +238,7 @@ class SparkEngine:
                 f"{_hour('start')} AS hour",
             )  # fmt: skip
 
-        return spark_frame.Bronze(
+        return spark_kernel_frame.Bronze(
             by_time(tables.RUNS, at.runs),
             by_time(tables.SCRAPES, at.scrapes),
             lakes.read(self._spark, self.lake, tables.MEMBERS, at.members),

@@ -1,10 +1,6 @@
-"""Lists for cells: the tables of the lake and its subjects, and the rows of any SQL."""
+"""Lists for cells: the tables of the lake, and its subjects."""
 
-from collections.abc import Callable
 from typing import Final
-
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import unix_micros
 
 from lakehouse import tables
 from lakehouse.core import formats
@@ -12,13 +8,10 @@ from lakehouse.core.periods import instant
 from lakehouse.errors import TableNotFoundError, is_of_spark
 from lakehouse.report.facts.gold import Gold
 from lakehouse.report.page import figures
-from lakehouse.report.page.figures import Cell, Row
-from lakehouse.report.page.listing import MORE, WORST, Column, Listing, TableSpec, column
+from lakehouse.report.page.figures import Row
+from lakehouse.report.page.listing import Column, Listing, TableSpec, column
 
-MOST: Final = WORST + MORE
 _INSTANTS: Final = ("window", "start", "at", "last_seen")
-_INSTANT: Final = "timestamp"
-_NUMBERS: Final = ("int", "bigint", "double", "float", "decimal", "smallint", "tinyint")
 
 
 def tour(gold: Gold) -> tuple[Listing, ...]:
@@ -67,44 +60,6 @@ def _rows(row: Row) -> figures.Figure:
     if isinstance(number, str):  # the reason why they cannot be counted
         return figures.Figure(number)
     return figures.Figure(f"{number:,}", order=number)
-
-
-def rows(frame: DataFrame) -> Listing:
-    """The first rows of a query with any columns, in its order."""
-    types = {field.name: field.dataType.simpleString() for field in frame.schema}
-    columns = tuple(
-        Column(formats.line(name).replace("_", " "), _cell(name, type_), type_.startswith(_NUMBERS))
-        for name, type_ in types.items()
-    )
-    # Spark returns instants in the time zone of this process.
-    for name in (name for name, type_ in types.items() if type_ == _INSTANT):
-        frame = frame.withColumn(name, unix_micros(f"`{name}`"))
-    first = [row.asDict() for row in frame.limit(MOST + 1).collect()]
-    note = f"The first {MOST} rows." if len(first) > MOST else ""
-    return TableSpec("Rows", "row", columns, note).listing(first[:MOST])
-
-
-def _cell(name: str, type_: str) -> Callable[[Row], Cell]:
-    def cell(row: Row) -> Cell:
-        value = row[name]
-        if value is None:
-            return Cell(figure=figures.Figure(formats.NOT_KNOWN))
-        if type_ == _INSTANT:
-            return Cell(text=f"{instant(value):%Y-%m-%d %H:%M:%S}", order=float(value))
-        if isinstance(value, bool | int | float):
-            return Cell(text=_number(value), order=float(value))
-        text = formats.line(value, formats.NAME_LIMIT)
-        return Cell(text=text, order=text)
-
-    return cell
-
-
-def _number(value: float) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
 _TABLES: Final = TableSpec(

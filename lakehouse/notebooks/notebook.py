@@ -1,22 +1,18 @@
-"""A notebook's cells.
+"""A notebook's cells: pages by the wheel, and views of the week for cells of SQL."""
 
-``spark.sql`` binds the markers of SQL itself, but not where Delta's parser comes before Spark's:
-delta-spark 4.4 on Spark 4.2 drops the values (github.com/delta-io/delta/issues/7640). So ``bind``
-replaces them by literals, on every engine.
-"""
-
-import datetime as dt
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import Any, Final, ParamSpec
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql.functions import col, lit
 
 from lakehouse import slo, tables
 from lakehouse.core import formats, periods
-from lakehouse.core.lake import Lake
+from lakehouse.core.lake import Lake, read
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import window_of
 from lakehouse.engines.spark_engine import SparkEngine
@@ -37,6 +33,7 @@ LABELS: Final = {
     "bronze": ("kafka_bronze", "Schema of the agents' tables"),
     "week": ("", "ISO week, such as 2026-W47; empty: the last that has ended"),
     "cluster": ("", "Cluster id; empty, where there is one"),
+    "objectives": ("", "Folder of OpenSLO files; empty: those that jmxlake ships"),
 }
 """The widgets of every notebook: default value and label, by name."""
 
@@ -88,15 +85,10 @@ def open_week(engine: Engine, texts: Mapping[str, str]) -> Gold:
     return Gold(engine, cluster, period, window_seconds, known, now_us)
 
 
-Value = str | dt.datetime
 _Given = ParamSpec("_Given")
 
 CLIENT: Final = "client"
 _WIDTH: Final = 110
-_PART: Final = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|(?<![:\w]):([a-z_]\w*)""", re.DOTALL
-)
-_PLAIN: Final = re.compile(r"[\w .()`-]*", re.ASCII)
 
 
 def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
@@ -116,28 +108,51 @@ def _cell(page: Callable[_Given, str]) -> Callable[_Given, str]:
     return shown
 
 
-class Notebook:
-    """Pages for ``displayHTML``, one a cell: the result, or an error and what to do.
+def _in_week(gold: Gold, table: tables.Table) -> Column:
+    start, end = lit(gold.period.start), lit(gold.period.end)
+    if table is tables.SLA:  # periods that ended in the week
+        inside = (col("window_end") > start) & (col("window_end") <= end)
+    else:
+        inside = (col("window") >= start) & (col("window") < end)
+    return (col("cluster") == lit(gold.cluster)) & inside
 
-    Spark is used only when a cell runs, so an invalid widget is an error of the cells.
+
+class Notebook:
+    """Pages for ``displayHTML``: the result, or an error and what to do; and views for SQL.
+
+    The lake is read only when a cell runs, so an invalid widget is an error of the page.
     """
 
-    def __init__(self, spark: SparkSession, widgets: Any, **own: str) -> None:
+    def __init__(self, spark: SparkSession, widgets: Any, *views: str, **own: str) -> None:
         """Create and read the widgets.
 
         Args:
             spark: A session with Delta.
             widgets: ``dbutils.widgets``.
+            views: Tables of gold with windows, such as ``topics``. The page makes views of these
+                names, with the rows of its week and cluster.
             own: Labels of widgets that only this notebook has, by name.
         """
         self._spark = spark
+        self._views = [table for table in tables.GOLD if table.name in views]
         self._widgets = read_widgets(widgets, own)
+        for name in views:  # of another week
+            spark.catalog.dropTempView(name)
 
     @cached_property
     def _gold(self) -> Gold:
         # Another time zone of the session than UTC would move days and weeks.
         self._spark.conf.set("spark.sql.session.timeZone", "UTC")
-        return open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
+        gold = open_week(SparkEngine(self._spark, lake_of(self._widgets)), self._widgets)
+        for table in self._views:
+            rows = read(self._spark, gold.engine.lake, table).where(_in_week(gold, table))
+            rows.createOrReplaceTempView(table.name)
+        return gold
+
+    @cached_property
+    def _objectives(self) -> tuple[slo.Objective, ...]:
+        folder = self._widgets["objectives"]
+        return slo.load(Path(folder) if folder else slo.SHIPPED)
 
     @_cell
     def tour(self) -> str:
@@ -153,13 +168,13 @@ class Notebook:
         Args:
             anchor: ``min-isr``, ``throttling``, ``tier-lag``, ``lost`` or ``remote-reads``.
         """
-        return pages.question(self._gold, anchor)
+        return pages.question(self._gold, self._objectives, anchor)
 
     @_cell
     def report(self) -> str:
         """The page that ``jmxlake report`` writes."""
         gold = self._gold
-        return render(facts(gold.engine, slo.load(), gold.period, cluster=gold.cluster))
+        return render(facts(gold.engine, self._objectives, gold.period, cluster=gold.cluster))
 
     @_cell
     def story(self) -> str:
@@ -167,56 +182,6 @@ class Notebook:
         gold, name = self._gold, self._widgets[CLIENT]
         if not name:
             raise SubjectError("write a name in the widget client, such as alice/billing")
-        story = explain(gold.engine, slo.load(), name, gold.period, cluster=gold.cluster)
+        story = explain(gold.engine, self._objectives, name, gold.period, cluster=gold.cluster)
         text = view(story, terminal=False, width=_WIDTH)
         return pages.page(title=formats.line(name, formats.NAME_LIMIT), text=text)
-
-    @_cell
-    def sql(self, statement: str) -> str:
-        """The rows of a statement; a null is shown as not known.
-
-        Args:
-            statement: SQL. ``IDENTIFIER(:topics)`` is the table topics, and so with every other;
-                ``:cluster``, ``:start`` and ``:end`` are the cluster and the ends of the week; a
-                widget of this notebook alone has its own name. They are values, never a part of
-                the text.
-        """
-        frame = self._spark.sql(bind(statement, self._parameters()))
-        return pages.rows(listings.rows(frame), self._gold.period)
-
-    def _parameters(self) -> dict[str, Value]:
-        gold = self._gold
-        every = (*tables.BRONZE, *tables.GOLD)
-        return {
-            **{table.name: gold.engine.lake.name(table) for table in every},
-            "cluster": gold.cluster,
-            "start": gold.period.start,
-            "end": gold.period.end,
-            **{name: text for name, text in self._widgets.items() if name not in LABELS},
-        }
-
-
-def bind(statement: str, values: Mapping[str, Value]) -> str:
-    """The statement with a literal for each marker, such as ``:week``.
-
-    Markers within quotes and comments are text, and one without a value stays: Spark names it.
-
-    Args:
-        statement: SQL.
-        values: By name; none of them can end its literal.
-    """
-
-    def part(match: re.Match[str]) -> str:
-        name = match[1]
-        return literal(values[name]) if name in values else match[0]
-
-    return _PART.sub(part, statement)
-
-
-def literal(value: Value) -> str:
-    """A value as an expression of SQL, hexadecimal if it has special characters."""
-    if isinstance(value, dt.datetime):
-        return f"timestamp_micros({periods.micros(value)})"
-    if _PLAIN.fullmatch(value):
-        return f"'{value}'"
-    return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"

@@ -1,12 +1,11 @@
 """Pages for cells: one question, list or text, with the report's style and policy."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from lakehouse import slo
 from lakehouse.core import formats
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE
-from lakehouse.core.periods import Period
 from lakehouse.report.charts import charts
 from lakehouse.report.charts.axis import marks_of
 from lakehouse.report.facts.build import SECTIONS, Scope, by_time
@@ -14,7 +13,6 @@ from lakehouse.report.facts.coverage import coverage
 from lakehouse.report.facts.gold import LAGGING, Gold
 from lakehouse.report.facts.saved import to_json
 from lakehouse.report.page import figures, sections
-from lakehouse.report.page.listing import Listing
 from lakehouse.report.page.page import html
 from lakehouse.report.page.verdicts import verdicts
 
@@ -49,14 +47,15 @@ def trouble(message: str) -> str:
     return page(title="This cell has nothing to show", trouble=formats.line(message, 600))
 
 
-def question(gold: Gold, anchor: str) -> str:
+def question(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> str:
     """A question's answer, verdicts, charts and tables.
 
     Args:
         gold: Gold of the week and cluster.
+        objectives: All objectives.
         anchor: One of ``ANCHORS``.
     """
-    facts = question_facts(gold, anchor)
+    facts = question_facts(gold, objectives, anchor)
     (one,) = (each for each in sections.questions(facts) if each.anchor == anchor)
     seen = sections.coverage(facts)
     return page(
@@ -72,15 +71,16 @@ def question(gold: Gold, anchor: str) -> str:
     )
 
 
-def question_facts(gold: Gold, anchor: str) -> dict[str, Any]:
+def question_facts(gold: Gold, objectives: Sequence[slo.Objective], anchor: str) -> dict[str, Any]:
     """The facts of one question, a part of those of a report (docs/report-json.md).
 
     Args:
         gold: Gold of the week and cluster.
+        objectives: All objectives.
         anchor: One of ``ANCHORS``.
     """
     section, metrics = _QUESTIONS[anchor]
-    own = [one for one in slo.load() if one.metric in metrics]
+    own = [one for one in objectives if one.metric in metrics]
     # Over the week itself, whatever the objectives' windows are.
     statements = by_time(gold, own, gold.statements(own))
     scope = Scope(gold, own, statements, statements, coverage(gold))
@@ -91,17 +91,6 @@ def question_facts(gold: Gold, anchor: str) -> dict[str, Any]:
         "to": gold.period.end.isoformat(),
         **{name: to_json(SECTIONS[name](scope)) for name in names},
     }
-
-
-def rows(listing: Listing, period: Period) -> str:
-    """The rows of SQL."""
-    nothing = ("There are no rows. That is not zero: see the coverage of this time.",)
-    return page(
-        title="The same by SQL" if listing.total else "No such rows",
-        period=formats.period(period.start.isoformat(), period.end.isoformat()),
-        notes=() if listing.total else nothing,
-        listings=(listing,),
-    )
 
 
 def page(**parts: Any) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -10,9 +11,11 @@ from lakehouse import tables
 from lakehouse.engines import arrow_types, predicates
 from lakehouse.engines.batches import HourSet
 from lakehouse.engines.engine import Engine, Relation, Staged, ask, in_hours, span_of
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, LeaseLostError
 from lakehouse.kernel import worker
 from lakehouse.rollup import late_rows
+
+_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,8 @@ class Commit:
         units: The hours.
         staged: The rows that the kernel computed for them.
         program: The kernel.
-        check: Called before each commit; raises where no more may be made.
+        check: Called before each commit; raises where no more may be made. With ``anew`` after one
+            that met another writer's.
         step: Called with the name of each table that has got its commit.
     """
 
@@ -32,14 +36,15 @@ class Commit:
     units: HourSet
     staged: Staged
     program: worker.Program
-    check: Callable[[], None]
+    check: Callable[..., None]
     step: Callable[[str], None]
 
     def all(self) -> None:
         """Replace the rows of the hours in every table by what was staged.
 
         Raises:
-            LeaseLostError: Another writer changed a table meanwhile.
+            LeaseLostError: Another rollup has taken over, or another writer changed a table, again
+                and again.
         """
         known = self._holds(tables.COVERAGE)
         with ThreadPoolExecutor(self.engine.at_once) as pool:
@@ -80,11 +85,26 @@ class Commit:
         chosen = predicates.of_units(self.units)
         if table is tables.REJECTED:
             chosen = f"{chosen} AND {late_rows.RECOMPUTED}"
-        self.check()
-        if table.name in self.staged:
-            self.engine.write(table, self.staged[table.name], chosen if replaced else None)
+        rows = self.staged.get(table.name)
+        if rows is None:
+            self._commit(table, lambda: self.engine.delete(table, chosen))
         else:
-            self.engine.delete(table, chosen)
+            where = chosen if replaced else None
+            self._commit(table, lambda: self.engine.write(table, rows, where))
+
+    def _commit(self, table: tables.Table, write: Callable[[], None]) -> None:
+        """Make a commit, again where another writer's was in its way: a platform compacts tables.
+
+        Twice is as once: rows are replaced, and where they are appended nothing was written.
+        """
+        for left in reversed(range(_TRIES)):
+            self.check(anew=left < _TRIES - 1)
+            try:
+                write()
+                break
+            except LeaseLostError:
+                if not left:
+                    raise
         self.step(table.name)
 
     def _subjects(self) -> None:
@@ -102,9 +122,8 @@ class Commit:
             merged = worker.merge_subjects(self.program, *both)
         except worker.KernelError as error:
             raise LakehouseError(str(error)) from error
-        self.check()
-        engine.write(table, engine.relation(merged), predicates.of_clusters(self.units.clusters))
-        self.step(table.name)
+        rows, where = engine.relation(merged), predicates.of_clusters(self.units.clusters)
+        self._commit(table, lambda: engine.write(table, rows, where))
 
 
 def rows_of(engine: Engine, table: tables.Table, units: HourSet) -> Relation:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from lakehouse.tables.columns import CLUSTER, SOURCE, Column, Table, required
-from lakehouse.tables.rollup_state import PROGRESS, of_gold
+from lakehouse.tables.rollup_state import KEPT_PROPERTIES, PROGRESS, of_gold
 
 _WINDOW: Final = (
     required("date", "date", "UTC date of the window"),
@@ -333,6 +333,7 @@ SLA: Final = of_gold(
     ),
     "grain",
     "period",
+    properties=KEPT_PROPERTIES,
 )
 
 _EXPECTED, _AGREED = map(SLA.column_names.index, ("expected_us", "agreed_attainment"))

@@ -12,12 +12,22 @@ GOLD_PROPERTIES: Final = {
     "delta.deletedFileRetentionDuration": "interval 1 days",
     "delta.checkpointInterval": "50",
 }
-"""Delta properties of every table of gold."""
+"""Delta properties of tables of gold, as each rollup can compute them again."""
+
+KEPT_PROPERTIES: Final = {
+    **GOLD_PROPERTIES,
+    "delta.logRetentionDuration": "interval 30 days",
+    "delta.deletedFileRetentionDuration": "interval 30 days",
+}
+"""Those of published statements, which nothing can compute again once bronze is gone."""
 
 
-def of_gold(name: str, comment: str, columns: tuple[Column, ...], *partition_by: str) -> Table:
+def of_gold(
+    name: str, comment: str, columns: tuple[Column, ...], *partition_by: str,
+    properties: dict[str, str] = GOLD_PROPERTIES,
+) -> Table:  # fmt: skip
     """A table of gold."""
-    return Table("gold", name, comment, columns, partition_by, properties=GOLD_PROPERTIES)
+    return Table("gold", name, comment, columns, partition_by, properties=properties)
 
 
 _VERSIONS: Final = (

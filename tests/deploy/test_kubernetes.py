@@ -20,7 +20,17 @@ NOT_KUBERNETES = {"KafkaUser"}
 CHART = ROOT / "deploy/helm"
 VALUES: dict[str, Any] = {
     "config": {
-        "source": {"node": "prod", "role": "cluster", "cluster": "abc"},
+        "sources": [
+            {
+                "node": "every",
+                "jmx": {
+                    "host": "{host}",
+                    "port": 9999,
+                    "user": "monitor",
+                    "password_env": "JMX_PASSWORD",
+                },
+            }
+        ],
         "admin": {
             "bootstrap": "kafka:9093",
             "libs": "/opt/kafka/libs",
@@ -223,6 +233,9 @@ def test_the_chart_gives_the_agent_its_configuration(
     (config,) = (one for one in built["helm"] if one["kind"] == "ConfigMap")
     read = loader.parse(yaml.safe_load(config["data"]["agent.yaml"]), "agent.yaml", {})
     mounts = {Path(one["mountPath"]): one["name"] for one in container["volumeMounts"]}
+    (source,) = read.sources
+    assert source.jmx is not None
+    assert source.jmx.password_env in {one["name"] for one in container["env"]}
     assert read.spool.path.parent in mounts
     assert read.spool.max_size.bytes == 2 << 30, "half of the volume"
     assert read.lake.path == "s3://observability/kafka"
@@ -256,3 +269,12 @@ def test_values_that_cannot_work_are_refused(values: Path, wrong: str, said: str
     )  # fmt: skip
     assert ran.returncode == 1
     assert said in ran.stderr
+
+
+def test_a_configuration_without_a_source_is_refused() -> None:
+    wrong = ("template", "x", CHART, "--set", "config.lake.path=s3://b/k")
+    ran = subprocess.run(
+        [*map(str, (tools.helm(), *wrong))], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    assert "'anyOf' failed" in ran.stderr

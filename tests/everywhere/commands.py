@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,9 @@ from lakehouse.cli.main import main
 from tests import notebooks
 from tests.everywhere import small_fleet
 from tests.everywhere.spark_processes import bare_environment
+
+PYTHON = "JMXLAKE_TEST_PYTHON"
+"""Environment variable that names another Python for commands: with another client of Spark."""
 
 _ROOT = Path(__file__).parents[2]
 _MAIN = """
@@ -82,11 +86,13 @@ class Jmxlake(Command):
         wheel: Where it was unpacked.
         folder: Where it runs: not in the repository.
         environment: What says which Spark is meant, and more of the kind.
+        beside: A folder that Python finds modules in, too.
     """
 
     wheel: Path
     folder: Path
     environment: dict[str, str]
+    beside: Path | None = None
 
     def __call__(self, *arguments: str) -> str:
         code, said, told = self._run(_MAIN, str(self.wheel), *arguments)
@@ -106,19 +112,26 @@ class Jmxlake(Command):
         rows: list[list[dict[str, Any]]] = json.loads(said)
         return rows
 
-    def notebooks(self, values: dict[str, str], *paths: Path) -> dict[str, list[str]]:
+    def python(self, code: str) -> str:
+        """What a program prints."""
+        ended, said, told = self._run(code)
+        assert ended == 0, told
+        return said
+
+    def notebooks(self, values: dict[str, str], *paths: Path) -> dict[str, list[Any]]:
         """The cells of some notebooks, by their names, with the widgets filled in."""
         code = Path(notebooks.__file__).read_text("utf-8")
         ended, said, told = self._run(code, json.dumps(values), *map(str, paths))
         assert ended == 0, told
-        shown: dict[str, list[str]] = json.loads(said)
+        shown: dict[str, list[Any]] = json.loads(said)
         return {Path(one).stem: cells for one, cells in shown.items()}
 
     def _run(self, code: str, *arguments: str) -> tuple[int, str, str]:
+        path = [self.wheel, self.beside] if self.beside else [self.wheel]
         ran = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
+            [os.environ.get(PYTHON, sys.executable), "-c", code, *arguments],
             cwd=self.folder,
-            env=bare_environment(PYTHONPATH=str(self.wheel), **self.environment),
+            env=bare_environment(PYTHONPATH=":".join(map(str, path)), **self.environment),
             capture_output=True,
             text=True,
             check=False,

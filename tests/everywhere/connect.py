@@ -1,7 +1,11 @@
-"""A lake of names over Spark Connect: a server with a catalog, and a client without a JVM."""
+"""A lake of names over Spark Connect: a server with a catalog, and a client without a JVM.
+
+The client refuses what Databricks serverless refuses.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +27,7 @@ pytestmark = pytest.mark.spark
 
 BRONZE, GOLD = "spark_catalog.bronze", "spark_catalog.weekly_gold"
 LAKE = (BRONZE, "--gold", GOLD)
+SHIM = Path(__file__).parent / "fake_serverless"
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "dashboards").glob("*.py"))
 TELL_WHEN = {"tour", "weekly_sla"}
 """Notebooks that tell when something was made."""
@@ -38,7 +43,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
 def remote(server: ConnectServer, wheel: Path) -> Jmxlake:
     """The command where SPARK_REMOTE names the server and no Java is found."""
     nowhere = {"JAVA_HOME": str(server.folder), "PATH": str(server.folder)}
-    return Jmxlake(wheel, server.folder, {"SPARK_REMOTE": server.remote, **nowhere})
+    settings = {"SPARK_REMOTE": server.remote, **nowhere}
+    return Jmxlake(wheel, server.folder, settings, SHIM)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +73,15 @@ def gold(server: ConnectServer, rolled_up: Jmxlake) -> Path:
     return server.warehouse / "weekly_gold.db"
 
 
-def test_gold_is_that_of_local_spark_row_for_row(
+def test_f01_the_client_refuses_what_serverless_refuses(remote: Jmxlake):
+    code = (
+        "from lakehouse.core.session import session, setting; s = session()\n"
+        "print(setting(s, 'spark.sql.adaptive.enabled'), setting(s, 'spark.sql.session.timeZone'))"
+    )
+    assert remote.python(code).split() == ["None", "UTC"]
+
+
+def test_f15_gold_is_that_of_local_spark_row_for_row(
     gold: Path, wanted: dict[str, list[dict[str, Any]]]
 ):
     assert differing(gold_rows(gold), wanted) == {}
@@ -87,11 +101,12 @@ def test_notebooks_show_what_they_show_on_local_spark(
     shown = rolled_up.notebooks({**asked, **named}, *NOTEBOOKS)
     local = notebooks.registered(spark, lake, "beside_bronze", "beside_gold")
     for path in NOTEBOOKS:
-        pages = shown[path.stem]
-        assert len(pages) == 2
-        assert "This cell has nothing to show" not in pages[0] + pages[1]
+        page, rows = shown[path.stem]
+        assert "This cell has nothing to show" not in page
+        assert rows
         if path.stem not in TELL_WHEN:
-            assert pages == notebooks.cells(str(path), spark, {**asked, **local})
+            told = notebooks.cells(str(path), spark, {**asked, **local})
+            assert [page, rows] == json.loads(json.dumps(told, default=str))
 
 
 def test_the_catalog_tells_what_tables_and_columns_hold(rolled_up: Jmxlake):

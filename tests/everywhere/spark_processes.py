@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -74,11 +75,10 @@ class SparkProcesses:
         """Start a process and wait until it listens; its log."""
         log = self.folder / f"{name}.log"
         # The launcher adds to our environment; an empty variable is none to Spark's scripts.
-        process = self._launcher.start(
-            [str(part) for part in command],
-            log,
-            {**_NO_SPARK, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": LOOPBACK, **environment},
-        )
+        ours = {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": LOOPBACK}
+        ours["PYSPARK_PYTHON"] = sys.executable  # its workers need DuckDB
+        command = [str(part) for part in command]
+        process = self._launcher.start(command, log, {**_NO_SPARK, **ours, **environment})
         self._stack.callback(end, process, _GRACE_SECONDS)
         wait_for(lambda: self._listens(process, port, log), _START_SECONDS)
         return log

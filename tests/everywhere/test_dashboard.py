@@ -11,10 +11,10 @@ from pyspark.sql import (
 )
 
 from lakehouse.core.lifetimes import SUBJECT
-from lakehouse.notebooks.notebook import bind
 from tests.dashboard import Dataset, Widget, datasets, read, widgets
 from tests.everywhere import small_fleet
 from tests.lake_builder import CLUSTER
+from tests.notebooks import bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

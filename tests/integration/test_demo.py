@@ -314,6 +314,7 @@ def test_the_notebooks_show_the_week(demo: Path, report: Any, spark: SparkSessio
     folder = Path(__file__).parents[2] / "dashboards"
     shown = {one.stem: cells(str(one), spark, given) for one in folder.glob("*.py")}
     assert len(shown) == 8
-    assert not [name for name, pages in shown.items() if _NOTHING in "".join(pages)]
+    assert not [name for name, pages in shown.items() if _NOTHING in pages[0]]
+    assert all(rows for _, rows in shown.values())
     assert "orders" in shown["weekly_sla"][0]
     assert client in shown["client_story"][0]

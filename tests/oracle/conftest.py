@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse import rollup
 from lakehouse.core import lake as lakes
-from lakehouse.engines.spark_on_path import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from tests.kernel_inputs import together
 from tests.oracle import decoded, fleets, gold, stories
 from tests.oracle.objectives import OBJECTIVES

@@ -15,7 +15,7 @@ from bench.truth import PERIOD, findings
 from bench.truth_schedule import schedule
 from lakehouse import rollup
 from lakehouse.core import lake as lakes
-from lakehouse.engines.spark_on_path import SparkOnPath
+from lakehouse.engines.spark_with_delta_rs import SparkOnPath
 from lakehouse.report.facts.build import facts
 from tests.oracle.objectives import OBJECTIVES
 

@@ -324,13 +324,63 @@ def test_a_rollup_killed_between_commits_writes_the_same_again(
     killed.left = left
     commits = 0
     try:
-        commit.Commit(killed, units, staged(killed), None, lambda: None, lambda _: None).all()  # type: ignore[arg-type]
+        commit.Commit(killed, units, staged(killed), None, lambda **_: None, lambda _: None).all()  # type: ignore[arg-type]
     except KeyboardInterrupt:
         commits = sum(bool(rows(engine, table)) for table in chosen)
         assert commits <= left
     for _ in range(2):
-        commit.Commit(engine, units, staged(engine), None, lambda: None, lambda _: None).all()  # type: ignore[arg-type]
+        commit.Commit(engine, units, staged(engine), None, lambda **_: None, lambda _: None).all()  # type: ignore[arg-type]
     assert [len(rows(engine, table)) for table in chosen] == [2, 2, 2]
+
+
+class BusyEngine(LocalEngine):
+    """An engine whose tables a platform compacts while they are written: a fake of that."""
+
+    met = 0
+
+    def write(self, table: Table, rows: Any, where: str | None = None) -> None:
+        if self.met:
+            self.met -= 1
+            raise LeaseLostError(f"{table.name}: another writer changed it meanwhile")
+        super().write(table, rows, where)
+
+
+@pytest.mark.parametrize(("met", "renewals"), [(0, 0), (1, 1), (2, 2)])
+def test_f08_a_commit_that_meets_another_writer_s_is_made_again_while_the_lease_holds(
+    engine: LocalEngine, met: int, renewals: int
+) -> None:
+    for table in tables.OF_HOURS:
+        engine.create(table)
+    checked: list[bool] = []
+    busy = BusyEngine(engine.lake)
+    busy.met = met
+    units = HourSet((CLUSTER,), (BASE,))
+    staged = {tables.TOPICS.name: busy.relation(topic_rows(0))}
+    commit.Commit(
+        busy, units, staged, None,  # type: ignore[arg-type]
+        lambda *, anew=False: checked.append(anew), lambda _: None,
+    ).all()  # fmt: skip
+    assert topics(engine) == [(0, 1)]
+    assert checked.count(True) == renewals
+
+
+def test_f08_one_that_meets_it_again_and_again_or_without_the_lease_fails(
+    engine: LocalEngine,
+) -> None:
+    for table in tables.OF_HOURS:
+        engine.create(table)
+
+    def lost(*, anew: bool = False) -> None:
+        if anew:
+            raise LeaseLostError("another rollup has taken it over")
+
+    busy, units = BusyEngine(engine.lake), HourSet((CLUSTER,), (BASE,))
+    staged = {tables.TOPICS.name: busy.relation(topic_rows(0))}
+    for met, check, said in ((9, lambda **_: None, "meanwhile"), (1, lost, "taken it over")):
+        busy.met = met
+        with pytest.raises(LeaseLostError, match=said):
+            commit.Commit(busy, units, staged, None, check, lambda _: None).all()  # type: ignore[arg-type]
+    assert topics(engine) == []
 
 
 def test_no_spark_is_imported() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -10,26 +9,16 @@ import pytest
 
 from lakehouse import tables
 from tests.deploy.bundle_file import ROOT, read
+from tests.notebooks import CELL, SQL, bind, sources, statement
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 NOTEBOOKS = sorted((ROOT / "dashboards").glob("*.py"))
-CELL = "# COMMAND ----------"
-WORDS = {"cluster", "start", "end"}
 
 
 def name(path: Path) -> str:
     return path.stem
-
-
-def sql(path: Path) -> list[str]:
-    """The statements of a notebook: what ``notebook.sql`` is called with."""
-    tree = ast.parse(path.read_text("utf-8"))
-    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
-    mine = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "sql"]
-    assert all(isinstance(one.args[0], ast.Constant) for one in mine), "SQL is not put together"
-    return [str(one.args[0].value) for one in mine if isinstance(one.args[0], ast.Constant)]
 
 
 def test_there_is_one_for_the_lake_each_question_the_week_and_a_client() -> None:
@@ -57,16 +46,20 @@ def test_it_is_a_notebook_of_few_cells(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=name)
-def test_its_sql_names_tables_and_values_by_markers(path: Path) -> None:
-    (statement,) = sql(path)
-    every = {table.name for table in (*tables.BRONZE, *tables.GOLD)}
-    read_ = re.findall(r"(?:FROM|JOIN) (\S+)", statement)
-    named = [re.fullmatch(r"IDENTIFIER\(:(\w+)\)", one) for one in read_ if one != "("]
-    assert named
-    assert all(one is not None and one[1] in every for one in named)
-    own = {"client"} if path.stem == "client_story" else set()
-    used = set(re.findall(r"(?<![:\w']):(\w+)", statement))
-    assert used - every == WORDS | own
+def test_f18_its_sql_is_the_platform_s_and_asks_the_view_that_the_page_makes(path: Path) -> None:
+    first, second = (one for one in sources(str(path)) if "%md" not in one)
+    assert second.startswith(SQL)
+    (view,) = re.findall(r'Notebook\(spark, dbutils\.widgets, "(\w+)"', first)
+    assert {"date", "window"} & set({one.name: one for one in tables.GOLD}[view].column_names)
+    text = statement(second)
+    assert set(re.findall(r"(?:FROM|JOIN) (\w+)", text)) == {view}
+    used = set(re.findall(r"(?<![:\w']):(\w+)", text))
+    assert used == ({"client"} if path.stem == "client_story" else set())
+
+
+def test_a_value_cannot_end_its_literal() -> None:
+    hostile = bind("SELECT :x, ':x', a::x", {"x": "' OR 1 = 1 --"})
+    assert hostile == "SELECT CAST(X'27204f522031203d2031202d2d' AS STRING), ':x', a::x"
 
 
 def test_databricks_gets_all_of_them() -> None:

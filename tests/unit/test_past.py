@@ -16,7 +16,7 @@ from collector.cli import options
 from collector.cli.main import main
 from collector.delivery.delivery import Delivery
 from collector.sources.bulk import prometheus_api
-from collector.sources.bulk.past import own_labels
+from collector.sources.bulk.prometheus_history import own_labels
 from collector.spool.spool import Spool
 from tests.fake_prometheus import TARGET, FakePrometheus, Scrape, failure, success
 from tests.lake_builder import BASE, Batch

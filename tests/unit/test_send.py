@@ -176,10 +176,10 @@ def test_a_message_is_within_what_the_chat_takes():
 def test_a_secret_is_in_no_repr(tmp_path: Path):
     file = tmp_path / "secret"
     file.write_text("hunter2\nnot this\n")
-    secret = Secret(file=file)
+    secret = Secret("file", str(file))
     assert secret.read("mail") == "hunter2"
     assert "hunter2" not in repr(secret)
-    assert Secret(variable="X").read("mail", {"X": " hunter2 "}) == "hunter2"
+    assert Secret("variable", "X").read("mail", {"X": " hunter2 "}) == "hunter2"
     for bad, told in ((b"\n", "is empty"), (b"\xff", "is not UTF-8 text")):
         file.write_bytes(bad)
         with pytest.raises(SendError, match=told):
@@ -213,7 +213,7 @@ def test_what_is_not_said_is_safe(tmp_path: Path):
         ("mail: {from: a, to: [b]}", "mail.host is missing"),
         ("mail: {host: h, from: a, to: [b], password: x}", "no place here; use password_file"),
         ("webhook: {url: 'https://x'}", "a secret has no place here; use url_file"),
-        ("webhook: {}", "webhook has url_file or url_variable"),
+        ("webhook: {}", "webhook has url_file, url_variable or url_databricks"),
         ("webhook: {url_file: a, url_variable: B}", "not both"),
         ("mail: {host: h, from: a, to: [b], security: none}", "on this machine alone"),
         ("mail: {host: h, from: a, to: [b], security: ssl}", "one of starttls, tls, none"),

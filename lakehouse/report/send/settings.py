@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import yaml
 
-from lakehouse.errors import SendError
+from lakehouse.errors import SendError, one_line
 
 _Parser = Callable[[str, object], Any]
 
@@ -17,6 +18,9 @@ Attachment = Literal["html", "pdf", "json"]
 
 PORTS: Final[dict[str, int]] = {"starttls": 587, "tls": 465, "none": 25}
 TIMEOUT_SECONDS: Final = 30.0
+PLACES: Final = {"file": "file", "variable": "variable", "databricks": "Databricks secret"}
+"""The places of secrets by the end of their settings' names, such as ``password_file``."""
+
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -25,17 +29,18 @@ class Secret:
     """The place of a secret; the secret itself is in no attribute and no repr.
 
     Attributes:
-        file: Its first line is the secret.
-        variable: Name of an environment variable.
+        kind: One of ``PLACES``.
+        name: A file, whose first line is the secret; a variable of the environment; or scope and
+            key of a secret of Databricks, ``SCOPE/KEY``.
     """
 
-    file: Path | None = None
-    variable: str | None = None
+    kind: str
+    name: str
 
     @property
     def place(self) -> str:
         """The place in words."""
-        return f"the file {self.file}" if self.file else f"the variable {self.variable}"
+        return f"the {PLACES[self.kind]} {self.name}"
 
     def read(self, what: str, environment: Mapping[str, str] = os.environ) -> str:
         """The secret as it is now.
@@ -48,7 +53,13 @@ class Secret:
             SendError: It does not exist, or is empty.
         """
         try:
-            content = self.file.read_text("utf-8") if self.file else environment[str(self.variable)]
+            match self.kind:
+                case "file":
+                    content = Path(self.name).read_text("utf-8")
+                case "variable":
+                    content = environment[self.name]
+                case _:
+                    content = _of_databricks(what, self)
         except KeyError:
             raise SendError(f"{what}: {self.place} is not set") from None
         except UnicodeDecodeError:
@@ -144,7 +155,9 @@ def _mail(_: str, section: object) -> Mail:
     if security == "none" and not is_loopback(given["host"]):
         raise ValueError("mail.security none is for a server on this machine alone")
     if ("username" in given) != (password is not None):
-        raise ValueError("mail has a username and a password (file or variable), or neither")
+        raise ValueError(
+            "mail has a username and a password (file, variable or databricks), or neither"
+        )
     return Mail(sender=sender, password=password, **{"port": PORTS[security], **given})
 
 
@@ -152,16 +165,28 @@ def _webhook(_: str, section: object) -> Webhook:
     given = _values("webhook", section, _WEBHOOK)
     url = _secret("webhook", given, "url")
     if url is None:
-        raise ValueError("webhook has url_file or url_variable")
+        raise ValueError("webhook has url_file, url_variable or url_databricks")
     return Webhook(url, **given)
 
 
 def _secret(section: str, given: dict[str, Any], key: str) -> Secret | None:
-    """Remove the two settings of a secret from a section, and return the secret."""
-    file, variable = (given.pop(f"{key}_{place}", None) for place in ("file", "variable"))
-    if file is not None and variable is not None:
-        raise ValueError(f"{section} has {key}_file or {key}_variable, not both")
-    return None if file is None and variable is None else Secret(file, variable)
+    """Remove the settings of a secret's place from a section, and return the secret."""
+    found = {kind: given.pop(f"{key}_{kind}", None) for kind in PLACES}
+    secrets = [Secret(kind, str(name)) for kind, name in found.items() if name is not None]
+    if len(secrets) > 1:
+        names = " or ".join(f"{key}_{secret.kind}" for secret in secrets)
+        raise ValueError(f"{section} has {names}, not both")
+    return secrets[0] if secrets else None
+
+
+def _of_databricks(what: str, secret: Secret) -> str:
+    scope, _, key = secret.name.partition("/")
+    try:
+        # Where it runs there is the SDK; no extra brings it.
+        found = import_module("databricks.sdk.runtime").dbutils.secrets.get(scope, key)
+    except Exception as error:  # noqa: BLE001 - the SDK's own kinds are not known here
+        raise SendError(f"{what}: {secret.place}: {one_line(error)}") from None
+    return str(found)
 
 
 def _values(section: str, given: object, parsers: Mapping[str, _Parser]) -> dict[str, Any]:
@@ -232,9 +257,13 @@ def _seconds(name: str, value: object) -> float:
     raise ValueError(f"{name} is a number of seconds up to 600")
 
 
+def _places(key: str) -> dict[str, _Parser]:
+    return {f"{key}_{kind}": _text for kind in PLACES}
+
+
 _BOTH: Final[dict[str, _Parser]] = {"ca_file": _path, "timeout_seconds": _seconds}
-_WEBHOOK: Final = {"url_file": _path, "url_variable": _text, **_BOTH}
+_WEBHOOK: Final = {**_places("url"), **_BOTH}
 _MAIL: Final[dict[str, _Parser]] = {
-    "host": _text, "port": _port, "security": _security, "username": _text, "password_file": _path,
-    "password_variable": _text, "from": _text, "to": _recipients, "attach": _attachments, **_BOTH,
+    "host": _text, "port": _port, "security": _security, "username": _text, **_places("password"),
+    "from": _text, "to": _recipients, "attach": _attachments, **_BOTH,
 }  # fmt: skip

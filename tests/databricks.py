@@ -1,0 +1,86 @@
+"""Everything about Databricks that runs without a workspace: ``make test-databricks``.
+
+The tests whose names have the findings of docs/databricks.md in them, ``f01`` to ``f25``; and a
+lake in a catalog over Spark Connect, by the client of Spark 4.0, as serverless has it, which
+refuses what serverless refuses. One line of JSON at the end counts them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from demo.jars import cache_folder
+from deploy.tools import uv
+from tests.everywhere.commands import PYTHON
+
+ROOT = Path(__file__).parents[1]
+CLIENT = "pyspark-client==4.0.1"
+FINDING = re.compile(r"_f(\d\d)(?=_)")
+EVERY = {f"{number:02}" for number in range(1, 26)}
+BY_NAME = ("-k", " or ".join(f"_f{one}_" for one in sorted(EVERY)))
+PARTS = {
+    "units": ("tests/unit", *BY_NAME),
+    "notebooks": ("tests/everywhere/test_notebooks.py", *BY_NAME),
+    "spark_4_0": ("tests/everywhere/connect.py",),
+}
+
+
+def client_of_4_0() -> Path:
+    """A Python with that client and what the bundle installs, and no other Spark."""
+    name = CLIENT.replace("==", "-")
+    folder = cache_folder() / f"databricks-{name}-{sys.version_info.minor}"
+    python = folder / "bin" / "python"
+    pinned = [f"--requirements={ROOT}/deploy/databricks/{one}.txt" for one in ("rollup", "report")]
+    lock = f"--constraint={ROOT}/requirements.lock"
+    for command in (
+        ["venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)],
+        ["pip", "install", "--quiet", "--python", str(python), CLIENT, *pinned, lock],
+    ):
+        subprocess.run([str(uv()), *command], check=True)
+    return python
+
+
+def passed_and_failed(*arguments: str) -> tuple[list[str], int]:
+    """Names of the tests that passed, and how many did not; a run without any has failed."""
+    with tempfile.NamedTemporaryFile(suffix=".xml") as report:
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report.name}", *arguments]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        cases = list(ET.parse(report.name).iter("testcase"))  # noqa: S314 - pytest has written it
+    passed = [str(one.get("name")) for one in cases if len(one) == 0]
+    return passed, max(len(cases) - len(passed), int(code != 0))
+
+
+def left_to_a_workspace() -> int:
+    """Findings of which the page says that something is left."""
+    page = (ROOT / "docs/databricks.md").read_text("utf-8")
+    rows = re.findall(r"^\| \d+ \|.*\|([^|]*)\|$", page, re.MULTILINE)
+    assert len(rows) == len(EVERY), "a row for each finding"
+    return sum(bool(left.strip()) for left in rows)
+
+
+def main() -> None:
+    os.environ[PYTHON] = str(client_of_4_0())
+    ran = {name: passed_and_failed(*arguments) for name, arguments in PARTS.items()}
+    covered = {one for passed, _ in ran.values() for one in FINDING.findall(" ".join(passed))}
+    figures = {
+        "checks": sum(len(passed) for passed, _ in ran.values()),
+        "failed": sum(failed for _, failed in ran.values()),
+        "f_covered": len(covered),
+        "f_workspace_only": left_to_a_workspace(),
+        **{name: len(passed) for name, (passed, _) in ran.items()},
+        "serverless_shim": len(ran["spark_4_0"][0]),
+    }
+    claim = "the bundle, jobs and notebooks hold what Databricks asks of them, without a workspace"
+    sys.stdout.write(json.dumps({"claim": claim, "figures": figures, "ratios": {}}) + "\n")
+    sys.exit(figures["failed"] > 0 or covered != EVERY)
+
+
+if __name__ == "__main__":
+    main()
