@@ -261,6 +261,7 @@ def combined(tmp_path: Path) -> Iterator[tuple[Node, str]]:
         node.start()
         yield node, id_
     finally:
+        node.kill()
         launcher.close()
 
 
