@@ -236,7 +236,7 @@ def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_
         wait_for(lambda: "READY=1" in agent.told(), 90)
         wait_for(lambda: names(agent) == {*brokers, controller}, 60)
         missing = json.loads(agent.ask("/readyz")[1])["missing"]
-        assert any(name.startswith("broker every") for name in missing), missing
+        assert any(name.startswith("source broker every") for name in missing), missing
         assert agent.stop() == 0
     events = query(tmp_path / "lake", "SELECT source FROM events WHERE kind = 'agent_start'")
     found = Counter(source for (source,) in events)
@@ -261,6 +261,7 @@ def combined(tmp_path: Path) -> Iterator[tuple[Node, str]]:
         node.start()
         yield node, id_
     finally:
+        node.kill()
         launcher.close()
 
 
@@ -288,6 +289,7 @@ def test_a_node_of_both_roles_is_two_sources_in_one_agent(
     both = {("broker-7", "min_isr"): "ok", ("controller-7", "controller"): "ok"}
     wait_for(lambda: both.items() <= read().items(), 120)
     with RunningAgent(settings, tmp_path) as agent:
+        wait_for(lambda: "READY=1" in agent.told(), 90)
         value = agent.value
         for source, family in both:
             labels = {"source": source, "family": family, "outcome": "ok"}
