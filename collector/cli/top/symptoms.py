@@ -176,9 +176,10 @@ class Board:
         with self._lock:
             tracks = self._tracks.values()
             known = [track for track in tracks if now <= track.until]
+            several = len({source for source, _ in self._tracks}) > 1
             unknown = [
-                Unknown(" ".join(filter(None, read)), one.why, one.seen)
-                for read, one in self._tracks.items()
+                Unknown(f"{source} {name}" if several else name, one.why, one.seen)
+                for (source, name), one in self._tracks.items()
                 if now > one.until
             ]
             return State(
