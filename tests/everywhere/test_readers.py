@@ -55,7 +55,7 @@ def test_corrections_are_the_same_by_both_engines(spark: SparkSession, lake: Pat
     wanted = (slo.load(slo.SHIPPED), period)
     at = lakes.at(str(lake))
     by_spark, local = (
-        facts(engine, *wanted, cluster=CLUSTER, calendar=calendar)
+        facts(engine, *wanted, cluster=CLUSTER, now=period.end, calendar=calendar)
         for engine in (SparkEngine(spark, at), LocalEngine(at))
     )
     assert by_spark == local
