@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -20,12 +19,10 @@ from lakehouse.core.periods import Period, micros
 from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.ops.export import openmetrics
-from lakehouse.report.facts.build import facts
-from lakehouse.slo.calendar.business_hours import OF_UTC
+from lakehouse.slo import attainment
 from lakehouse.slo.calendar.corrections import Correction
 from tests.everywhere import small_fleet
 from tests.everywhere.gold_rows import rows
-from tests.lake_builder import CLUSTER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,20 +44,20 @@ def delta(lake: Path, table: tables.Table) -> DeltaTable:
 
 def test_corrections_are_the_same_by_both_engines(spark: SparkSession, lake: Path):
     period = Period(*map(dt.datetime.fromisoformat, small_fleet.SPAN))
+    start = micros(period.start)
     agreed = Correction(
-        micros(period.start), micros(period.start) + 3_600_000_000, "a test of ours",
-        {"topic": "topic-1"}, approved_by="Ada", ticket="OPS-1",
+        start, start + 3_600_000_000, "a test of ours", {"topic": ("topic-1",)},
+        approved_by="Ada", ticket="OPS-1",
     )  # fmt: skip
-    calendar = replace(OF_UTC, corrections=(agreed,))
-    wanted = (slo.load(slo.SHIPPED), period)
-    at = lakes.at(str(lake))
+    options, at = attainment.Options(corrections=(agreed,)), lakes.at(str(lake))
     by_spark, local = (
-        facts(engine, *wanted, cluster=CLUSTER, now=period.end, calendar=calendar)
+        attainment.read(engine, slo.load(), period, micros(period.end), options=options)
         for engine in (SparkEngine(spark, at), LocalEngine(at))
     )
     assert by_spark == local
-    assert [one["ticket"] for one in local["corrections"]] == ["OPS-1"]
-    assert local["composites"]
+    corrected = [one for one in local if one.corrections == (agreed,)]
+    assert {one.subject.topic for one in corrected} == {"topic-1"}
+    assert all(one.agreed is not None for one in corrected)
 
 
 def test_the_delta_log_tells_what_tables_and_columns_hold(table: tables.Table, delta: DeltaTable):
