@@ -176,8 +176,9 @@ class Board:
         with self._lock:
             tracks = self._tracks.values()
             known = [track for track in tracks if now <= track.until]
+            several = len({source for source, _ in self._tracks}) > 1
             unknown = [
-                Unknown(" ".join(filter(None, read)), one.why, one.seen)
+                Unknown(" ".join(read) if several else read[1], one.why, one.seen)
                 for read, one in self._tracks.items()
                 if now > one.until
             ]
