@@ -10,7 +10,7 @@ from bench.curve import Point
 from bench.offsets import OffsetTimes
 from bench.peers.jmxquery import Jmxquery
 from bench.peers.jolokia import Jolokia
-from bench.peers.ours import Jmxlake
+from bench.peers.ours import Jmxlake, JmxlakeByExporter
 from bench.tools import Result
 from bench.weight import Weight
 
@@ -43,7 +43,11 @@ class Findings:
     many_brokers: dict[str, float] = field(default_factory=dict)
 
     def ratios(self) -> dict[str, float]:
-        """Theirs by ours, so that more is better; ``growth_5x`` is 5,000 by 1,000 partitions."""
+        """Theirs by ours, so that more is better.
+
+        But ``growth_5x`` is 5,000 by 1,000 partitions, and ``prometheus_vs_jmx`` our time by an
+        exporter by our time over JMX.
+        """
         same = {result.name: result for result in self.same}
         everything = {result.name: result for result in self.everything}
         ours, beside = same[Jmxlake.name], everything[Jmxlake.name]
@@ -57,6 +61,7 @@ class Findings:
         found = {f"vs_{name}": _faster(*pair) for name, pair in pairs.items()}
         found |= {f"broker_cpu_vs_{name}": _cheaper(*pair) for name, pair in pairs.items()}
         found["broker_cpu_vs_jmx_exporter"] = found["broker_cpu_vs_jmx_exporter_same"]
+        found["prometheus_vs_jmx"] = _faster(everything[JmxlakeByExporter.name], beside)
         if len(healthy := [point for point in self.points if not point.under]) == 2:
             few, many = healthy
             found["growth_5x"] = many.times.median / few.times.median

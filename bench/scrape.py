@@ -50,7 +50,7 @@ def measure(folder: Path, extent: Extent, teller: Teller) -> Findings:
             findings.same = tools.same_beans(ours, broker, bare, extent)
             teller.show(table.tools(f"The same beans of {_FEW:,} partitions", findings.same))
             teller.say("all beans: jmx_exporter and ours in turn")
-            findings.everything = tools.all_beans(ours, bare, extent)
+            findings.everything = tools.all_beans(ours, broker, bare, extent)
             teller.show(table.tools("Beside jmx_exporter with all beans", findings.everything))
             teller.say("log offsets: batched and bean by bean")
             findings.offsets = offsets.compare(broker, bare, _OFFSET_ROUNDS)

@@ -14,6 +14,7 @@ from bench.peers import exporter, jolokia
 from bench.peers.exporter import ExporterAgent, ExporterServer
 from bench.peers.jmxquery import Jmxquery
 from bench.peers.jolokia import Jolokia
+from bench.peers.ours import JmxlakeByExporter
 from bench.rounds import Times, Turns, in_turns
 from demo.ports import free_ports
 
@@ -90,19 +91,27 @@ class Tools:
             for reader in readers[1:]:
                 reader.peer.close()
 
-    def all_beans(self, ours: Peer, bare: BareRmi, extent: Extent) -> list[Result]:
-        """The exporter with the rule ".*", and ours again in turns with it.
+    def all_beans(
+        self, ours: Peer, broker: LoadedBroker, bare: BareRmi, extent: Extent
+    ) -> list[Result]:
+        """The exporter with the rule ".*", ours again in turns with it, and ours that reads by it.
 
         Two exporters in one JVM cannot be had: they share a registry and refuse to start. The one
         in the broker takes up another configuration instead.
         """
         exporter.write(self._config, exporter.EVERYTHING)
         everything = ExporterAgent(EXPORTER_ALL, self._exporter_port)
-        readers = [Turns(ours), Turns(everything, warm_up=max(3, extent.warm_up // 20))]
+        by_it = JmxlakeByExporter(broker, self._exporter_port)
+        readers = [
+            Turns(ours),
+            Turns(everything, warm_up=max(3, extent.warm_up // 20)),
+            Turns(by_it, warm_up=3),
+        ]
         try:
             return _measured(readers, bare, extent, extent.rounds_all)
         finally:
             everything.close()
+            by_it.close()
             exporter.write(self._config, exporter.only(self._beans))
 
     def _server(self, node: Node, launcher: Launcher) -> ExporterServer:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from bench.beans import families
 from collector.agent.scraper import Scraper
 from collector.clock import SystemClock
-from collector.config.schema import Jmx
+from collector.config.schema import Jmx, Prometheus
 from collector.config.units import Duration
+from collector.sources.bulk.prometheus import PrometheusSource
 from collector.sources.identity import Expected
 from collector.sources.java import jvm
 from collector.sources.jmx.remote import JmxSource
@@ -16,29 +17,19 @@ from demo.node import JMX_ROLE
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bench.broker import LoadedBroker
+    from collector.model import Source
     from demo.node import Node
 
 _TIMEOUT = Duration("30s")
 
 
-class Jmxlake:
-    """Our source over RMI with a password, families in a row, as the agent reads them."""
+class _Ours:
+    """One of our sources, families in a row, as the agent reads them."""
 
-    name = "jmxlake (jmx)"
-
-    def __init__(self, node: Node, libs: Path | None = None) -> None:
-        jvm.start(libs, timeout_seconds=_TIMEOUT.seconds)
+    def __init__(self, source: Source) -> None:
         self.pid: int | None = os.getpid()
         self._families = families()
-        source = JmxSource(
-            Expected("broker", str(node.plan.id)),
-            Jmx(
-                node.jmx_port or 0,
-                user=JMX_ROLE,
-                password_file=node.password_file,
-                timeout=_TIMEOUT,
-            ),
-        )
         self._scraper = Scraper(source, SystemClock())
 
     def prepare(self) -> None:
@@ -55,3 +46,28 @@ class Jmxlake:
 
     def close(self) -> None:
         self._scraper.close()
+
+
+class Jmxlake(_Ours):
+    """Our source over RMI with a password."""
+
+    name = "jmxlake (jmx)"
+
+    def __init__(self, node: Node, libs: Path | None = None) -> None:
+        jvm.start(libs, timeout_seconds=_TIMEOUT.seconds)
+        port = node.jmx_port or 0
+        login = Jmx(port, user=JMX_ROLE, password_file=node.password_file, timeout=_TIMEOUT)
+        super().__init__(JmxSource(Expected("broker", str(node.plan.id)), login))
+
+
+class JmxlakeByExporter(_Ours):
+    """Our source over a jmx_exporter that shows all beans by its default names."""
+
+    name = "jmxlake (prometheus)"
+
+    def __init__(self, broker: LoadedBroker, port: int) -> None:
+        expected = Expected("broker", str(broker.node.plan.id), broker.cluster.id)
+        url = f"http://127.0.0.1:{port}/metrics"
+        super().__init__(
+            PrometheusSource(expected, Prometheus(url, timeout=_TIMEOUT, kafka_version="4.3.1"))
+        )

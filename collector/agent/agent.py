@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import gc
 import threading
-from concurrent.futures import wait
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from collector.agent.coarsening import Limiter
 from collector.agent.discovery import LOOK_US
-from collector.agent.plan import changes
+from collector.agent.plan import Plan, Task, changes
+from collector.agent.reload import Reload
 from collector.agent.schedule import Schedule
 from collector.agent.scraper import expand, skipped
-from collector.clock import StepDetector
-from collector.delivery.worker import DeliveryWorker
+from collector.clock import Clock, StepDetector
+from collector.config.schema import Limits
+from collector.delivery.worker import Deliverer, DeliveryWorker
 from collector.errors import UNEXPECTED, JmxlakeError, SpoolError, unexpected
 from collector.model import Event, Series
+from collector.sources.java.crashes import Crash
+from collector.spool.recorder import Recorder
 from collector.telemetry import logs, memory
 from collector.telemetry.live import Live
 from collector.telemetry.sd_notify import Service
-from collector.telemetry.self_metrics import AgentStats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from collector.agent.plan import Plan, Task
-    from collector.agent.reload import Reload
-    from collector.clock import Clock
-    from collector.config.schema import Limits
-    from collector.delivery.worker import Deliverer
-    from collector.sources.java.crashes import Crash
-    from collector.spool.recorder import Recorder
-    from collector.telemetry.self_metrics import Read
+from collector.telemetry.self_metrics import AgentStats, Read
 
 _BEAT_SECONDS: Final = 1.0
 _JOBS: Final = ("start", "discovery", "seal", "delivery", "clock", "limits", "reload")

@@ -6,16 +6,13 @@ This module only decides, from counts; the agent acts and records the event.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
+from collector.agent.plan import Task
+from collector.config.schema import Limits
 from collector.telemetry import memory
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from collector.agent.plan import Task
-    from collector.config.schema import Limits
 
 OFF: Final = 0
 """The factor of a family that is not read."""

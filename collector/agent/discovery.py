@@ -8,7 +8,9 @@ start); a process that was asked for its id is not asked again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,16 +18,10 @@ import yaml
 from msgspec.structs import replace
 
 from collector.config import strict_yaml
-from collector.config.schema import AUTO, EVERY
+from collector.config.schema import AUTO, EVERY, Config, SourceSettings
 from collector.errors import JmxlakeError, SettingError
 from collector.sources import factory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from collector.config.schema import Config, SourceSettings
-    from collector.sources.admin.source import AdminSource
+from collector.sources.admin.source import AdminSource
 
 LOOK_US: Final = 60_000_000
 """How often it looks again."""

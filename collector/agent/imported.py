@@ -7,31 +7,26 @@ interrupted is continued, and nothing comes twice.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import dropwhile, islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from deltalake import QueryBuilder
 
 from collector.agent.scraper import Scraper
 from collector.config.loader import storage_options
+from collector.config.schema import Config
 from collector.delivery.delivery import Delivery
 from collector.delivery.storage_options import bounded
 from collector.delivery.table import BronzeTable
-from collector.model import Notice, Series
+from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
-from collector.sources.bulk.prometheus_history import PastSource, scrapes
+from collector.sources.bulk.prometheus_history import PastSource, Scrapes, scrapes
 from collector.spool.recorder import Recorder
 from collector.spool.spool import Spool
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from collector.config.schema import Config
-    from collector.model import Scrape
-    from collector.sources.bulk.prometheus_history import Scrapes
 
 EVENT: Final = "imported"
 """Kind of the events that say where the past of a source was read; an agent has none."""

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from collector.agent.scraper import Scraper
-from collector.catalogue import Family, load
+from collector.catalogue import Catalogue, Family, load
 from collector.catalogue.entries import Delays
 from collector.clock import SystemClock
 from collector.config import checks
-from collector.config.schema import FamilySettings, Names
+from collector.config.schema import Config, FamilySettings, Names
 from collector.errors import SettingError
 from collector.sources import factory
 from collector.sources.hidden_names import HiddenNames
+from collector.telemetry.self_metrics import Read
 from lakehouse.tables import MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from collector.catalogue import Catalogue
-    from collector.config.schema import Config
-    from collector.telemetry.self_metrics import Read
 
 
 class Task(NamedTuple):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
 
 from collector.agent import plan
 from collector.agent.discovery import Discovery, is_found
-from collector.agent.plan import Plan
+from collector.agent.plan import Plan, Scrapers
+from collector.catalogue import Catalogue
 from collector.config import loader
-from collector.config.schema import marked
+from collector.config.schema import Config, marked
 from collector.errors import SettingError
 from collector.sources.factory import SLOW_ADMIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from collector.agent.plan import Scrapers
-    from collector.catalogue import Catalogue
-    from collector.config.schema import Config
 
 _ADMIN: Final = ("admin", *SLOW_ADMIN)
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from collector.agent.under_way import WorkUnderWay
+from collector.catalogue import Family
+from collector.clock import Clock
 from collector.errors import SourceError, unexpected
 from collector.model import Answer, Identity, Moment, Outcome, Reading, Scrape, Source
+from collector.sources.hidden_names import HiddenNames
 from collector.telemetry import logs
 from lakehouse.tables import FLAG_DISTRIBUTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.catalogue import Family
-    from collector.clock import Clock
-    from collector.sources.hidden_names import HiddenNames
 
 _ERROR_LENGTH: Final = 500
 _LONGEST_US: Final = 3_600_000_000

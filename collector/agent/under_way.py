@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from collector.model import Series
-
-if TYPE_CHECKING:
-    from collector.catalogue import Family
-    from collector.model import Answer, Reading
+from collector.catalogue import Family
+from collector.model import Answer, Reading, Series
 
 Counts = dict[Series, float]
 

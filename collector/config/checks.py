@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import AUTO, EVERY, WAYS
+from collector.config.schema import AUTO, EVERY, WAYS, Config, Endpoint, SourceSettings
+from collector.config.units import Quantity
 from collector.errors import SettingError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.config.schema import Config, Endpoint, SourceSettings
-    from collector.config.units import Quantity
 
 WINDOW_RULES: Final = (
     f"must divide 5m or be a multiple of it, and be longer than {MAX_GAP_INTERVALS} intervals of"

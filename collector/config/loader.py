@@ -12,9 +12,10 @@ import difflib
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -23,9 +24,6 @@ from collector.config import checks, secrets, strict_yaml
 from collector.config.schema import Config, Lake, Section
 from collector.config.units import Quantity
 from collector.errors import ConfigError, SettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREFIX: Final = "JMXLAKE_AGENT__"
 _LEVEL: Final = "__"

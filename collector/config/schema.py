@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import msgspec
 
 from collector.config.units import Duration, Size
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _span(text: str) -> Duration:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from collector.config.schema import marked
+from collector.config.schema import Config, marked
 from collector.errors import SettingError, SourceRefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.config.schema import Config
 
 # What stands for a secret, ${file:...} or the like, is none.
 _SECRET_LINE: Final = re.compile(

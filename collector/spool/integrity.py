@@ -9,13 +9,11 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from collector.errors import SpoolError
 from collector.spool.sqlite import BUSY_SECONDS, SIDES, VERSION, advise, checksum
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MAGIC: Final = b"SQLite format 3\0"
 _FORMATS: Final = (b"\x01\x01", b"\x02\x02")  # written and read in the same way: rollback or WAL

@@ -7,19 +7,15 @@ journal into the encoder's last snapshot gives the encoder as it was.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from collector.encoding.counter import CounterTrack
 from collector.encoding.encoder import Encoder
 from collector.encoding.gauge import GaugeTrack
 from collector.errors import unexpected
 from collector.model import Reading, Scrape, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from collector.encoding.counter import CounterTrack
 
 
 class Delta(msgspec.Struct, array_like=True):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import zlib
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -12,10 +14,6 @@ from collector.encoding.rows import Batch, Row
 from collector.errors import SpoolError
 from collector.spool.sqlite import checksum
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator
 
 _MEMBERS: Final = tables.MEMBERS.name
 SetKey = tuple[str, str]

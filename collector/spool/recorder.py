@@ -5,25 +5,20 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from collector.catalogue.entries import Delays
 from collector.encoding.encoder import Encoder, SealedRows
 from collector.encoding.rows import Origin, batches_of, event_row
 from collector.errors import SpoolError, unexpected
-from collector.model import Event, Series
+from collector.model import Event, Scrape, Series
 from collector.spool import journal
-from collector.spool.spool import Depth
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from collector.catalogue.entries import Delays
-    from collector.model import Scrape
-    from collector.spool.packing import Dropped
-    from collector.spool.spool import Spool
+from collector.spool.packing import Dropped
+from collector.spool.spool import Depth, Spool
 
 _EVENTS: Final = 1_000  # that wait while the spool cannot be written
 _STEP_US: Final = 1_000_000  # sources answer in any order; a clock that is set moves by more

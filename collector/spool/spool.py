@@ -8,26 +8,21 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from collector.clock import SystemClock
+from collector.clock import Clock, SystemClock
 from collector.encoding.rows import Batch, Row
 from collector.errors import SpoolError
 from collector.model import Event, Series
 from collector.spool import integrity, packing, upgrade
-from collector.spool.packing import Dropped
+from collector.spool.packing import Dropped, SetKey
 from collector.spool.sqlite import SpoolFile, advise, checksum, meta, put_meta, read_only
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from collector.clock import Clock
-    from collector.spool.packing import SetKey
 
 _KEPT_SETS: Final = 10_000  # batches; about a month of windows of five minutes
 _FREE_PAGES: Final = 1_000  # of 4 KiB, that a file may have free within before it is made smaller

@@ -10,15 +10,13 @@ import sqlite3
 import threading
 import uuid
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from collector.errors import SpoolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 VERSION: Final = "3"
 SIDES: Final = ("-wal", "-shm", "-journal")

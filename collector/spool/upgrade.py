@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -25,9 +26,6 @@ from collector.spool.sqlite import (
     read_only,
 )
 from lakehouse import tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _FORMER: Final = "2"
 _LEFT_BEHIND: Final = (".count", ".reserve")

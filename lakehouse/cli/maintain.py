@@ -151,7 +151,8 @@ def forget(
 
     All figures stay. First have the agents hide or leave out the name (section names of their
     configuration), or they bring it again. Files from before are removed by clean-up: those of
-    bronze 30 days later by jmxlake maintain, those of gold by the next days' rollups.
+    gold by the next days' rollups, but for those of gold/sla, and those of bronze (by jmxlake
+    maintain) after 30 days.
 
     Exits with 1 if no table has it, and if it failed: then run it again with the same --as.
     """

@@ -114,7 +114,7 @@ class Agent:
             for family in BEANS if "agent started" in line else ():
                 state[family] = True
             for family in BEANS:
-                if f" what={family} " in f"{line} ":
+                if f" what=broker-1 {family} " in f"{line} ":
                     state[family] = "works again" in line
         return len(state) == len(BEANS) and all(state.values())
 

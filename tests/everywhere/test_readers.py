@@ -46,8 +46,7 @@ def delta(lake: Path, table: tables.Table) -> DeltaTable:
 
 
 def test_corrections_are_the_same_by_both_engines(spark: SparkSession, lake: Path):
-    start, end = small_fleet.SPAN
-    period = Period.of(micros(dt.datetime.fromisoformat(one)) for one in (start, end))
+    period = Period(*map(dt.datetime.fromisoformat, small_fleet.SPAN))
     agreed = Correction(
         micros(period.start), micros(period.start) + 3_600_000_000, "a test of ours",
         {"topic": "topic-1"}, approved_by="Ada", ticket="OPS-1",

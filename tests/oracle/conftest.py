@@ -1,4 +1,7 @@
-"""One lake for all of these tests, rolled up once: 200 fleets, and a cluster for each story."""
+"""One lake for all of these tests, rolled up once by Spark: some fleets, a cluster for each story.
+
+The kernel's rows of ten times as many are tested without Spark (tests/unit/kernel/test_fleets.py).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.oracle.plain import Rows
 
-FLEETS = 200
+FLEETS = 20
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Gold of 200 fleets against the oracle: the kernel's rows, and what its driver does with them."""
+"""Gold of some fleets against the oracle: the kernel's rows, and what its driver does with them."""
 
 from __future__ import annotations
 

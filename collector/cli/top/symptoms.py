@@ -178,8 +178,8 @@ class Board:
             known = [track for track in tracks if now <= track.until]
             several = len({source for source, _ in self._tracks}) > 1
             unknown = [
-                Unknown(" ".join(read) if several else read[1], one.why, one.seen)
-                for read, one in self._tracks.items()
+                Unknown(f"{source} {name}" if several else name, one.why, one.seen)
+                for (source, name), one in self._tracks.items()
                 if now > one.until
             ]
             return State(
