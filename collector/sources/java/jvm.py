@@ -109,9 +109,11 @@ def start(
         ) from None
     for name in _RETURNED:
         java(name)
-    # RMI's native library: loaded by a thread of ours, it once crashed the process (glibc 2.36).
-    with suppress(java("java.lang.ClassNotFoundException")):  # a class of the JDK's own
-        java("java.lang.Class").forName("sun.rmi.transport.GC")
+    # Native libraries of RMI and of sockets: loaded by a thread of ours, each once crashed the
+    # process (glibc 2.36).
+    for native in ("sun.rmi.transport.GC", "sun.nio.ch.Net"):
+        with suppress(java("java.lang.ClassNotFoundException")):  # a class of the JDK's own
+            java("java.lang.Class").forName(native)
     if jars:
         _silence_slf4j()
 
