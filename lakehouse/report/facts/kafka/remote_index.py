@@ -52,7 +52,9 @@ class RemoteReadCounts(NamedTuple):
     stored_segment_seconds: Annotated[
         Known, "kafka.topic.remote_log_metadata_count", "value_seconds"
     ] = None
-    read_ms: float | None = None
+    read_ms: Annotated[Known, "kafka.broker.remote_log_reader.fetch_time.mean", "mean_above_0"] = (
+        None
+    )
     hits: Annotated[Known, "kafka.rsm.index_cache.hits", "increase"] = None
     misses: Annotated[Known, "kafka.rsm.index_cache.misses", "increase"] = None
     load_ns: Annotated[Known, "kafka.rsm.index_cache.load_time", "increase"] = None
