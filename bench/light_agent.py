@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from bench.peak import peak_mb
@@ -32,12 +33,14 @@ def main(lake: str, batches: int) -> None:
         before = process.memory_info().rss
         delivery.check()
         loaded = process.memory_info().rss
+        memory.trim()
         for number in range(batches):
             made = {one.name: [row[:-2] for row in rows_of(one, 20_900, number)]
                     for one in tables.BRONZE if one is not tables.MEMBERS}  # fmt: skip
             spool.seal([Batch({**made, "members": []})], b"")
             delivery.deliver_next()
         appended = process.memory_info().rss
+        time.sleep(memory.SETTLED_SECONDS)
         memory.trim()
         at_rest = process.memory_info().rss
     told = {"imported": before, "loaded": loaded, "appended": appended, "at_rest": at_rest}

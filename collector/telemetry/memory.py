@@ -9,6 +9,7 @@ import gc
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,8 @@ _MADV_DONTNEED: Final = 4  # mman.h
 _UNCHANGED: Final = re.compile(
     r"^(\w+)-(\w+) r-.p \S+ \S+ [1-9].*\n(?:[A-Z].*\n)*?Anonymous: +0 kB$", re.MULTILINE
 )
+SETTLED_SECONDS: Final = 10.0
+"""How long pages must have been unchanged before they are dropped."""
 _JEMALLOC: Final = "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0"
 
 
@@ -70,9 +73,27 @@ def trim() -> None:
     with suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         libc.malloc_trim(0)
-        for found in _UNCHANGED.finditer(Path("/proc/self/smaps").read_text("utf-8")):
-            start, end = (int(address, 16) for address in found.groups())
+        for start, end in _settled(time.monotonic()):
             libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)
+
+
+_first_seen: dict[tuple[int, int], float] = {}
+"""When each unchanged mapping was first seen, by its addresses."""
+
+
+def _settled(now: float) -> list[tuple[int, int]]:
+    """The mappings that have been unchanged for a while.
+
+    A library that a thread of Java loads just now is mapped as unchanged, too, until the loader has
+    relocated it: to drop its pages then crashes the process.
+    """
+    text = Path("/proc/self/smaps").read_text("utf-8")
+    found = {(int(one[1], 16), int(one[2], 16)) for one in _UNCHANGED.finditer(text)}
+    for gone in _first_seen.keys() - found:
+        del _first_seen[gone]
+    for one in found:
+        _first_seen.setdefault(one, now)
+    return [one for one, since in _first_seen.items() if now - since >= SETTLED_SECONDS]
 
 
 def resident_bytes() -> int:
