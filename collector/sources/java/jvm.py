@@ -109,8 +109,8 @@ def start(
         ) from None
     for name in _RETURNED:
         java(name)
-    # Native libraries of RMI and of sockets: loaded by a thread of ours while telemetry.memory dropped
-    # pages, each once crashed the process. It heeds such libraries now.
+    # Native libraries of RMI and of sockets: loaded by a thread of ours while telemetry.memory
+    # dropped pages, each once crashed the process. It heeds such libraries now.
     for native in ("sun.rmi.transport.GC", "sun.nio.ch.Net"):
         with suppress(java("java.lang.ClassNotFoundException")):  # a class of the JDK's own
             java("java.lang.Class").forName(native)
