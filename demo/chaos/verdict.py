@@ -51,4 +51,4 @@ class Verdict:
 
     def __str__(self) -> str:
         head = f"{self.samples} samples, {self.lost} lost, {self.dup} dup, {self.excused} excused"
-        return "\n  ".join([head, *self.complaints])
+        return "; ".join([head, *self.complaints])
