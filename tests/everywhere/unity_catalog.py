@@ -5,6 +5,7 @@ Not collected by itself, because of the jars it needs: ``make test-databricks``.
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 import time
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 BRONZE, GOLD = "main.bronze", "main.gold"
+OF_THE_FLEET = (tables.RUNS, tables.MEMBERS, tables.SCRAPES)
 READER = "reader@example.com"
-HOUR = Fleet()
-"""100 brokers in five clusters, as in ``make bench-rollup``."""
+HOUR, TWO = Fleet(), Fleet(clusters=1, brokers=2, topics=2, partitions=2)
+"""100 brokers in five clusters, as in ``make bench-rollup``; and two."""
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +63,15 @@ def admin(server: UnityServer, command: Callable[..., Jmxlake]) -> Jmxlake:
 
 @pytest.fixture(scope="module")
 def root(lake: Path, admin: Jmxlake) -> Path:
-    """A lake whose bronze is registered."""
+    """A lake whose bronze is registered; the hour's is by ``jmxlake register``."""
     root = admin.folder / "lake"
     shutil.copytree(lake / "bronze", root / "bronze")
-    admin("register", str(root), "--bronze", BRONZE)
+    admin.sql(
+        *(
+            f"CREATE TABLE {BRONZE}.{one.name} USING delta LOCATION '{root / one.path}'"
+            for one in OF_THE_FLEET
+        )
+    )
     return root
 
 
@@ -83,7 +90,7 @@ def test_bronze_is_registered_as_external_tables_and_read_by_three_part_names(
 ):
     found = server.asked("GET", "2.1/unity-catalog/tables?catalog_name=main&schema_name=bronze")
     told = {one["name"]: (one["table_type"], one["storage_location"]) for one in found["tables"]}
-    assert told == {one.name: ("EXTERNAL", (root / one.path).as_uri()) for one in tables.BRONZE}
+    assert told == {one.name: ("EXTERNAL", (root / one.path).as_uri()) for one in OF_THE_FLEET}
     named, by_path = admin.sql(
         "SELECT count(*) AS rows, sum(value) AS sum FROM `main`.`bronze`.`runs`",
         f"SELECT count(*) AS rows, sum(value) AS sum FROM delta.`{root}/bronze/runs`",  # noqa: S608
@@ -122,6 +129,8 @@ def test_gold_is_tidied_and_verified_through_its_names(admin: Jmxlake, gold: Pat
 def test_views_are_made_in_the_catalog_and_read(admin: Jmxlake, gold: Path):
     assert gold.is_dir()
     sql = admin("views", "--dialect", "spark", "--schema", "main.views", GOLD)
+    # The connector makes views and cannot replace them: "Replacing a view is not supported yet".
+    sql = sql.replace("CREATE OR REPLACE VIEW", "CREATE VIEW")
     admin.sql(*(one for one in sql.split(";\n") if one.strip()))
     names = [view.name for view in render.views()]
     rows = admin.sql(*(f"TABLE main.views.{name}" for name in names))
@@ -161,17 +170,23 @@ def test_an_hour_of_100_brokers_through_the_catalog_beside_the_same_on_a_path(
     server: UnityServer, command: Callable[..., Jmxlake], tmp_path: Path,
     record_testsuite_property: Callable[[str, object], None],
 ):  # fmt: skip
-    admin = command(server.admin, large=True)
-    lake = tmp_path / "lake"
-    rollup_fleet.write(lake, HOUR, rollup_fleet.START, 1, show=False)
-    admin("register", str(lake), "--bronze", "main.hour_bronze")
+    admin, lake = command(server.admin, large=True), tmp_path / "lake"
     names = ("main.hour_bronze", "--gold", "main.hour_gold", "--gold-root", f"{tmp_path}/gold")
-    seconds = []
-    for where in ((str(lake), "--engine", "spark"), names):
-        began = time.monotonic()
+    both = (names, (str(lake), "--engine", "spark"))
+    # Gold's tables are made by the hour before, of two brokers: once for a lake, not each hour.
+    rollup_fleet.write(lake, TWO, rollup_fleet.START, 1, show=False)
+    admin("register", str(lake), "--bronze", "main.hour_bronze")
+    for where in both:
         admin("rollup", *where)
-        seconds.append(time.monotonic() - began)
-    on_path, named = seconds
+    rollup_fleet.write(lake, HOUR, rollup_fleet.START + dt.timedelta(hours=1), 1, show=False)
+    named, on_path = (seconds(lambda where=where: admin("rollup", *where)) for where in both)
     record_testsuite_property("hour_catalog_vs_path", round(named / on_path, 3))
     record_testsuite_property("hour_catalog_seconds", round(named, 1))
     assert differing(gold_rows(f"{tmp_path}/gold"), gold_rows(lake / "gold")) == {}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long something takes."""
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
