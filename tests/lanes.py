@@ -122,21 +122,22 @@ class Lane:
 def run(commands: dict[str, list[str]], at_once: int = AT_ONCE) -> int:
     """Run commands, a few at once, each to its end; 0 if all went well."""
     # A shell that starts us in the background has SIGINT ignored, by us and by all that we start.
+    # The handler only notes it: an exception would lose a lane that is just being started.
+    interruptions: list[int] = []
     for interruption in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interruption, signal.default_int_handler)
+        signal.signal(interruption, lambda number, _: interruptions.append(number))
     waiting = list(commands.items())
     lanes: dict[str, Lane] = {}
     codes: dict[str, int] = {}
-    try:
-        while len(codes) < len(commands):
-            while waiting and len(lanes) - len(codes) < at_once:
-                name, command = waiting.pop(0)
-                lanes[name] = Lane(name, command)
-            ended = [name for name, lane in lanes.items() if name not in codes and lane.has_ended]
-            codes |= {name: abs(lanes[name].wait()) for name in ended}
-            if not ended:
-                time.sleep(_POLL_SECONDS)
-    except KeyboardInterrupt:
+    while len(codes) < len(commands) and not interruptions:
+        while waiting and len(lanes) - len(codes) < at_once:
+            name, command = waiting.pop(0)
+            lanes[name] = Lane(name, command)
+        ended = [name for name, lane in lanes.items() if name not in codes and lane.has_ended]
+        codes |= {name: abs(lanes[name].wait()) for name in ended}
+        if not ended:
+            time.sleep(_POLL_SECONDS)
+    if interruptions:
         for lane in lanes.values():
             lane.interrupt()
         codes = {name: abs(lane.end() or signal.SIGINT) for name, lane in lanes.items()}
