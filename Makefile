@@ -75,7 +75,8 @@ test-demo-truth: setup ## The demo's report against what its clients, plugin and
 	@exec $(BIN)/python -m tests.demo_truth
 
 .PHONY: test-versions
-test-versions: setup ## Real brokers of six releases of Kafka, over JMX and through an exporter; five minutes
+test-versions: setup ## Real brokers of six releases of Kafka, over JMX and through an exporter; seven minutes
+	@$(BIN)/pytest -m versions tests/integration
 	@exec $(BIN)/python -m tests.versions
 
 .PHONY: test-deploy

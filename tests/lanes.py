@@ -33,10 +33,25 @@ QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _GOLD: Final = ("tests/everywhere", "tests/oracle", "tests/integration/test_rollup.py")
 """Where all tables of gold are rolled up; elsewhere a few."""
 
+_CLUSTERS: Final = (
+    "tests/chaos/test_broker_faults.py",
+    "tests/docs/test_commands.py",
+    *(
+        f"tests/integration/test_{name}.py"
+        for name in (
+            "demo", "past", "bronze_equals_jmx", "cluster_by_admin", "metadata_log",
+            "source_contract", "sources", "sources_admin", "clients",
+        )
+    ),
+)  # fmt: skip
+"""Those with clusters of their own that take longest: they wait beside those of the shared one."""
+
 _APART: Final = "--ignore=tests/deploy"  # asks the package index, and takes long: make test-deploy
+_KAFKA: Final = "kafka and not versions"
 
 LANES: Final = {
-    "kafka": (0, "tests", _APART, "-m", "kafka"),
+    "kafka": (0, "tests", _APART, "-m", _KAFKA, *(f"--ignore={one}" for one in _CLUSTERS)),
+    "clusters": (0, *_CLUSTERS, "-m", _KAFKA),
     "chaos": (5, "tests/chaos", "-m", "not kafka and not spark"),
     "gold": (10, *_GOLD, "-m", "spark and not kafka and not nightly"),
     "spark": (
