@@ -3,9 +3,9 @@
 Tests on brokers mostly wait for them, those of faults for agents that come back; those of Spark
 compute; the rest is something of both. Each lane is a pytest of its own, with fixtures, ports and
 folders of its own: nothing is shared but the machine, and each can be run alone to look into a
-failure. Who computes gives way: who waits for a broker must not wait for a core as well. Three at a
-time keep two cores busy; with all five, what takes ten seconds alone took a minute, and tests that
-have clocks to keep failed.
+failure. Who computes gives way: who waits for a broker must not wait for a core as well. Four at a
+time, of which the first two mostly wait, keep two cores busy; when five were at once that computed
+as well, what takes ten seconds alone took a minute, and tests that have clocks to keep failed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ A driver of Spark plans in one thread, and planning is most of what it does in t
 with some gigabyte each, use two cores.
 """
 
-AT_ONCE: Final = 3
+AT_ONCE: Final = 4
 _GRACE_SECONDS: Final = 60
 _POLL_SECONDS: Final = 0.2
 _OUTCOME: Final = re.compile(r"=+ ((?:\d+ .+, )*\d+ .+ in [\d.]+s.*) =+|((?:FAILED|ERROR) .+)")
