@@ -47,7 +47,7 @@ test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafk
 
 .PHONY: test-connect
 test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect
-	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py
+	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py
 	@$(BIN)/pytest tests/everywhere/connect.py
 
 .PHONY: test-cluster

@@ -307,7 +307,7 @@ def test_nothing_was_rejected(report: Any) -> None:
 def test_the_notebooks_show_the_week(demo: Path, report: Any, spark: SparkSession) -> None:
     """They run unchanged; the platform's names are given to them as the platform would.
 
-    Two: the other six show parts of the same report (tests/everywhere/test_notebooks.py runs all).
+    Two of them: tests/everywhere/test_notebooks.py runs all.
     """
     week = "{}-W{:02}".format(*instant(report["from"]).isocalendar()[:2])
     named = registered(spark, demo / "lake", "demo_bronze", "demo_gold")
@@ -317,9 +317,9 @@ def test_the_notebooks_show_the_week(demo: Path, report: Any, spark: SparkSessio
     folder = Path(__file__).parents[2] / "dashboards"
     shown = {
         name: cells(str(folder / f"{name}.py"), spark, given)
-        for name in ("weekly_sla", "client_story")
+        for name in ("min_isr", "client_story")
     }
     assert not [name for name, pages in shown.items() if _NOTHING in pages[0]]
     assert all(rows for _, rows in shown.values())
-    assert "orders" in shown["weekly_sla"][0]
+    assert "orders" in shown["min_isr"][0]
     assert client in shown["client_story"][0]
