@@ -30,7 +30,7 @@ demo: $(VENV)/.installed java ## A real Kafka cluster with faults, scraped, roll
 setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars of Kafka and Delta, an S3 server
 
 # Each process imports everything first, so that many do not pay; a file's tests share what they set up.
-UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile
+UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: setup browser promtool lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
