@@ -12,8 +12,6 @@ import math
 import subprocess
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
@@ -119,12 +117,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         try:
             agents.start()
             time.sleep(20)  # rates decay to zero, each family is read at least once
-            before = _jmx_tools(cluster, watched)
+            before = {node.plan.name: _jmx_tool(cluster, node) for node in watched}
             after = before
             for _ in range(_LOADS):
                 _load(cluster)
                 time.sleep(25)
-                after = _jmx_tools(cluster, watched)
+                after = {node.plan.name: _jmx_tool(cluster, node) for node in watched}
                 if sum(1 for rise in _risen(before, after).values() if rise) >= _RISING:
                     break
             time.sleep(12)  # the slowest family once more
@@ -158,13 +156,6 @@ def _metrics(role: str) -> list[Metric]:
         if family.via == "jmx" and role in family.roles and family.name in INTERVALS
         for metric in family.metrics
     ]
-
-
-def _jmx_tools(cluster: Cluster, nodes: list[Node]) -> dict[str, Seen]:
-    """What one reads of each, at once."""
-    with ThreadPoolExecutor(len(nodes)) as tools:
-        seen = tools.map(partial(_jmx_tool, cluster), nodes)
-        return {node.plan.name: one for node, one in zip(nodes, seen, strict=True)}
 
 
 def _jmx_tool(cluster: Cluster, node: Node) -> Seen:
