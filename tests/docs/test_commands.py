@@ -71,13 +71,12 @@ class Reader:
         return printed
 
     def _here(self, script: str) -> str:
-        """What a reader adapts: where the broker and Kafka are; pip asks nobody; half the wait."""
+        """What a reader mends: where the broker and Kafka are; and pip asks nobody."""
         kept, _ = runnable(script)
         for told, meant in {
             "localhost:9092": self.broker,
             "/opt/kafka/": f"{self.kafka}/",
             "pip install ": "pip install --no-index --no-build-isolation ",
-            "sleep 60": "sleep 30",
         }.items():
             kept = kept.replace(told, meant)
         return kept
