@@ -89,7 +89,8 @@ test-databricks: setup ## What is known of Databricks without a workspace; asks 
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## What is published, each extra in a clean environment; asks the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
-	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py
+	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py \
+	  tests/docs/duckdb_extension.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules; no marker of a merge is left
