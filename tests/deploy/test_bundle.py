@@ -142,7 +142,7 @@ def test_what_is_built_twice_is_the_same_to_the_byte(
     """At another place; as of the same commit, since the first may be of an earlier one."""
     with tarfile.open(bundle.tarball) as archive:
         of_commit = int(next(iter(archive)).mtime)
-    monkeypatch.setattr(building, "_when", lambda: of_commit)
+    monkeypatch.setattr("deploy.bundle.archive.commit_time", lambda: of_commit)
     again = building.make(tmp_path / "another place", sys.executable, deb=True)
     for first, second in zip(bundle, again, strict=True):
         assert first.name == second.name
