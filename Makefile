@@ -102,7 +102,7 @@ test-databricks: setup ## What is known of Databricks without a workspace; asks 
 test-packaging: $(VENV)/.installed promtool ## What is published, each extra in a clean environment; asks the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
 	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py \
-	  tests/docs/duckdb_extension.py
+	  tests/docs/duckdb_extension.py tests/packaging/release.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules; no marker of a merge is left
@@ -185,12 +185,14 @@ bench-startup: setup ## How long jmxlake-agent --help takes
 DIST := dist
 
 .PHONY: release
-release: $(VENV)/.installed ## All that a release has, with SHA256SUMS, in dist/, of a clean commit; asks registries
+release: releasable dist sbom bundle plugin ## All that a release has, with SHA256SUMS, in dist/; of a clean commit; asks registries
+	@$(BIN)/python -m deploy.release pack $(DIST)
+	@echo "left for a person: the image, signatures, and where all this goes (CONTRIBUTING.md, Release)"
+
+.PHONY: releasable
+releasable: $(VENV)/.installed
 	@$(BIN)/python -m deploy.release check
 	@rm -rf $(DIST)
-	@$(MAKE) --no-print-directory dist sbom bundle plugin
-	@$(BIN)/python -m deploy.release pack $(DIST)
-	@echo "left for a person: the image, signatures and where all this goes (CONTRIBUTING.md, Release)"
 
 .PHONY: dist
 dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
