@@ -71,7 +71,11 @@ def test_all_of_it_is_there_and_the_checksums_are_right(dist: Path) -> None:
         *(f"jmxlake-{extra}.cdx.json" for extra in EXTRAS),
     }
     ran = subprocess.run(
-        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, capture_output=True, text=True
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
+        check=False,
+        cwd=dist,
+        capture_output=True,
+        text=True,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count(": OK") == len(list(dist.iterdir())) - 1
