@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-import yaml
 
 from deploy.bundle import archive
 from deploy.errors import DeployError
@@ -26,6 +25,11 @@ from deploy.errors import DeployError
 ROOT: Final = Path(__file__).parents[1]
 SUMS: Final = "SHA256SUMS"
 _CHART: Final = "jmxlake-agent"
+_VERSIONS: Final = (
+    ("deploy/helm/Chart.yaml", r"^(version|appVersion): (.+)$"),
+    ("deploy/kafka/pom.xml", r"^  <(version)>(.+)</version>$"),
+)
+"""Where the version stands, too."""
 
 
 @click.group()
@@ -70,10 +74,10 @@ def checked() -> str:
     if changed := _git("status", "--porcelain"):
         raise DeployError(f"{len(changed)} files are not as committed: commit or stash them first")
     wanted = version()
-    chart = yaml.safe_load((ROOT / "deploy/helm/Chart.yaml").read_text("utf-8"))
-    for key in ("version", "appVersion"):
-        if chart[key] != wanted:
-            raise DeployError(f"{key} of deploy/helm/Chart.yaml is {chart[key]}: make it {wanted}")
+    for file, pattern in _VERSIONS:
+        for key, found in re.findall(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE):
+            if found != wanted:
+                raise DeployError(f"{key} of {file} is {found}: make it {wanted}")
     tags = [one for one in _git("tag", "--points-at", "HEAD") if re.match(r"v\d", one)]
     if not tags:
         return f"a rehearsal, the commit has no tag v{wanted}"

@@ -49,11 +49,18 @@ class Environment:
     folder: Path
     home: Path
 
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables of its programs."""
+        return {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
+
+    def run(
+        self, program: str, *arguments: str, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """A program of it, of which nothing of ours is in the environment or the folder."""
         return subprocess.run(
             [str(self.folder / "bin" / program), *arguments],
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"},
+            env=self.environ | environ,
             cwd=self.home, capture_output=True, text=True, check=False, timeout=SECONDS,
         )  # fmt: skip
 
