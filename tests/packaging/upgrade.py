@@ -140,6 +140,7 @@ def test_the_agent_goes_on_with_the_spool_of_an_old_one_that_was_killed(
     settings = agent_config(cluster, cluster.brokers[0], tmp_path / "lake", tmp_path)
     del settings["families"]["remote_reads"]["memory"]  # which the old version does not know
     del settings["families"]["tiered"]["refresh"]
+    requests = {"requests": settings["families"].pop("requests")}
     settings["lake"]["commit_interval"] = "1h"  # only an orderly end delivers
     config = tmp_path / "agent.yaml"
     config.write_text(yaml.safe_dump(settings))
@@ -151,6 +152,8 @@ def test_the_agent_goes_on_with_the_spool_of_an_old_one_that_was_killed(
     waiting = batches(tmp_path / "spool.db")
     assert waiting
     killed = dt.datetime.now(dt.UTC)
+    settings["families"] |= requests  # on by default now, too seldom for so short a window
+    config.write_text(yaml.safe_dump(settings))
     run(now, config, signal.SIGTERM, 0)
     assert batches(tmp_path / "spool.db") == []
 
