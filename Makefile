@@ -83,11 +83,11 @@ test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine wit
 	@$(BIN)/pytest tests/deploy
 
 .PHONY: test-upgrade
-test-upgrade: setup ## Spool, bronze and gold of an older version (b88afb5) taken over; asks the package index
+test-upgrade: setup ## Spool, bronze and gold of an older version (b88afb5) taken over, four minutes; asks the package index
 	@$(BIN)/pytest tests/packaging/upgrade.py
 
 .PHONY: test-newest
-test-newest: setup ## Unit tests with the newest dependencies that pyproject.toml allows; asks the package index
+test-newest: setup ## Unit tests with the newest dependencies that pyproject.toml allows, four minutes; asks the package index
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .cache/newest
 	@$(BIN)/uv pip install --quiet --python .cache/newest/bin/python --upgrade -e '.[dev]'
 	@comm -13 <(grep -oE '^[a-z0-9._-]+==[^ ]+' requirements.lock | sort) \
