@@ -149,6 +149,22 @@ def test_what_is_built_twice_is_the_same_to_the_byte(
         assert _digest(first) == _digest(second), first.name
 
 
+def test_the_package_does_not_depend_on_how_old_files_were_where_it_was_built(
+    tmp_path: Path,
+) -> None:
+    digests = set()
+    for age in (1_600_000_000, 1_650_000_000, 1_790_000_000):
+        grown = tmp_path / str(age) / "jmxlake-0.1.0"
+        (grown / "bin").mkdir(parents=True)
+        for file in (grown / "bin/python3.11", grown / "LICENSE"):
+            file.write_text("x")
+            os.utime(file, (age, age))
+        made = tree.Tree(grown, "0.1.0", "3.11.7", "2.36")
+        stage = tmp_path / str(age) / "stage"
+        digests.add(_digest(debian.build(made, grown.parent, stage, 1_700_000_000)))
+    assert len(digests) == 1
+
+
 def _digest(file: Path) -> str:
     with file.open("rb") as raw:
         return hashlib.file_digest(raw, "sha256").hexdigest()
