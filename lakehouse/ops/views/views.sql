@@ -23,7 +23,7 @@ SELECT
     utc("window") AS from_utc, utc(window_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
     local("window") AS from_local, local(window_end) AS to_local, -- start, local time | end, local time
     week_local, -- Monday of the ISO week in which the period ended, local time
-    place_in_week = 1 AND window_end = last_end AS is_of_week, -- true: what counts of the subject in week_local
+    is_own AND place_in_week = 1 AND window_end = last_end AS is_of_week, -- whether it counts in week_local
     verdict, -- met, missed, uncertain or no_data
     100e0 * target AS target_percent, -- percent of time that must be good
     100e0 * attainment AS attainment_percent, -- percent of good and bad time that was good; NULL: no data
@@ -42,11 +42,11 @@ SELECT
     statement, -- number of the statement; above 1: late data or a correction changed it
     utc(stated_at) AS stated_utc -- when it was stated, UTC
 FROM (
-    SELECT s.*, max(CASE WHEN is_own THEN window_end END) OVER (PARTITION BY cluster, objective, week_local) AS last_end,
-        row_number() OVER (PARTITION BY cluster, objective, grain, "window", window_end, topic, "partition", "user",
-            client_id, "group", source ORDER BY statement DESC) AS place,
-        CASE WHEN is_own THEN row_number() OVER (PARTITION BY cluster, objective, is_own, window_end, topic, "partition",
-            "user", client_id, "group", source ORDER BY stated_at DESC, statement DESC) END AS place_in_week
+    SELECT s.*, row_number() OVER (PARTITION BY cluster, objective, grain, "window", window_end, topic,
+            "partition", "user", client_id, "group", source ORDER BY statement DESC) AS place,
+        row_number() OVER (PARTITION BY cluster, objective, is_own, window_end, topic, "partition", "user",
+            client_id, "group", source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
+        max(CASE WHEN is_own THEN window_end END) OVER (PARTITION BY cluster, objective, week_local) AS last_end
     FROM (
         SELECT s.*, grain <> 'span' AS is_own, concat_ws(', ', 'topic ' || topic,
             'partition ' || CAST("partition" AS VARCHAR(9)), 'user ' || "user", 'client id ' || client_id,
@@ -61,7 +61,7 @@ WHERE place = 1
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
-    max(any_us) FILTER (WHERE is_out) / 6e7 AS unavailable_minutes, -- minutes with one under its min ISR or leaderless
+    max(any_us) FILTER (WHERE is_out) / 6e7 AS unavailable_minutes, -- with one under its min ISR or leaderless
     max(any_low_us) FILTER (WHERE is_out) / 6e7 AS unavailable_low_minutes, -- its lower bound
     max(any_high_us) FILTER (WHERE is_out) / 6e7 AS unavailable_high_minutes, -- its upper bound
     max(any_us) FILTER (WHERE is_under) / 6e7 AS under_min_isr_minutes, -- minutes with one under it
@@ -115,7 +115,7 @@ FROM (
     SELECT cluster, topic, week_local, unavailable_minutes, unavailable_low_minutes, unavailable_high_minutes,
         under_min_isr_minutes, leaderless_minutes, most_partitions_unavailable, NULL AS unknown_minutes
     FROM {topic_hours}
-    UNION ALL SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes FROM stated) p
+    UNION ALL SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes FROM stated)
 GROUP BY cluster, topic, week_local
 
 -- VIEW min_isr_incidents
@@ -160,7 +160,7 @@ incidents AS (
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     "partition" AS partition_id, -- partition
-    CASE WHEN metric = 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- of the two
+    CASE WHEN metric = 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
     utc(first_start) AS start_utc, local(first_start) AS start_local, -- first seen, UTC | local time
     utc(last_end) AS end_utc, local(last_end) AS end_local, -- seen to be over, UTC | local time
     us / 6e7 AS minutes, -- minutes from start to end
@@ -203,7 +203,8 @@ FROM (
         throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes
     FROM {throttled_clients}
     UNION ALL
-    SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL, unknown_minutes
+    SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL,
+        unknown_minutes
     FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective LIKE '%-throttling') p
 GROUP BY cluster, user_name, client_id, request, week_local
@@ -214,10 +215,10 @@ SELECT
     cluster, "group" AS consumer_group, -- Kafka cluster id | consumer group
     topic, -- topic
     {hours}
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- minutes; NULL: not seen
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- lower bound
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_high_us / 6e7 END AS behind_high_minutes, -- upper bound
-    CAST(ceil(records_max / 1.189207115002721e0) AS BIGINT) AS most_records_low, -- most not read at one instant, at least
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- NULL: not seen
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- at least
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_high_us / 6e7 END AS behind_high_minutes, -- at most
+    CAST(ceil(records_max / 1.189207115002721e0) AS BIGINT) AS most_records_low, -- most not read, at least
     records_max AS most_records_high, -- the same, at most
     seconds_low_max / 6e1 AS oldest_low_minutes, -- greatest age of the oldest record not read, at least
     CASE WHEN seconds_high_max >= seconds_low_max THEN seconds_high_max / 6e1 END AS oldest_high_minutes, -- at most
@@ -252,7 +253,8 @@ SELECT
     max(max_total) FILTER (WHERE is_size) / 1073741824e0 AS most_lag_gib, -- most GiB that waited
     bool_or(known_wrong) AS known_wrong -- whether this version of Kafka is known to report it wrongly
 FROM (
-    SELECT t.*, CASE WHEN metric LIKE '%copy%' THEN 'upload' ELSE 'deletion' END AS way, metric LIKE '%.bytes' AS is_size,
+    SELECT t.*, CASE WHEN metric LIKE '%copy%' THEN 'upload' ELSE 'deletion' END AS way,
+        metric LIKE '%.bytes' AS is_size,
         metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.segments') AS is_lag
     FROM {topics} t
     WHERE metric LIKE 'kafka.topic.remote_copy_lag.%' OR metric LIKE 'kafka.topic.remote_delete_lag.%') t
@@ -276,8 +278,8 @@ FROM (
         known_wrong, NULL AS unknown_minutes
     FROM {tier_lag}
     UNION ALL
-    SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero, zero, zero,
-        NULL, NULL, unknown_minutes
+    SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero,
+        zero, zero, NULL, NULL, unknown_minutes
     FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
     WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
 GROUP BY cluster, topic, way, week_local
@@ -288,7 +290,7 @@ SELECT
     cluster, topic, -- Kafka cluster id | topic
     {hours}
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests, -- reads
-    max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB read
+    max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors -- reads that failed
 FROM {topics}
 WHERE metric LIKE 'kafka.topic.remote_fetch.%'
@@ -303,7 +305,7 @@ SELECT
     max(increase) FILTER (WHERE metric = 'kafka.topic.messages_in') AS records_in, -- records written
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_in') / 1073741824e0 AS written_gib, -- GiB written
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_out') / 1073741824e0 AS read_gib, -- GiB read
-    max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_rejected') / 1073741824e0 AS rejected_gib -- refused
+    max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_rejected') / 1073741824e0 AS rejected_gib -- GiB
 FROM {topics}
 WHERE metric IN ('kafka.topic.messages_in', 'kafka.topic.bytes_in', 'kafka.topic.bytes_out',
     'kafka.topic.bytes_rejected')
@@ -395,7 +397,8 @@ WHERE expected_us > 0
 -- VIEW sources
 -- Which source is not read any more? A row for each that an agent tried to read in the last week.
 WITH listed AS (
-    SELECT cluster, source, micros(attributes_at) AS listed_us, max(micros(attributes_at)) OVER (PARTITION BY cluster) AS newest_us
+    SELECT cluster, source, micros(attributes_at) AS listed_us,
+        max(micros(attributes_at)) OVER (PARTITION BY cluster) AS newest_us
     FROM {subjects} WHERE kind = 'source'),
 tried AS (
     SELECT cluster, source, max("end") AS last_end, max(max("end")) OVER () AS newest_end
@@ -403,9 +406,9 @@ tried AS (
 SELECT
     cluster, source, -- Kafka cluster id | broker, controller or client
     utc(last_end) AS tried_until_utc, -- until when an agent tried to read it, UTC
-    (micros(newest_end) - micros(last_end)) / 6e7 AS silent_minutes, -- minutes since then, by the newest of all sources
-    (micros(current_timestamp) - micros(last_end)) / 6e7 AS late_minutes, -- minutes since then, by the clock
-    coalesce(newest_us > listed_us + 180000000, FALSE) AS is_gone -- whether the cluster lists others and not it
+    (micros(newest_end) - micros(last_end)) / 6e7 AS silent_minutes, -- until the newest of all
+    (micros(current_timestamp) - micros(last_end)) / 6e7 AS late_minutes, -- minutes until now
+    coalesce(newest_us > listed_us + 180000000, FALSE) AS is_gone -- whether others alone are listed
 FROM tried LEFT JOIN listed USING (cluster, source)
 
 -- VIEW budget_burn
@@ -416,13 +419,14 @@ WITH bad AS (
     FROM {sli} s CROSS JOIN (SELECT max("window") AS newest FROM {coverage}) n
     WHERE bad_low_us > 0),
 targets AS (
-    SELECT cluster, objective, 1 - max(target_percent) / 100 AS budget FROM {verdicts} GROUP BY cluster, objective)
+    SELECT cluster, objective, nullif(1 - max(target_percent) / 100, 0) AS budget
+    FROM {verdicts} GROUP BY cluster, objective)
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, "user" AS user_name, client_id, -- topic | authenticated principal | client id
     "group" AS consumer_group, source, -- consumer group | broker, controller or client
-    sum(CASE WHEN hours_ago < 6 THEN bad_low_us ELSE 0 END) / (6 * 3.6e9 * nullif(max(budget), 0)) AS rate_6h, -- over 6 hours
-    sum(bad_low_us) / (72 * 3.6e9 * nullif(max(budget), 0)) AS rate_3d -- over 3 days
+    sum(CASE WHEN hours_ago < 6 THEN bad_low_us ELSE 0 END) / (6 * 3.6e9 * max(budget)) AS rate_6h, -- 6 hours
+    sum(bad_low_us) / (72 * 3.6e9 * max(budget)) AS rate_3d -- over 3 days
 FROM bad JOIN targets USING (cluster, objective)
 WHERE hours_ago < 72
 GROUP BY cluster, objective, topic, "user", client_id, "group", source
@@ -436,7 +440,7 @@ named AS (
         || lpad(CAST(extract(WEEK FROM week_local) AS VARCHAR(2)), 2, '0') AS iso_week
     FROM weeks),
 newest AS (
-    SELECT coalesce(max(CASE WHEN week_local + INTERVAL '7' DAY <= local(current_timestamp) THEN week_local END),
+    SELECT coalesce(max(week_local) FILTER (WHERE week_local + INTERVAL '7' DAY <= local(current_timestamp)),
         max(week_local)) AS week_local
     FROM weeks)
 SELECT
@@ -452,13 +456,13 @@ FROM (
 WITH parts AS (
     SELECT cluster, CAST(hour_local AS DATE) AS day_local,
         CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
-        CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS lag,
-        CASE WHEN family = 'offsets' THEN 0e0 END AS lost, CASE WHEN family = 'remote_reads' THEN 0e0 END AS read_back
+        CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
+        CASE WHEN family = 'offsets' THEN 0e0 END AS lost, CASE WHEN family = 'remote_reads' THEN 0e0 END AS gib
     FROM {outcomes} WHERE outcome = 'ok' AND minutes > 0
     UNION ALL
     SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL
-    FROM {outcomes} CROSS JOIN (VALUES (INTERVAL '0' DAY), (INTERVAL '1' DAY), (INTERVAL '2' DAY), (INTERVAL '3' DAY),
-        (INTERVAL '4' DAY), (INTERVAL '5' DAY), (INTERVAL '6' DAY)) AS d (days)
+    FROM {outcomes} CROSS JOIN (VALUES (INTERVAL '0' DAY), (INTERVAL '1' DAY), (INTERVAL '2' DAY),
+        (INTERVAL '3' DAY), (INTERVAL '4' DAY), (INTERVAL '5' DAY), (INTERVAL '6' DAY)) AS d (days)
     UNION ALL SELECT cluster, day_local, unavailable_minutes, NULL, NULL, NULL, NULL FROM {topic_days}
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, throttled_minutes, NULL, NULL, NULL FROM {throttled_clients}
     UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, most_lag_gib, NULL, NULL FROM {tier_lag}
@@ -469,8 +473,8 @@ SELECT
     CAST(date_trunc('week', day_local) AS DATE) AS week_local, -- Monday of its ISO week
     sum(unavailable) AS unavailable_minutes, -- minutes with a partition unavailable, summed over topics
     sum(throttled) AS throttled_minutes, -- minutes throttled, summed over clients and kinds of requests
-    max(lag) AS most_lag_gib, -- most GiB of a topic that waited for the remote tier
+    max(most) AS most_lag_gib, -- most GiB of a topic that waited for the remote tier
     sum(lost) AS lost_high, -- offsets lost, at most
-    sum(read_back) AS read_gib -- GiB read back from the remote tier
+    sum(gib) AS read_gib -- GiB read back from the remote tier
 FROM parts
 GROUP BY cluster, day_local
