@@ -31,6 +31,7 @@ INTERVALS = {
     "tiered": "2s",
     "leaders": "2s",
     "remote_reads": "5s",
+    "requests": "2s",
     "offsets": "5s",
     "tiered_offsets": "10s",
     "log": "10s",

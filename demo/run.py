@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WARM_UP_SECONDS = 8.0
 AFTERMATH_SECONDS = 4.0
-FAMILIES = ("requests", "traffic", index_fetches.FAMILY)
+FAMILIES = ("traffic", index_fetches.FAMILY)
 """Those that are off by default; two objectives are on what the first reads."""
 _OBJECTIVES = Path(__file__).parent / "objectives"
 """Those of the demo, beside those that jmxlake ships."""

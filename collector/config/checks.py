@@ -144,7 +144,11 @@ def _check_source(source: SourceSettings) -> None:
                 f"source.{way}.url", "must be http:// or https:// without user and password"
             )
     if source.prometheus and source.cluster is None:
-        raise SettingError("source.cluster", "needed: an exporter does not give its cluster's id")
+        raise SettingError(
+            "source.cluster",
+            "needed: an exporter does not give its cluster's id; `kafka-cluster.sh cluster-id"
+            " --bootstrap-server HOST:PORT` prints it",
+        )
 
 
 def _check_cluster(config: Config) -> None:

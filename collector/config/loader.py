@@ -182,4 +182,6 @@ def _explained(message: str) -> SettingError:
     known = {name for section in Section.__subclasses__() for name in section.__struct_fields__}
     near = difflib.get_close_matches(unknown[1], sorted(known), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
+    if unknown[1] in known:
+        hint = " here: it belongs to another section"
     return SettingError(f"{key}.{unknown[1]}".lstrip("."), f"unknown key{hint}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from collector.model import Answer, Reading, Scrape, Series
+from collector.encoding.encoder import Encoder
+from collector.model import Answer, Identity, Reading, Scrape, Series
 from demo.chaos.oracle import judge
 from demo.chaos.rig import Rig
 from demo.chaos.spans import Spans
@@ -157,6 +158,25 @@ def test_an_attempt_under_way_when_a_gap_would_begin_vouches_for_its_time(
     ]
     told = Told({series: [Held(1, 400, 1.0)]}, {"partitions": [Account(0, 400, "ok", 2)]})
     assert judge([Life(kept=kept)], told, 1_000_000).dup == dups
+
+
+@pytest.mark.parametrize(("stood_still_us", "dups"), [(1_249, 1), (1_250, 0)])
+def test_a_failure_takes_back_nothing_that_was_sealed_before_it(
+    stood_still_us: int, dups: int
+) -> None:
+    """An encoder seals a window 2.5 intervals after its end, though an attempt is under way."""
+    series = Series("kafka.partition.lag", "orders", 0)
+    answer = Answer((Reading(series.metric, "gauge", values={series: 1.0}),), 1)
+    read = Scrape("partitions", 900, 900, 901, 100, "ok", Identity("c", "1", "4.3.1", 1), answer)
+    failed = Scrape("partitions", 920, 920, stood_still_us, 100, "timeout", error="late")
+    encoder = Encoder(1_000)
+    encoder.record(read)
+    sealed = encoder.seal(stood_still_us)
+    encoder.record(failed)
+    runs = [*sealed.runs, *encoder.flush(stood_still_us).runs]
+    assert max(run.end for run in runs) == (1_000 if sealed.runs else 920)
+    told = Told({series: [Held(901, 1_000, 1.0)]}, {"partitions": [Account(901, 1_000, "ok", 2)]})
+    assert judge([Life(kept=[read, failed])], told, 1_000).dup == dups
 
 
 def test_spans_are_united_and_say_what_is_between() -> None:

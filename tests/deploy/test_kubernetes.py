@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +248,28 @@ def test_the_chart_gives_the_agent_its_configuration(
     assert secret["secretName"] == "kafka-user"
     ports = {one["name"]: one["containerPort"] for one in container["ports"]}
     assert ports[container["livenessProbe"]["httpGet"]["port"]] == read.health.port
+
+
+def test_the_values_of_the_page_on_strimzi_make_an_agent(tmp_path: Path) -> None:
+    page = (ROOT / "docs/strimzi.md").read_text("utf-8")
+    blocks = [textwrap.dedent(one.split("```")[0]) for one in page.split("```yaml\n")[1:]]
+    values, by_exporter = (yaml.safe_load(one) for one in blocks if "config:" in one)
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    template = ("template", "jmxlake", CHART, "-f", file, "--kube-version", VERSIONS[0])
+    made = [*yaml.safe_load_all(printed(tools.helm(), *template))]
+    (config,) = (one["data"]["agent.yaml"] for one in made if one["kind"] == "ConfigMap")
+    read = loader.parse(yaml.safe_load(config), "agent.yaml", {})
+    assert read.admin is not None
+    pod, container = agent(made)
+    mounts = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+    properties = (OVERLAYS / "strimzi/client.properties").read_text()
+    for folder in ("/etc/kafka", *re.findall(r"\$\{dir:([^:]+):", properties)):
+        assert folder in mounts, "client.properties reads it"
+    assert pod["serviceAccountName"] == "jmxlake-agent"
+    assert f"{pod['serviceAccountName']}-0 -- " in page, "so the pod is called"
+    values["config"] |= by_exporter["config"]
+    loader.parse(values["config"] | {"spool": {"path": "/s"}}, "agent.yaml", {})
 
 
 def test_the_chart_is_one_that_helm_lints(values: Path) -> None:

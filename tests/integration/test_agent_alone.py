@@ -117,7 +117,7 @@ def test_threads_and_a_bundle_without_secrets_are_there_for_who_helps(
 
 
 def test_a_dry_run_counts_rows_and_writes_nothing(settings: dict[str, Any], tmp_path: Path) -> None:
-    others = ("client_rates", "log", "quotas", "remote_reads", "tiered")
+    others = ("client_rates", "log", "quotas", "remote_reads", "requests", "tiered")
     off = {name: {"enabled": False} for name in others}
     settings |= {"window": "3s", "families": {"min_isr": {"interval": "1s"}, **off}}
     path = tmp_path / "agent.yaml"

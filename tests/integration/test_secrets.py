@@ -35,7 +35,7 @@ def agent_of(cluster: Cluster, folder: Path, way: str, password: str) -> Running
     settings = agent_config(cluster, cluster.brokers[0], folder / "lake", folder)
     del settings["admin"]  # no password goes there
     settings["window"], settings["lake"]["commit_interval"] = "3s", "1s"  # some must reach the lake
-    for name in ("client_rates", "tiered", "remote_reads", "log", "log_offsets"):
+    for name in ("client_rates", "tiered", "remote_reads", "requests", "log", "log_offsets"):
         settings["families"][name] = {"enabled": False}
     settings["families"]["min_isr"] = {"interval": "1s"}
     settings["families"]["quotas"] = {"interval": "1s", "memory": "1s"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -299,10 +300,20 @@ def test_a_key_may_override_what_was_merged_in() -> None:
     assert strict_yaml.load(text) == {"a": {"b": {"k": 2}}, "c": {"k": 3}}
 
 
+def test_the_configuration_of_the_page_on_msk_is_one() -> None:
+    page = (Path(__file__).parents[2] / "docs/msk.md").read_text("utf-8")
+    text = textwrap.dedent(page.split("```yaml\n")[1].split("```")[0])
+    (source,) = loader.parse(strict_yaml.load(text), "agent.yaml", {}).sources
+    assert source.node == "every"
+    assert source.prometheus
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda c: c.update(sourc=1), "sourc: unknown key; did you mean 'source'?"),
+        (lambda c: c.update(targets_file="a.json"),
+         "targets_file: unknown key here: it belongs to another section"),
         (lambda c: c["source"]["jmx"].update(prot=1),
          "source.jmx.prot: unknown key; did you mean 'port'?"),
         (lambda c: c.update(window="7s"), "window: must divide 5m or be a multiple of it, "

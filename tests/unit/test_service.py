@@ -132,7 +132,7 @@ def test_what_happens_at_the_end_is_not_bounded_where_nothing_was_read_after_it(
     made = facts_of(tmp_path, written(after=False))
     one = row(made, "brokers", source="broker-1", request="produce")
     assert (one["answers"], one["answers_low"], one["answers_high"]) == (310, 210, None)
-    assert one["good_high"] is None
+    assert one["good_high"] == 1, "all that was not counted may have been good"
     assert "No objective says what is slow" in plain_text(service.latency(made).answer)
 
 

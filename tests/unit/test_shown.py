@@ -14,6 +14,9 @@ from lakehouse.report.page.lookup import declared
 FACTS: Final = Path(__file__).parents[2] / "lakehouse" / "report" / "facts"
 NOT_SHOWN: Final = {
     "kafka.client.controller_mutation.tokens": "below zero it is throttling, which is shown",
+    "kafka.broker.*.answers_good": "what is good of the answers, which are shown, for objectives",
+    "kafka.broker.produce.requests": "the answers to them are shown, by error",
+    "kafka.broker.fetch_*.requests": "the answers to them are shown, by error",
     "kafka.rsm.upload_by_type.*": "their sums are those of kafka.rsm.upload",
 }
 

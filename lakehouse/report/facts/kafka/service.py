@@ -248,8 +248,10 @@ def _of(
     own = {key: it for key, it in parts.items() if key[0] == request and source in {None, key[1]}}
     good = _total([_NOTHING, *(it for key, it in own.items() if key[2] == GOOD)])
     errors = _total([_NOTHING, *(it for key, it in own.items() if key[2] != GOOD)])
-    low, high = _share(good.low, errors.high), _share(good.high, errors.low)
-    share = Bounds(_share(good.value, errors.value), low, high)
+    value, low = _share(good.value, errors.value), _share(good.low, errors.high)
+    # However many answers were not counted may have been good.
+    unbounded = good.high is None and value is not None
+    share = Bounds(value, low, 1.0 if unbounded else _share(good.high, errors.low))
     return Answers(source, request, _total([good, errors]), errors, share, unknown_us)
 
 
