@@ -29,7 +29,7 @@ QUESTIONS: Final = re.findall(r"(?s)```sql\n(.*?)```", PAGE)
 VIEWS: Final = "${var.catalog}.${resources.schemas.views.name}."
 SPAN: Final = ("--from", "2026-11-16T10:00Z", "--to", "2026-11-16T14:00Z")
 IN_SPAN: Final = "WHERE hour_utc < TIMESTAMP '2026-11-16 14:00:00'"
-NOW_THERE: Final = "'2026-11-24 15:00:00Z'"
+NOW_THERE: Final = "'2026-11-20 15:00:00Z'"
 MINUTE: Final = 6e7
 GIB: Final = 2**30
 
@@ -332,6 +332,16 @@ def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Pat
         spark.conf.set("spark.sql.session.timeZone", before)
         spark.catalog.setCurrentDatabase(schema)
         spark.sql("DROP SCHEMA IF EXISTS views_of_kafka CASCADE")
+
+
+@pytest.mark.spark
+def test_run_creates_them_by_spark(spark: SparkSession, lake: Path) -> None:
+    try:
+        said = jmxlake("views", "--dialect", "spark", "--schema", "views_run", "--run", str(lake))
+        assert said == ""
+        assert spark.table("views_run.topic_weeks").count() > 0
+    finally:
+        spark.sql("DROP SCHEMA IF EXISTS views_run CASCADE")
 
 
 def _plain(row: Row) -> str:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from lakehouse import tables
+from lakehouse.cli import views as cli_views
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.ops.views import render
@@ -262,6 +263,7 @@ def test_unity_catalog_gets_keys_and_tags() -> None:
         (["--dialect", "duckdb", "{lake}", "--schema", "a;b"], "give a schema, or catalog.schema"),
         (["--dialect", "spark", "a.b", "--time-zone", "Europe/Atlantis"], "there is none here"),
         (["--dialect", "duckdb", "{lake}"], "gold/subjects: no such table; run jmxlake rollup"),
+        (["--dialect", "duckdb", "--run", "a.b"], "--run: duckdb is not Spark's"),
         (["--dialect", "duckdb", "elsewhere"], "no table bronze/runs there"),
     ],
 )
@@ -272,6 +274,24 @@ def test_what_cannot_be_is_said_in_one_line(given: list[str], said: str, tmp_pat
     assert ran.exit_code in {1, 2}
     assert said in ran.output
     assert "CREATE" not in ran.output
+
+
+def test_run_gives_spark_what_is_printed_but_for_keys_and_tags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class FakeSession:
+        ran: Final[list[str]] = []
+
+        def sql(self, statement: str) -> None:
+            self.ran.append(statement)
+
+    given = ["views", "main.kafka_gold", "--dialect", "databricks", "--schema", "main.kafka"]
+    printed = CliRunner().invoke(main, given).output.split(";\n\n")
+    monkeypatch.setattr(cli_views, "session", FakeSession)
+    ran = CliRunner().invoke(main, [*given, "--run"])
+    assert (ran.exit_code, ran.output) == (0, "")
+    assert FakeSession.ran == [one for one in printed if one.startswith("CREATE")]
+    assert len(FakeSession.ran) == 1 + len(render.views())
 
 
 def test_names_of_places_cannot_leave_their_literal() -> None:
