@@ -80,6 +80,7 @@ test-versions: setup ## Real brokers of six releases of Kafka, over JMX and thro
 
 .PHONY: test-deploy
 test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine with a real systemd; asks the package index
+	$(call need,qemu-aarch64-static,qemu-user-static)
 	@$(BIN)/pytest tests/deploy
 
 .PHONY: test-databricks

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS has the latter
 _STEP_US: Final = 1_000_000  # NTP slews what is smaller than half a second, and steps the rest
 
 
@@ -26,7 +27,7 @@ class SystemClock:
 
     def steady_us(self) -> int:
         """Since the host was started."""
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000
+        return time.clock_gettime_ns(_BOOT) // 1_000
 
 
 class Step(NamedTuple):

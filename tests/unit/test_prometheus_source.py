@@ -160,8 +160,8 @@ def test_an_answer_that_the_exporter_repeats_is_not_used() -> None:
         closing(source(fake.url)) as one,
     ):
         one._fetch([])
-        one._asked -= 1
+        one._shared_until = 0
         with pytest.raises(SourceError, match="it gave an earlier answer"):
             one._fetch([])
-        one._asked -= 1
+        one._shared_until = 0
         one._fetch([])

@@ -24,7 +24,9 @@ from collector.sources.bulk.source import BulkReader, BulkSource, asked_for
 from collector.sources.bulk.strimzi_reporter import Reporter
 from collector.sources.identity import STARTED, Answers, Expected, Question
 
-_SHARED_SECONDS: Final = 0.25  # families that start together share an answer, as over RMI
+# Families that start together share an answer, as over RMI: for as long as it took, within these.
+_SHARED_SECONDS: Final = 0.25
+_MOST_SHARED_SECONDS: Final = 1.0
 APP_INFO: Final = Question("kafka.server:type=app-info,id=*", "StartTimeMs")
 _FAILED: Final = "jmx_scrape_error"
 _LATE: Final = "jmx_scrape_timeout_total"
@@ -91,14 +93,14 @@ class PrometheusSource(BulkSource):
         self._keys: dict[str, tuple[str, ...]] = {}
         self._items: dict[Question, set[str | None]] = defaultdict(set)
         self._shown: dict[Question, list[Shown] | None] = {}
-        self._asked, self._lines = -_SHARED_SECONDS, [""]
+        self._asked, self._shared_until, self._lines = 0.0, 0.0, [""]
         self._late: float | None = None
 
     def close(self) -> None:
         """Give up the connection; the source may be used again."""
         super().close()
         self._endpoint.close()
-        self._asked = -_SHARED_SECONDS
+        self._shared_until = 0.0
 
     def _read(self, identity: Identity, reader: BulkReader, family: Family) -> Answer:
         self._learn(family)
@@ -225,8 +227,8 @@ class PrometheusSource(BulkSource):
             raise SourceError(f"{self._where}: that is not Prometheus's text: {said}") from None
 
     def _page(self) -> list[str]:
-        now = time.monotonic()
-        if now - self._asked < _SHARED_SECONDS:
+        asked = time.monotonic()
+        if asked < self._shared_until:
             return self._lines
         kind, body = self._endpoint.ask("GET", headers=_HTTP_HEADERS)
         if not kind.startswith(_TYPES):
@@ -240,7 +242,9 @@ class PrometheusSource(BulkSource):
             raise SourceError(f"{self._where}: its answer is not UTF-8") from None
         if lines.pop():
             raise SourceError(f"{self._where}: its answer ends within a line; was it cut short?")
-        self._asked, self._lines = now, lines
+        now = time.monotonic()
+        shared = min(max(_SHARED_SECONDS, now - asked), _MOST_SHARED_SECONDS)
+        self._asked, self._shared_until, self._lines = asked, now + shared, lines
         return lines
 
     def _is_shown(self, metric: Metric) -> bool:

@@ -7,6 +7,7 @@ daemons, so it never keeps the process alive.
 import os
 import shlex
 import shutil
+import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -97,7 +98,9 @@ def start(
     jars = [str(jar) for jar in (*_jars(libs, metadata_libs), iam_jar) if jar is not None]
     try:
         jpype.startJVM(
-            str(home / "lib/server/libjvm.so"),
+            str(
+                home / "lib/server" / ("libjvm.dylib" if sys.platform == "darwin" else "libjvm.so")
+            ),
             *_options(timeout_seconds, heap_bytes),
             *shlex.split(options),
             classpath=jars,
