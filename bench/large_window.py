@@ -72,6 +72,7 @@ def measure(path: Path) -> dict[str, float]:
         recorder.seal(start_us + 2 * _WINDOW_US)
         while delivery.deliver_next():
             pass
+        time.sleep(memory.SETTLED_SECONDS)  # an agent's deliveries are minutes apart
         memory.trim()
         return {"mb": resident_mb(), "anon_mb": anonymous_mb(), "peak_mb": peak_mb()}
 
