@@ -30,7 +30,7 @@ demo: $(VENV)/.installed java ## A real Kafka cluster with faults, scraped, roll
 setup: $(VENV)/.installed java jars s3 ## Virtual environment, Java 17, the jars of Kafka and Delta, an S3 server
 
 # Each process imports everything first, so that many do not pay; a file's tests share what they set up.
-UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile
+UNIT := $(BIN)/pytest tests/unit --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: setup browser promtool lint ## Everything: lint, unit tests, then real Kafka, Spark and browser
@@ -47,7 +47,7 @@ test-nightly: test-connect test-cluster test-s3-spark test-truth test-truth-kafk
 
 .PHONY: test-connect
 test-connect: setup ## The rollup's tests, and every notebook, over Spark Connect
-	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py
+	@$(BIN)/pytest --spark connect -m spark tests/integration/test_rollup*.py tests/integration/test_limits.py
 	@$(BIN)/pytest tests/everywhere/connect.py
 
 .PHONY: test-cluster
@@ -75,7 +75,8 @@ test-demo-truth: setup ## The demo's report against what its clients, plugin and
 	@exec $(BIN)/python -m tests.demo_truth
 
 .PHONY: test-versions
-test-versions: setup ## Real brokers of six releases of Kafka, over JMX and through an exporter; five minutes
+test-versions: setup ## Real brokers of six releases of Kafka, over JMX and through an exporter; seven minutes
+	@$(BIN)/pytest -m versions tests/integration
 	@exec $(BIN)/python -m tests.versions
 
 .PHONY: test-deploy

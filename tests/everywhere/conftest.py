@@ -7,8 +7,9 @@ import pytest
 
 from demo.jars import delta_jars
 from lakehouse import slo
-from lakehouse.core import periods
+from lakehouse.core import lake as lakes, periods
 from lakehouse.core.session import JARS_SETTING
+from lakehouse.engines.local_engine import LocalEngine
 from lakehouse.engines.spark_engine import SparkEngine
 from lakehouse.notebooks.notebook import lake_of, open_week, read_widgets
 from lakehouse.report.facts.build import facts
@@ -66,14 +67,18 @@ def wanted(lake: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
-def published(
-    spark: SparkSession, here: Here, lake: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    """A copy of that lake with its week stated and its tables named; what widgets say of it."""
+def stated(here: Here, lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of that lake with its week stated."""
     root = tmp_path_factory.mktemp("published") / "lake"
     shutil.copytree(lake, root)
     here("sla", str(root), "--week", small_fleet.ISO_WEEK)
-    return registered(spark, root, "published_bronze", "published_gold")
+    return root
+
+
+@pytest.fixture(scope="session")
+def published(spark: SparkSession, stated: Path) -> dict[str, str]:
+    """The tables of that copy get names; what widgets say of it."""
+    return registered(spark, stated, "published_bronze", "published_gold")
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +89,7 @@ def week(spark: SparkSession, published: dict[str, str]) -> Gold:
 
 
 @pytest.fixture(scope="session")
-def report(week: Gold) -> dict[str, Any]:
-    """What a report tells of that week."""
+def report(stated: Path) -> dict[str, Any]:
+    """What a report tells of that week, by the other engine."""
     wanted = (slo.load(slo.SHIPPED), periods.week(small_fleet.ISO_WEEK))
-    return facts(week.engine, *wanted, cluster=CLUSTER)
+    return facts(LocalEngine(lakes.at(str(stated))), *wanted, cluster=CLUSTER)

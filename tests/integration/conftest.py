@@ -21,9 +21,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(
+    params=["local", pytest.param("spark", marks=(pytest.mark.spark, pytest.mark.nightly))]
+)
 def engines(request: pytest.FixtureRequest) -> Engines:
-    """Either engine of a rollup."""
+    """Either engine of a rollup: all but the kernel's place is the same code on a path."""
     if request.param == "local":
         return request.getfixturevalue("local")  # type: ignore[no-any-return]
     from lakehouse.core import lake as lakes  # noqa: PLC0415 - what Spark needs, for those who ask

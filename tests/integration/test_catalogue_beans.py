@@ -91,6 +91,7 @@ def test_what_should_be_on_the_demos_kafka_is_there(cluster: Cluster) -> None:
         source.close()
 
 
+@pytest.mark.versions
 def test_an_older_kafka_is_read_in_the_same_shape(older: Cluster) -> None:
     for node in (older.nodes[1], older.controller):
         source, role = open_source(older, node), node.plan.role
@@ -101,6 +102,7 @@ def test_an_older_kafka_is_read_in_the_same_shape(older: Cluster) -> None:
         source.close()
 
 
+@pytest.mark.versions
 def test_clients_lags_and_leaders_of_an_older_kafka(older: Cluster) -> None:
     source = open_source(older, older.nodes[1])
     # The broker copies a segment in its own time; until then the topic has no such bean.

@@ -39,7 +39,7 @@ TIERED = {
 MEGABYTES = 4
 
 
-@pytest.fixture(scope="module", params=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=["4.3", pytest.param("3.9", marks=pytest.mark.versions)])
 def libs(request: pytest.FixtureRequest) -> Path:
     return kafka_libs() if request.param == "4.3" else older_kafka_libs()
 

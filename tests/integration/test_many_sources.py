@@ -45,6 +45,7 @@ def settings_of(cluster: Cluster, folder: Path, *nodes: Node) -> dict[str, Any]:
     settings = {**each[0], "health": {"port": free_ports(1)[0]}}
     settings["lake"]["commit_interval"] = "5s"
     settings["families"] |= {"log": {"enabled": False}, "log_offsets": {"enabled": False}}
+    settings["families"] |= {name: {"interval": "1s"} for name in ("min_isr", "controller")}
     if len(nodes) > 1:
         del settings["source"]
         settings["sources"] = [one["source"] for one in each]

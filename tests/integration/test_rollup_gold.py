@@ -30,18 +30,12 @@ if TYPE_CHECKING:
     from tests.rollups import Engines
 
 WINDOWS = tables.WINDOWS["coverage"]
-BY_SPARK_NIGHTLY = pytest.mark.parametrize(
-    "engines",
-    ["local", pytest.param("spark", marks=(pytest.mark.spark, pytest.mark.nightly))],
-    indirect=True,
-)
 
 
 def compared(engine: Engine) -> Found:
     return verify(engine, slo.load(), 10, 1)
 
 
-@BY_SPARK_NIGHTLY
 def test_verify_finds_what_differs_and_nothing_else(engines: Engines, tmp_path: Path) -> None:
     hours(1, 0, HOUR, 30 * HOUR).commit(tmp_path)
     engine = engines(tmp_path)
@@ -145,7 +139,6 @@ def test_an_empty_lake_and_one_with_a_row(local: Engines, tmp_path: Path) -> Non
     assert compared(engine).differences == ()
 
 
-@BY_SPARK_NIGHTLY
 def test_gold_is_tidied_once_a_day(engines: Engines, tmp_path: Path) -> None:
     """Many small rollups leave few files, and no more than a day of what they replaced."""
     hours(1, HOUR).commit(tmp_path)

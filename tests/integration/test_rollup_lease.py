@@ -27,10 +27,11 @@ OVER = Terms(holds=0, renewed=3600, skew=0)
 
 
 @pytest.fixture
-def engine(engines: Engines, tmp_path: Path) -> Engine:
+def engine(local: Engines, tmp_path: Path) -> Engine:
+    """That of a path; Spark on a path has its lease from it."""
     (tmp_path / tables.RUNS.path / "_delta_log").mkdir(parents=True)
     prepare(tmp_path)
-    return engines(tmp_path)
+    return local(tmp_path)
 
 
 def untils(engine: Engine) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import urllib.error
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.kafka
 
 _WRONG = "hunter2-wrong-0123456789abcdef"
 _VARIABLE = "A_PASSWORD_FOR_TESTS"
+COMMANDS = ("check", "once", "top")
 
 
 def agent_of(cluster: Cluster, folder: Path, way: str, password: str) -> RunningAgent:
@@ -120,8 +122,11 @@ def test_a_password_is_found_nowhere(cluster: Cluster, tmp_path: Path, password:
             agent.process.kill()  # what is in the journal stays there
             agent.process.wait(10)
         environ = agents[1]._environ
-        for command in ("check", "once", "top"):
-            seen[command] = "".join(said_by(agent, command, environ) for agent in agents)
+        asked = [(agent, command) for command in COMMANDS for agent in agents]
+        with ThreadPoolExecutor(len(COMMANDS)) as shells:
+            said = shells.map(lambda one: said_by(*one, environ), asked)
+            for (_, command), text in zip(asked, said, strict=True):
+                seen[command] = seen.get(command, "") + text
     for agent in agents:
         folder = agent.config.parent
         seen[f"log {folder.name}"] = agent.log.read_text()
