@@ -314,8 +314,8 @@ def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Pat
             extended = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
             assert view.comment in [row["data_type"] for row in extended]
         for one in QUESTIONS:
-            asked = spark.sql(one.replace("kafka.", "views_of_kafka."))
-            found = [row.asDict() for row in asked.collect()]
+            frame = spark.sql(one.replace("kafka.", "views_of_kafka."))
+            found = [row.asDict() for row in frame.collect()]
             assert sorted(map(_plain, found)) == sorted(map(_plain, ask(one)))  # some are ties
         spark.catalog.setCurrentDatabase("views_of_kafka")
         for dataset in dashboard.datasets(dashboard.read()).values():
