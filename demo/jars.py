@@ -109,6 +109,20 @@ def msk_iam_jar() -> Path:
     return next(_folder("msk-iam", "aws-msk-iam-auth 2.3.2").glob("*-all.jar"))
 
 
+def unity_jars(part: str) -> Path:
+    """The folder with the jars of Unity Catalog's ``server``, or of its connector for ``spark``.
+
+    Where Maven's repository lacks them, JMXLAKE_UNITY_JARS names a folder with both.
+
+    Raises:
+        DemoError: They could not be fetched.
+    """
+    configured = os.environ.get("JMXLAKE_UNITY_JARS")
+    if configured:
+        return Path(configured) / part
+    return _folder(f"unity-{part}", "Unity Catalog 0.6.0")
+
+
 def cache_folder() -> Path:
     """Where fetched jars are kept."""
     configured = os.environ.get("JMXLAKE_CACHE")

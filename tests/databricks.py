@@ -2,7 +2,8 @@
 
 The tests whose names have the findings of docs/databricks.md in them, ``f01`` to ``f25``; and a
 lake in a catalog over Spark Connect, by the client of Spark 4.0, as serverless has it, which
-refuses what serverless refuses. One line of JSON at the end counts them.
+refuses what serverless refuses; and a lake in a real Unity Catalog server. One line of JSON at the
+end counts them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from demo.jars import cache_folder
+from demo.errors import DemoError
+from demo.jars import cache_folder, unity_jars
 from deploy.tools import uv
 from tests.everywhere.commands import PYTHON
 
@@ -30,6 +33,8 @@ PARTS = {
     "notebooks": ("tests/everywhere/test_notebooks.py", *BY_NAME),
     "spark_4_0": ("tests/everywhere/connect.py",),
 }
+UNITY = "unity_catalog"
+UNITY_TESTS = "tests/everywhere/unity_catalog.py"
 
 
 def client_of_4_0() -> Path:
@@ -47,14 +52,35 @@ def client_of_4_0() -> Path:
     return python
 
 
-def passed_and_failed(*arguments: str) -> tuple[list[str], int]:
-    """Names of the tests that passed, and how many did not; a run without any has failed."""
+class Ran(NamedTuple):
+    """Tests that ran: names of those that passed, how many did not, and what they measured."""
+
+    passed: list[str]
+    failed: int
+    measured: dict[str, float]
+
+
+def ran_tests(*arguments: str) -> Ran:
+    """Run tests; a run without any has failed."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report.name}", *arguments]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
-        cases = list(ET.parse(report.name).iter("testcase"))  # noqa: S314 - pytest has written it
+        told = ET.parse(report.name)  # noqa: S314 - pytest has written it
+    cases = list(told.iter("testcase"))
     passed = [str(one.get("name")) for one in cases if len(one) == 0]
-    return passed, max(len(cases) - len(passed), int(code != 0))
+    measured = {f"{one.get('name')}": float(f"{one.get('value')}") for one in told.iter("property")}
+    return Ran(passed, max(len(cases) - len(passed), int(code != 0)), measured)
+
+
+def in_unity_catalog() -> Ran:
+    """The tests on a Unity Catalog server; none where its jars cannot be had, and it says so."""
+    try:
+        for part in ("server", "spark"):
+            unity_jars(part)
+    except DemoError as error:
+        sys.stderr.write(f"without {UNITY}: {error}\n")
+        return Ran([], 0, {})
+    return ran_tests(UNITY_TESTS)
 
 
 def left_to_a_workspace() -> int:
@@ -66,19 +92,22 @@ def left_to_a_workspace() -> int:
 
 
 def main() -> None:
+    ran = {UNITY: in_unity_catalog()}  # by this Python, whose Spark has the connector
     os.environ[PYTHON] = str(client_of_4_0())
-    ran = {name: passed_and_failed(*arguments) for name, arguments in PARTS.items()}
-    covered = {one for passed, _ in ran.values() for one in FINDING.findall(" ".join(passed))}
+    ran |= {name: ran_tests(*arguments) for name, arguments in PARTS.items()}
+    covered = {number for one in ran.values() for number in FINDING.findall(" ".join(one.passed))}
     figures = {
-        "checks": sum(len(passed) for passed, _ in ran.values()),
-        "failed": sum(failed for _, failed in ran.values()),
+        "checks": sum(len(one.passed) for one in ran.values()),
+        "failed": sum(one.failed for one in ran.values()),
         "f_covered": len(covered),
         "f_workspace_only": left_to_a_workspace(),
-        **{name: len(passed) for name, (passed, _) in ran.items()},
-        "serverless_shim": len(ran["spark_4_0"][0]),
+        **{name: len(one.passed) for name, one in ran.items()},
+        "serverless_shim": len(ran["spark_4_0"].passed),
     }
+    ratios = {name: value for name, value in ran[UNITY].measured.items() if "_vs_" in name}
+    figures |= {name: ran[UNITY].measured[name] for name in ran[UNITY].measured.keys() - ratios}
     claim = "the bundle, jobs and notebooks hold what Databricks asks of them, without a workspace"
-    sys.stdout.write(json.dumps({"claim": claim, "figures": figures, "ratios": {}}) + "\n")
+    sys.stdout.write(json.dumps({"claim": claim, "figures": figures, "ratios": ratios}) + "\n")
     sys.exit(figures["failed"] > 0 or covered != EVERY)
 
 

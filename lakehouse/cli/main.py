@@ -37,6 +37,18 @@ _COMMANDS: Final = {
 """The module of each command, and what it does."""
 _DELTA_RS_ONLY: Final = ("doctor", "export", "maintain", "views")
 """Commands that need the extra ``maintain`` only."""
+_RIGHTS: Final = (
+    "grant USE CATALOG, USE SCHEMA and SELECT on bronze, and for gold CREATE TABLE and MODIFY too"
+)
+_HINTS: Final = {
+    "S3AFileSystem not found": "for a bucket a local Spark needs the jars of S3A: "
+    "docs/engines.md, S3",
+    "UNAUTHENTICATED": "the catalog's token has expired or is wrong: give Spark a new token",
+    "PERMISSION_DENIED": _RIGHTS,
+    "INSUFFICIENT_PERMISSIONS": _RIGHTS,
+    "SCHEMA_NOT_FOUND": "create the schema, or name another",
+}
+"""What to do about an error of Spark's, by a word in it."""
 
 
 class _Commands(click.Group):
@@ -115,9 +127,8 @@ def _first_line(error: BaseException) -> str:
 
 
 def _hint(error: BaseException) -> str:
-    if "S3AFileSystem not found" not in str(error):
-        return ""
-    return "; for a bucket a local Spark needs the jars of S3A: docs/engines.md, S3"
+    said = str(error)
+    return next((f"; {what}" for word, what in _HINTS.items() if word in said), "")
 
 
 def _fail(message: str) -> NoReturn:

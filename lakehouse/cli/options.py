@@ -58,12 +58,14 @@ class LakeOptions:
         gold: ``--gold``.
         objectives_folder: ``--objectives``.
         options_file: ``--options-file``.
+        gold_root: ``--gold-root``.
     """
 
     root: str
     gold: str | None
     objectives_folder: Path | None
     options_file: Path | None
+    gold_root: str | None = None
 
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives of the folder, by default those that jmxlake ships."""
@@ -76,7 +78,7 @@ class LakeOptions:
         from lakehouse.core import lake as lakes
         from lakehouse.engines.choice import engine_of
 
-        location = lakes.at(self.root, self.gold)
+        location = lakes.at(self.root, self.gold, self.gold_root)
         return engine_of(location, self._storage(), log, by_spark=by_spark)
 
     def rollup_engine(self, name: str | None) -> Engine:
@@ -123,6 +125,11 @@ def lake_options(metavar: str = "LAKE") -> Callable[[Command], Command]:
             click.argument("root", metavar=metavar),
             click.option(
                 "--gold", metavar="CATALOG.SCHEMA", help="Schema of gold, if it is not below LAKE."
+            ),
+            click.option(
+                "--gold-root", metavar="URL",
+                help="Where a rollup makes gold's tables, as external ones; by default the catalog "
+                "decides.",
             ),
             click.option(
                 "--objectives", "objectives_folder",

@@ -17,6 +17,7 @@ from lakehouse.errors import (
     TableNotFoundError,
     TableSchemaError,
 )
+from lakehouse.tables.columns import spark_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,11 +45,14 @@ class Lake:
         gold: ``catalog.schema`` of gold, or None where gold lies below the root as well.
         bronze: ``catalog.schema`` in which bronze's tables are registered, or None where bronze is
             read below the root.
+        gold_root: Path or URI below which gold's tables are made as external ones of their schema;
+            None: where they lie is the catalog's matter.
     """
 
     root: str
     gold: str | None = None
     bronze: str | None = None
+    gold_root: str | None = None
 
     def name(self, table: Table) -> str:
         """The table's name in Spark SQL."""
@@ -59,20 +63,27 @@ class Lake:
         path = f"{self.root.rstrip('/')}/{table.path}".replace("`", "``")
         return f"delta.`{path}`"
 
+    def location(self, table: Table) -> str:
+        """The LOCATION clause of a table of gold that is made; empty where it needs none."""
+        if self.gold_root is None:
+            return ""
+        return " LOCATION " + spark_text(f"{self.gold_root.rstrip('/')}/{table.name}")
 
-def at(place: str, gold: str | None = None) -> Lake:
+
+def at(place: str, gold: str | None = None, gold_root: str | None = None) -> Lake:
     """The lake at a path or URI, or that whose bronze is registered as ``catalog.schema``.
 
     Args:
         place: Path, URI or ``catalog.schema``; a folder of that name goes first.
         gold: ``catalog.schema`` of gold, if it is not below the place.
+        gold_root: Where external tables of gold are made, if the catalog does not say.
 
     Raises:
         LakeNotFoundError: It is a local path at which there is no lake, or a ``catalog.schema``
             without gold's.
     """
     if "://" in place:
-        return Lake(place, gold)
+        return Lake(place, gold, gold_root=gold_root)
     root = Path(place).resolve()
     if not root.is_dir() and _SCHEMA.fullmatch(place):
         if gold is None:
@@ -80,14 +91,14 @@ def at(place: str, gold: str | None = None) -> Lake:
                 f"{place}: no such folder; if bronze is registered under that name, name gold's "
                 "catalog.schema too (--gold)"
             )
-        return Lake(place, gold, bronze=place)
+        return Lake(place, gold, place, gold_root)
     if not root.is_dir() and Path(place).is_absolute() and REMOTE in os.environ:
-        return Lake(str(root), gold)  # the server may see it
+        return Lake(str(root), gold, gold_root=gold_root)  # the server may see it
     if not root.is_dir():
         raise LakeNotFoundError(f"{place}: no such folder; give the lake that the agents write to")
     if not (root / tables.RUNS.path / "_delta_log").is_dir():
         raise LakeNotFoundError(f"{place}: no table bronze/runs there; has an agent delivered yet?")
-    return Lake(str(root), gold)
+    return Lake(str(root), gold, gold_root=gold_root)
 
 
 def read(spark: SparkSession, lake: Lake, table: Table, version: int | None = None) -> DataFrame:
@@ -145,11 +156,10 @@ def register(spark: SparkSession, root: str, bronze: str) -> list[str]:
 
 def _register(spark: SparkSession, lake: Lake, table: Table) -> str:
     name, wanted = lake.name(table), f"{lake.root.rstrip('/')}/{table.path}"
-    literal = wanted.replace("\\", "\\\\").replace("'", "\\'")
     try:
         # Delta without a catalog of its own would make an empty table where there is none.
         read(spark, Lake(lake.root), table)
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION '{literal}'")
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {spark_text(wanted)}")
         found = spark.sql(f"DESCRIBE DETAIL {name}").select("location").collect()[0]["location"]
     except TableNotFoundError:
         raise TableNotFoundError(f"{wanted}: no table there; has an agent delivered yet?") from None

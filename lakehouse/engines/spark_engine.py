@@ -8,11 +8,12 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, expr
+from pyspark.sql.functions import col, expr, lit
 
 from lakehouse import errors, tables
 from lakehouse.core import lake as lakes, session
@@ -128,6 +129,7 @@ class SparkEngine:
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.lake.name(table)} ({table.ddl}) USING delta"
             + (f" PARTITIONED BY ({by})" if by else "")
+            + self.lake.location(table)
             + f" COMMENT {spark_text(table.comment)} TBLPROPERTIES ({_listed(table.properties)})"
         )
 
@@ -225,7 +227,8 @@ class SparkEngine:
             list(spark_kernel_frame.touched(batch)), spark_kernel_frame.TOUCHED
         )
         rows = spark_kernel_frame.frame(self._bronze(batch), hours, batch, program, columns)
-        return self._write_staging(rows)
+        made = tuple(Column(name, kind, "") for name, kind in columns.items())
+        return self._write_staging(replace(STAGING, columns=made), rows)
 
     def _bronze(self, batch: Batch) -> spark_kernel_frame.Bronze:
         at, span = batch.versions, span_of(batch.units.hours)
@@ -244,13 +247,15 @@ class SparkEngine:
             lakes.read(self._spark, self.lake, tables.MEMBERS, at.members),
         )
 
-    def _write_staging(self, rows: DataFrame) -> int:
+    def _write_staging(self, staging: Table, rows: DataFrame) -> int:
         """Write to staging; returns the version, also if another rollup writes there."""
         name, mark = self.lake.name(STAGING), uuid.uuid4().hex
-        writer = rows.write.format("delta").mode("overwrite").partitionBy(*STAGING.partition_by)
-        writer = writer.options(overwriteSchema="true", userMetadata=mark)
+        # Not saveAsTable, which asks a catalog to replace the table: Unity Catalog refuses that
+        # for external ones.
+        self.create(staging)
+        writer = rows.writeTo(name).option("mergeSchema", "true").option("userMetadata", mark)
         with self._one_line(STAGING):
-            writer.saveAsTable(name)
+            writer.overwrite(lit(True))  # noqa: FBT003 - every row
         found = self._spark.sql(f"DESCRIBE HISTORY {name} LIMIT {_RECENT}")
         (row,) = found.where(f"userMetadata = '{mark}'").select("version").collect()
         return int(row["version"])

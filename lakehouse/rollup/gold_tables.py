@@ -44,6 +44,12 @@ def is_outdated(engine: Engine, table: tables.Table) -> bool:
         return True
     name = engine.lake.name(table)
     unknown = sorted(found.keys() - set(table.column_names))
+    missing = [column for column in table.column_names if column not in found]
+    if unknown and missing:
+        raise TableSchemaError(
+            f"{name}: it has the column {unknown[0]} and lacks {missing[0]}: it is no table of "
+            "jmxlake; give gold a schema of its own"
+        )
     if unknown:
         raise TableSchemaError(
             f"{name}: this jmxlake does not know the column {unknown[0]}; a newer one made it: use "
@@ -52,7 +58,7 @@ def is_outdated(engine: Engine, table: tables.Table) -> bool:
     wrong = _wrong_types(table, found)
     if wrong:
         raise TableSchemaError(f"{name}: {wrong}; it is no table of jmxlake")
-    return len(found) < len(table.columns)
+    return bool(missing)
 
 
 def _wrong_types(table: tables.Table, types: Mapping[str, str]) -> str:

@@ -32,6 +32,14 @@ def test_both_may_be_schemas():
     assert lake.name(tables.TOPICS) == "`main`.`kafka_gold`.`topics`"
 
 
+def test_tables_of_gold_are_external_below_a_root_that_is_given():
+    named = ("main.kafka_bronze", "main.kafka_gold")
+    assert lakes.at(*named).location(tables.TOPICS) == ""
+    lake = lakes.at(*named, "s3://bucket/it's/gold/")
+    assert lake.location(tables.TOPICS) == r" LOCATION 's3://bucket/it\'s/gold/topics'"
+    assert lakes.at("s3://bucket/kafka", named[1], lake.gold_root).gold_root == lake.gold_root
+
+
 def test_bronze_by_name_needs_golds_name():
     with pytest.raises(LakeNotFoundError, match="--gold"):
         lakes.at("main.kafka_bronze")
