@@ -84,6 +84,18 @@ test-deploy: setup ## Bundle, .deb, units, Ansible, Kubernetes, on a machine wit
 	$(call need,qemu-aarch64-static,qemu-user-static)
 	@$(BIN)/pytest tests/deploy
 
+.PHONY: test-upgrade
+test-upgrade: setup ## Spool, bronze and gold of an older version (b88afb5) taken over, four minutes; asks the package index
+	@$(BIN)/pytest tests/packaging/upgrade.py
+
+.PHONY: test-newest
+test-newest: setup ## Unit tests with the newest dependencies that pyproject.toml allows, four minutes; asks the package index
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .cache/newest
+	@$(BIN)/uv pip install --quiet --python .cache/newest/bin/python --upgrade -e '.[dev]'
+	@comm -13 <(grep -oE '^[a-z0-9._-]+==[^ ]+' requirements.lock | sort) \
+	  <($(BIN)/uv pip freeze --quiet --python .cache/newest/bin/python | grep == | sort) | sed 's/^/not as locked: /'
+	@.cache/newest/bin/pytest tests/unit -m "not slow" --numprocesses logical --maxprocesses 4 --dist loadfile
+
 .PHONY: test-databricks
 test-databricks: setup ## What is known of Databricks without a workspace; asks the package index
 	@exec $(BIN)/python -m tests.databricks
@@ -91,7 +103,8 @@ test-databricks: setup ## What is known of Databricks without a workspace; asks 
 .PHONY: test-packaging
 test-packaging: $(VENV)/.installed promtool ## What is published, each extra in a clean environment; asks the package index
 	@$(BIN)/pytest tests/packaging/builds.py tests/packaging/extras.py tests/packaging/plugin.py \
-	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py
+	  tests/packaging/promtool.py tests/packaging/burn_rules.py tests/packaging/sbom.py \
+	  tests/docs/duckdb_extension.py tests/packaging/release.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## ruff, mypy --strict, the import rules; no marker of a merge is left
@@ -173,6 +186,16 @@ bench-startup: setup ## How long jmxlake-agent --help takes
 ##@ Publish
 DIST := dist
 
+.PHONY: release
+release: releasable dist sbom bundle plugin ## All that a release has, with SHA256SUMS, in dist/; of a clean commit; asks registries
+	@$(BIN)/python -m deploy.release pack $(DIST)
+	@echo "left for a person: the image, signatures, and where all this goes (CONTRIBUTING.md, Release)"
+
+.PHONY: releasable
+releasable: $(VENV)/.installed
+	@$(BIN)/python -m deploy.release check
+	@rm -rf $(DIST)
+
 .PHONY: dist
 dist: $(VENV)/.installed ## Wheel and source distribution, in dist/
 	@$(BIN)/python -m hatchling build -d $(DIST)
@@ -195,8 +218,8 @@ sbom: $(VENV)/.installed ## What each extra brings, as CycloneDX, in dist/; asks
 	done
 
 .PHONY: bundle
-bundle: $(VENV)/.installed ## A tarball and a .deb that need no network and no Python, into dist
-	@$(BIN)/python -m deploy.bundle --deb --out dist
+bundle: $(VENV)/.installed ## A tarball and a .deb that need no network and no Python, into dist/
+	@$(BIN)/python -m deploy.bundle --deb --out $(DIST)
 
 .PHONY: plugin
 plugin: java ## The plugin for brokers (deploy/kafka) as a jar, into dist; asks Maven's repository

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
 
 import click
 
 from deploy.bundle import archive, debian, tree
 from deploy.errors import DeployError
-
-_ONE_FOR_ALL: Final = 1_700_000_000  # no commit to take a time from
 
 
 @click.command()
@@ -38,7 +34,7 @@ def make(out: Path, python: str, *, deb: bool) -> list[Path]:
         DeployError: One of them cannot be made.
     """
     out.mkdir(parents=True, exist_ok=True)
-    when = _when()
+    when = archive.commit_time()
     with tempfile.TemporaryDirectory(prefix=".bundle.", dir=out) as name:
         work = Path(name)
         grown = tree.grow(work / "jmxlake", python, work)
@@ -50,16 +46,6 @@ def make(out: Path, python: str, *, deb: bool) -> list[Path]:
             return [tarball]
         moved = tree.Tree(named, grown.version, grown.python, grown.glibc)
         return [tarball, debian.build(moved, out, work / "stage", when)]
-
-
-def _when() -> int:
-    """The time of the commit that is built, so that a second build is the same."""
-    command = ["git", "-C", str(tree.ROOT), "log", "-1", "--format=%ct"]
-    try:
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return _ONE_FOR_ALL
-    return int(ran.stdout) if ran.returncode == 0 and ran.stdout.strip() else _ONE_FOR_ALL
 
 
 if __name__ == "__main__":

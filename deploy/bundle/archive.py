@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 import tarfile
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Final
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_ONE_FOR_ALL: Final = 1_700_000_000  # no commit to take a time from
 
 
 def pack(tree: Path, file: Path, when: int) -> None:
@@ -35,3 +36,13 @@ def pack(tree: Path, file: Path, when: int) -> None:
         for path in sorted(tree.rglob("*")):
             archive.add(path, arcname=f"{tree.name}/{path.relative_to(tree)}", recursive=False,
                         filter=plain)  # fmt: skip
+
+
+def commit_time() -> int:
+    """Of the commit that is built, seconds since 1970, so that a second build is the same."""
+    command = ["git", "-C", str(Path(__file__).parent), "log", "-1", "--format=%ct"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return _ONE_FOR_ALL
+    return int(ran.stdout) if ran.returncode == 0 and ran.stdout.strip() else _ONE_FOR_ALL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -48,9 +49,11 @@ def build(tree: Tree, folder: Path, stage: Path, when: int) -> Path:
     (control / "control.in").unlink()
     named = {"version": version, "architecture": architecture, "size": size, "glibc": tree.glibc}
     (control / "control").write_text(described.format(**named), "utf-8")
-    for file in (one for one in stage.rglob("*") if not one.is_symlink()):
-        inside = control in file.parents and file.name != "control"
-        file.chmod(0o755 if inside or file.is_dir() or file.stat().st_mode & 0o100 else 0o644)
+    for file in (stage, *stage.rglob("*")):
+        if not file.is_symlink():
+            inside = control in file.parents and file.name != "control"
+            file.chmod(0o755 if inside or file.is_dir() or file.stat().st_mode & 0o100 else 0o644)
+        os.utime(file, (when, when), follow_symlinks=False)  # dpkg-deb keeps what is older
     package = folder / f"jmxlake_{version}_{architecture}.deb"
     _dpkg_deb(stage, package, when)
     return package

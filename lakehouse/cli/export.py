@@ -1,7 +1,7 @@
-"""``jmxlake export`` and ``views``: gold as files of other formats, and as views of SQL."""
+"""``jmxlake export``: gold as files of other formats."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +13,8 @@ from lakehouse.core import periods
 from lakehouse.errors import LakehouseError
 from lakehouse.ops.export import files, openmetrics
 from lakehouse.ops.location import TABLE, Location, locate, query
-from lakehouse.ops.views import render
 
 _HOUR: Final = 3600
-_SCHEMA: Final = re.compile(r"[\w-]+(\.[\w-]+)?")
 _TABLES: Final = {table.name: table for table in tables.GOLD}
 
 
@@ -119,53 +117,3 @@ def _seconds(location: Location, table: tables.Table) -> int:
         return int(row["window_seconds"])
     url = location.url(tables.PROGRESS)
     raise LakehouseError(f"{url}: nothing is rolled up there; run jmxlake rollup first")
-
-
-@click.command
-@click.argument("gold", metavar="LAKE")
-@click.option(
-    "--dialect", required=True, type=click.Choice(list(render.DIALECTS)),
-    help="Of which engine; databricks is Spark's with keys and tags of Unity Catalog.",
-)  # fmt: skip
-@click.option(
-    "--schema", default="kafka", show_default=True, metavar="[CATALOG.]SCHEMA",
-    help="Schema in which the views are created.",
-)  # fmt: skip
-@click.option(
-    "--time-zone", default=periods.UTC_NAME, show_default=True, metavar="ZONE",
-    help="Time zone of local instants, such as Europe/Berlin.",
-)  # fmt: skip
-def views(gold: str, dialect: str, schema: str, time_zone: str) -> None:
-    """Print SQL that creates views of LAKE's gold in readable names and units.
-
-    LAKE is the folder or URL of a lake, or the CATALOG.SCHEMA in which gold's tables have names.
-    Nothing is executed.
-    """
-    periods.time_zone(time_zone)
-    if not _SCHEMA.fullmatch(schema):
-        raise click.UsageError(f"--schema {schema!r}: give a schema, or catalog.schema")
-    chosen = render.DIALECTS[dialect]
-    for one in render.statements(chosen, schema, _place(gold, chosen), time_zone):
-        click.echo(f"{one};\n")
-
-
-def _place(gold: str, dialect: render.Dialect) -> Callable[[tables.Table], str]:
-    """How SQL names a table of gold.
-
-    Raises:
-        click.UsageError: The dialect reads no paths.
-        LakehouseError: There is no such lake, or a table is missing.
-    """
-    if "." in gold and _SCHEMA.fullmatch(gold) and not Path(gold).is_dir():
-        return lambda table: dialect.name(*gold.split("."), table.name)
-    if not dialect.path:
-        raise click.UsageError(f"{gold}: give the CATALOG.SCHEMA in which gold's tables have names")
-    location = locate(gold, None)
-    for table in tables.GOLD if "://" not in gold else ():
-        location.open(table)
-
-    def place(table: tables.Table) -> str:
-        url = location.url(table)
-        return dialect.path.format(dialect.text(url), dialect.name(url))
-
-    return place

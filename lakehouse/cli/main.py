@@ -31,7 +31,7 @@ _COMMANDS: Final = {
     "summary": ("report", "Report several clusters on one page."),
     "unit": ("maintain", "Print the systemd unit of the maintenance."),
     "verify": ("rollup", "Recompute some hours and compare gold to the bit."),
-    "views": ("export", "Print SQL that creates readable views of gold."),
+    "views": ("views", "Print SQL that creates readable views of gold, or run it."),
     "weekly": ("weekly", "Roll up, publish, report and send a week."),
 }
 """The module of each command, and what it does."""

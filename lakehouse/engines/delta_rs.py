@@ -167,5 +167,10 @@ def stored(column: Column) -> pa.Field:
 
 
 def stored_schema(table: Table) -> pa.Schema:
-    """The schema of a table's rows as they are written."""
+    """The schema that a table is created with."""
     return pa.schema([stored(column) for column in table.columns])
+
+
+def row_schema(table: Table) -> pa.Schema:
+    """The schema of a table's rows: the comments are those of the version that created it."""
+    return pa.schema([stored(column).remove_metadata() for column in table.columns])

@@ -21,7 +21,7 @@ from lakehouse.core.lake import Lake, Version
 from lakehouse.core.periods import instant
 from lakehouse.engines import arrow_types, local_relations
 from lakehouse.engines.batches import Batch
-from lakehouse.engines.delta_rs import Store, stored, stored_schema
+from lakehouse.engines.delta_rs import Store, row_schema, stored, stored_schema
 from lakehouse.engines.engine import Detail, LeaseRow, Span, Staged
 from lakehouse.engines.local_kernel_calls import Bronze
 from lakehouse.engines.local_relations import Relation
@@ -182,7 +182,7 @@ class LocalEngine:
     def write(self, table: Table, rows: Relation, where: str | None = None) -> None:
         """Write rows in one commit: append them, or replace those that ``where`` names by them."""
         delta = self.open(table)
-        with self._stream(table, rows) as found:
+        with self._stream(table, rows, row_schema(table)) as found:
             if where is None:
                 write_deltalake(delta, found, mode="append", commit_properties=_COMMIT)
             else:
@@ -194,7 +194,7 @@ class LocalEngine:
         """Make a table of gold of rows, as it is declared, in one commit; what it held is gone."""
         self.create(table)
         delta = self.open(table)
-        with self._stream(table, rows) as found:
+        with self._stream(table, rows, stored_schema(table)) as found:
             write_deltalake(
                 delta, found, mode="overwrite", schema_mode="overwrite",
                 partition_by=list(table.partition_by), commit_properties=_COMMIT,
@@ -203,12 +203,13 @@ class LocalEngine:
                 delta.alter.set_table_description(table.comment, commit_properties=_COMMIT)
 
     @contextmanager
-    def _stream(self, table: Table, rows: Relation) -> Iterator[pa.RecordBatchReader]:
+    def _stream(
+        self, table: Table, rows: Relation, shape: pa.Schema
+    ) -> Iterator[pa.RecordBatchReader]:
         """A stream of a relation's rows as the table has them; it need not fit into memory.
 
         A concurrent commit to the table ends the stream with LeaseLostError.
         """
-        shape = stored_schema(table)
         failed: list[duckdb.Error] = []
 
         def batches(chunks: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -238,7 +239,7 @@ class LocalEngine:
     def swap(self, seen: LeaseRow, wanted: LeaseRow, *, first: bool = False) -> bool:
         """Change gold/lease to ``wanted`` if its row is still ``seen``; False where it is not."""
         plain = arrow_types.rows(arrow_types.of_table(tables.LEASE), [wanted])
-        row = plain.cast(stored_schema(tables.LEASE))
+        row = plain.cast(row_schema(tables.LEASE))
         for _ in range(_TRIES):
             delta = self.open(tables.LEASE)
             found = self.collect(self.rows_of(delta)).select(["id", "until"]).to_pylist()

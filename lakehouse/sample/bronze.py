@@ -13,7 +13,7 @@ from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 from lakehouse import tables
 from lakehouse.core.delta_errors import explained
 from lakehouse.engines import arrow_types
-from lakehouse.engines.delta_rs import stored
+from lakehouse.engines.delta_rs import row_schema
 from lakehouse.errors import LakehouseError
 from lakehouse.sample import spans, world
 from lakehouse.sample.script import Script, Series
@@ -42,7 +42,7 @@ def write(root: Path, script: Script) -> int:
     rows_by_table = rows(script)
     with explained(str(root)):
         for table in (tables.MEMBERS, tables.RUNS, tables.SCRAPES, tables.EVENTS):
-            schema = pa.schema([stored(one).remove_metadata() for one in table.columns])
+            schema = row_schema(table)
             delta = DeltaTable.create(
                 str(root / table.path), schema=schema, configuration=table.properties,
                 partition_by=list(table.partition_by), raise_if_key_not_exists=False,

@@ -7,12 +7,15 @@ standard input; a line is printed for each that is wrong.
 import json
 import sys
 
+from databricks.bundles.alerts import Alert
 from databricks.bundles.dashboards import Dashboard
 from databricks.bundles.jobs import Job
 from databricks.bundles.schemas import Schema
 from databricks.bundles.volumes import Volume
 
-KINDS = {"dashboards": Dashboard, "jobs": Job, "schemas": Schema, "volumes": Volume}
+KINDS = {
+    "alerts": Alert, "dashboards": Dashboard, "jobs": Job, "schemas": Schema, "volumes": Volume,
+}  # fmt: skip
 
 for kind, resources in json.load(sys.stdin).items():
     for name, told in resources.items():

@@ -142,11 +142,27 @@ def test_what_is_built_twice_is_the_same_to_the_byte(
     """At another place; as of the same commit, since the first may be of an earlier one."""
     with tarfile.open(bundle.tarball) as archive:
         of_commit = int(next(iter(archive)).mtime)
-    monkeypatch.setattr(building, "_when", lambda: of_commit)
+    monkeypatch.setattr("deploy.bundle.archive.commit_time", lambda: of_commit)
     again = building.make(tmp_path / "another place", sys.executable, deb=True)
     for first, second in zip(bundle, again, strict=True):
         assert first.name == second.name
         assert _digest(first) == _digest(second), first.name
+
+
+def test_the_package_does_not_depend_on_how_old_files_were_where_it_was_built(
+    tmp_path: Path,
+) -> None:
+    digests = set()
+    for age in (1_600_000_000, 1_650_000_000, 1_790_000_000):
+        grown = tmp_path / str(age) / "jmxlake-0.1.0"
+        (grown / "bin").mkdir(parents=True)
+        for file in (grown / "bin/python3.11", grown / "LICENSE"):
+            file.write_text("x")
+            os.utime(file, (age, age))
+        made = tree.Tree(grown, "0.1.0", "3.11.7", "2.36")
+        stage = tmp_path / str(age) / "stage"
+        digests.add(_digest(debian.build(made, grown.parent, stage, 1_700_000_000)))
+    assert len(digests) == 1
 
 
 def _digest(file: Path) -> str:

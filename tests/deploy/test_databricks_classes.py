@@ -30,4 +30,7 @@ def test_databricks_own_classes_take_every_resource(target: str, tool_python: st
     assert complaints(resources) == ""
     wrong = json.loads(json.dumps(resources))
     wrong["jobs"]["rollup"]["max_concurent_runs"] = 1
-    assert "max_concurent_runs" in complaints(wrong)
+    wrong["alerts"]["rollup_late"]["evaluation"]["comparison_operator"] = "MORE_THAN"
+    told = complaints(wrong)
+    assert "max_concurent_runs" in told
+    assert "MORE_THAN" in told

@@ -5,6 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from deltalake import DeltaTable
+
+from lakehouse.cli.main import main
+from tests.story_lake import Story
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,3 +24,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert ran.returncode == 0, ran.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The story's lake, rolled up."""
+    root = tmp_path_factory.mktemp("reading") / "lake"
+    root.mkdir()
+    Story(hours=4).tell().commit(root)
+    ran = CliRunner().invoke(main, ["rollup", str(root), "--engine", "local"])
+    assert ran.exit_code == 0, ran.output
+    return root
+
+
+@pytest.fixture(scope="module")
+def wanted(lake: Path) -> list[tuple[str, float]]:
+    """Minutes in which any partition of a topic was under its min ISR, the longest first."""
+    rows = DeltaTable(str(lake / "gold/topics")).to_pyarrow_table().to_pylist()
+    rows = [row for row in rows if row["metric"] == "kafka.partition.under_min_isr"]
+    minutes = dict.fromkeys((row["topic"] for row in rows), 0.0)
+    for row in rows:
+        minutes[row["topic"]] += row["any_us"] / 6e7
+    assert len({*minutes.values()}) == len(minutes) == 5
+    return sorted(minutes.items(), key=lambda one: -one[1])

@@ -32,3 +32,13 @@ def runnable(script: str) -> tuple[str, set[str]]:
         assert not line.rstrip().endswith("\\"), f"a command over several lines: {line}"
         left_out.add(program)
     return "".join(kept), left_out
+
+
+def under(markdown: str, kind: str) -> dict[str, list[str]]:
+    """The blocks of one kind by the heading that they stand under."""
+    _, *parts = re.split(r"(?m)^## (.+)$", markdown)
+    return {
+        head: found
+        for head, text in zip(parts[::2], parts[1::2], strict=True)
+        if (found := re.findall(rf"(?ms)^```{kind}\n(.*?)^```$", text))
+    }

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import duckdb
 import pytest
-from click.testing import CliRunner
-from deltalake import DeltaTable
 
 from lakehouse import tables
-from lakehouse.cli.main import main
 from lakehouse.ops.views import render
+from tests import dashboard
+from tests.deploy.bundle_file import read
+from tests.notebooks import bind
+from tests.sql_views import NOW, Row, asked, in_duckdb, jmxlake
 from tests.story_lake import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import duckdb
     from pyspark.sql import SparkSession
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "views.md").read_text("utf-8")
 QUESTIONS: Final = re.findall(r"(?s)```sql\n(.*?)```", PAGE)
+VIEWS: Final = "${var.catalog}.${resources.schemas.views.name}."
 SPAN: Final = ("--from", "2026-11-16T10:00Z", "--to", "2026-11-16T14:00Z")
 IN_SPAN: Final = "WHERE hour_utc < TIMESTAMP '2026-11-16 14:00:00'"
+NOW_THERE: Final = "'2026-11-20 15:00:00Z'"
 MINUTE: Final = 6e7
 GIB: Final = 2**30
-
-Row = dict[str, Any]
-
-
-def jmxlake(*arguments: str) -> str:
-    ran = CliRunner().invoke(main, arguments)
-    assert ran.exit_code == 0, ran.output
-    return ran.stdout
 
 
 @pytest.fixture(scope="module")
@@ -46,26 +42,13 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Story(hours=4).tell().commit(root)
     jmxlake("rollup", str(root), "--engine", "local")
     jmxlake("sla", str(root), *SPAN)
+    jmxlake("sla", str(root), "--week", "2026-W47")
     return root
 
 
 @pytest.fixture(scope="module")
 def report(lake: Path) -> Any:
     return json.loads(jmxlake("report", str(lake), *SPAN, "--json", "-"))
-
-
-def in_duckdb(lake: Path, zone: str = "UTC") -> duckdb.DuckDBPyConnection:
-    """Views over the Parquet files of the tables, under the name of DuckDB's own extension."""
-    connection = duckdb.connect()
-    for table in tables.GOLD:
-        place = f"{lake}/{table.path}"
-        if files := DeltaTable(place).file_uris():
-            rows = connection.read_parquet(files, hive_partitioning=True, union_by_name=True)
-            rows.create_view(place)
-    connection.execute("CREATE MACRO delta_scan(fake) AS TABLE FROM query_table(fake)")
-    sql = jmxlake("views", "--dialect", "duckdb", "--time-zone", zone, str(lake))
-    connection.execute(sql)
-    return connection
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +64,7 @@ def ask(lake: Path) -> Callable[[str], list[Row]]:
 
 
 def asker(connection: duckdb.DuckDBPyConnection) -> Callable[[str], list[Row]]:
-    def ask(sql: str) -> list[Row]:
-        found = connection.execute(sql)
-        names = [one[0] for one in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-    return ask
+    return partial(asked, connection)
 
 
 def about(wanted: float | None) -> Any:
@@ -99,7 +77,7 @@ def test_verdicts(ask: Callable[[str], list[Row]], report: Any) -> None:
     found = {
         (row["objective"], row["topic"], row["user_name"], row["client_id"],
          row["consumer_group"], row["source"]): row
-        for row in ask("FROM kafka.verdicts")
+        for row in ask("FROM kafka.verdicts WHERE period = 'span'")
     }  # fmt: skip
     wanted = {
         (objective["name"], *(subject[name] for name in names)): (subject, objective)
@@ -208,8 +186,8 @@ def test_consumer_groups_and_what_they_lost(ask: Callable[[str], list[Row]], rep
 
 def test_the_remote_tier(ask: Callable[[str], list[Row]], report: Any) -> None:
     (lag,) = ask(
-        "SELECT topic, sum(copy_lag_minutes) AS minutes, max(most_copy_lag_gib) AS most "
-        "FROM span.tier_lag GROUP BY topic"
+        "SELECT topic, sum(lag_minutes) AS minutes, max(most_lag_gib) AS most "
+        "FROM span.tier_lag WHERE way = 'upload' GROUP BY topic"
     )
     (topic,) = report["tier_lag"]["topics"]
     assert lag == {
@@ -290,14 +268,14 @@ def test_keys_hold(table: tables.Table, lake: Path) -> None:
 
 def test_a_date_leaves_files_out(ask: Callable[[str], list[Row]]) -> None:
     dated = [view.name for view in render.views() if "date_utc" in view.columns]
-    assert len(dated) == 9
+    assert len(dated) == 11
     for name in dated:
         (plan,) = ask(f"EXPLAIN FROM kafka.{name} WHERE date_utc = DATE '1999-01-01'")
         assert "Scanning Files: 0/" in plan["explain_value"], name
 
 
 def test_the_page_is_right(ask: Callable[[str], list[Row]], lake: Path) -> None:
-    assert len(QUESTIONS) == 3
+    assert len(QUESTIONS) == 4
     for one in QUESTIONS:
         assert ask(one)
     listed = re.findall(r"`(\w+)`", "".join(re.findall(r"(?m)^\| `.*?\|", PAGE)))
@@ -314,15 +292,17 @@ def test_the_page_is_right(ask: Callable[[str], list[Row]], lake: Path) -> None:
 def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Path) -> None:
     zone = "Europe/Berlin"
     before = spark.conf.get("spark.sql.session.timeZone")
+    schema = spark.catalog.currentDatabase()
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")  # nothing depends on it
     try:
         sql = jmxlake(
             "views", "--dialect", "spark", "--schema", "views_of_kafka", "--time-zone", zone,
             str(lake),
         )  # fmt: skip
-        for one in filter(str.strip, sql.split(";\n")):
+        for one in filter(str.strip, sql.replace(NOW, f"TIMESTAMP {NOW_THERE}").split(";\n")):
             spark.sql(one)
-        ask = asker(in_duckdb(lake, zone))
+        connection = in_duckdb(lake, zone, f"TIMESTAMPTZ {NOW_THERE}")
+        ask = asker(connection)
         for view in render.views():
             name = f"views_of_kafka.{view.name}"
             found = [row.asDict() for row in spark.table(name).collect()]
@@ -334,12 +314,34 @@ def test_spark_has_the_same_rows_and_the_comments(spark: SparkSession, lake: Pat
             extended = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
             assert view.comment in [row["data_type"] for row in extended]
         for one in QUESTIONS:
-            asked = spark.sql(one.replace("kafka.", "views_of_kafka."))
-            found = [row.asDict() for row in asked.collect()]
+            frame = spark.sql(one.replace("kafka.", "views_of_kafka."))
+            found = [row.asDict() for row in frame.collect()]
             assert sorted(map(_plain, found)) == sorted(map(_plain, ask(one)))  # some are ties
+        spark.catalog.setCurrentDatabase("views_of_kafka")
+        for dataset in dashboard.datasets(dashboard.read()).values():
+            found = [
+                row.asDict() for row in spark.sql(bind(dataset.sql, dataset.parameters)).collect()
+            ]
+            wanted = asked(connection, dataset.sql, dataset.parameters)
+            assert sorted(map(_plain, found)) == sorted(map(_plain, wanted)), dataset.name
+            assert found, dataset.name
+        for alert in read()["resources"]["alerts"].values():
+            (row,) = spark.sql(alert["query_text"].replace(VIEWS, "")).collect()
+            assert [row.asDict()] == asked(connection, alert["query_text"].replace(VIEWS, ""))
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+        spark.catalog.setCurrentDatabase(schema)
         spark.sql("DROP SCHEMA IF EXISTS views_of_kafka CASCADE")
+
+
+@pytest.mark.spark
+def test_run_creates_them_by_spark(spark: SparkSession, lake: Path) -> None:
+    try:
+        said = jmxlake("views", "--dialect", "spark", "--schema", "views_run", "--run", str(lake))
+        assert said == ""
+        assert spark.table("views_run.topic_weeks").count() > 0
+    finally:
+        spark.sql("DROP SCHEMA IF EXISTS views_run CASCADE")
 
 
 def _plain(row: Row) -> str:

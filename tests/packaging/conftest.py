@@ -49,11 +49,18 @@ class Environment:
     folder: Path
     home: Path
 
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables of its programs."""
+        return {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
+
+    def run(
+        self, program: str, *arguments: str, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """A program of it, of which nothing of ours is in the environment or the folder."""
         return subprocess.run(
             [str(self.folder / "bin" / program), *arguments],
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"},
+            env=self.environ | environ,
             cwd=self.home, capture_output=True, text=True, check=False, timeout=SECONDS,
         )  # fmt: skip
 
@@ -74,9 +81,9 @@ def environment(
     def make(extra: str | None) -> Environment:
         if extra not in made:
             folder = tmp_path_factory.mktemp(extra or "bare") / "venv"
-            _uv("venv", "--python", sys.executable, str(folder))
+            uv("venv", "--python", sys.executable, str(folder))
             wanted = f"{published.wheel}[{extra}]" if extra else str(published.wheel)
-            _uv(
+            uv(
                 "pip", "install", "--python", str(folder / "bin" / "python"),
                 "--constraints", str(ROOT / "requirements.lock"), wanted,
             )  # fmt: skip
@@ -88,10 +95,10 @@ def environment(
     return make
 
 
-def _uv(*arguments: str) -> None:
-    uv = Path(sys.executable).parent / "uv"
+def uv(*arguments: str) -> None:
+    program = Path(sys.executable).parent / "uv"
     ran = subprocess.run(
-        [str(uv), "--quiet", "--no-config", *arguments],
+        [str(program), "--quiet", "--no-config", *arguments],
         env={name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"},
         capture_output=True, text=True, check=False, timeout=SECONDS,
     )  # fmt: skip

@@ -192,23 +192,52 @@ def test_f12_a_rollup_imports_nothing_that_draws_or_sends() -> None:
         "import sys\n"
         f"for name in {[one.replace('-', '_') for one in [*gone, 'vl-convert', 'deltalake']]}:\n"
         "    sys.modules[name] = None\n"
-        "import lakehouse.cli.rollup, lakehouse.engines.spark_engine, lakehouse.slo\n"
+        "import lakehouse.cli.rollup, lakehouse.cli.views, lakehouse.engines.spark_engine\n"
+        "import lakehouse.slo\n"
         "assert lakehouse.slo.load()\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_the_dashboard_is_there_with_a_warehouse_and_asks_gold_as_who_looks() -> None:
+def test_the_dashboard_is_there_with_a_warehouse_and_asks_views_as_who_looks() -> None:
     (one,) = TOLD["resources"]["dashboards"].values()
     place = ROOT / "deploy/databricks" / one["file_path"]
     assert place.resolve() == FILE
     assert one["display_name"]
     assert one["warehouse_id"] == "${var.warehouse_id}"
     assert one["dataset_catalog"] == "${var.catalog}"
-    assert one["dataset_schema"] == "${resources.schemas.gold.name}"
+    assert one["dataset_schema"] == "${resources.schemas.views.name}"
     assert one["embed_credentials"] is False
     assert any(FILE.is_relative_to((ROOT / each).resolve()) for each in TOLD["sync"]["paths"])
+
+
+def test_a_job_creates_the_views_where_the_dashboard_and_the_alerts_ask_them() -> None:
+    words = parameters("gold_maintenance", "views")
+    schema = "${var.catalog}.${resources.schemas.views.name}"
+    assert words[words.index("--schema") + 1] == schema
+    assert words[1] == "${var.catalog}.${resources.schemas.gold.name}"
+    assert {"--run", "--time-zone=${var.time_zone}"} <= set(words)
+    for alert in TOLD["resources"]["alerts"].values():
+        assert re.findall(r"FROM (\S+)\.\w+\n", alert["query_text"]) == [schema]
+    run = "databricks bundle run -t prod gold_maintenance --only views"
+    assert PAGE.index("run -t prod rollup") < PAGE.index(run) < PAGE.index("run -t prod weekly")
+
+
+def test_alerts_mail_whom_a_variable_names_each_hour_and_wait_in_development() -> None:
+    alerts = TOLD["resources"]["alerts"]
+    assert set(alerts) == {"budget_burning", "agent_silent", "rollup_late"}
+    assert TOLD["variables"]["alerts_to"]["default"] == "${var.failures_to}"
+    for one in alerts.values():
+        notified = one["evaluation"]["notification"]
+        assert notified["subscriptions"] == [{"user_email": "${var.alerts_to}"}]
+        assert one["warehouse_id"] == "${var.warehouse_id}"
+        # A status of its own would go before the target's, which pauses those of development.
+        assert set(one["schedule"]) == {"quartz_cron_schedule", "timezone_id"}
+        seconds, minute, *rest = one["schedule"]["quartz_cron_schedule"].split()
+        rollup = TOLD["variables"]["rollup_cron"]["default"].split()
+        assert (seconds, rest) == ("0", rollup[2:])
+        assert int(minute) > int(rollup[1])
 
 
 def test_notebooks_ask_for_the_schemas_that_the_bundle_makes() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +222,22 @@ def test_a_column_that_came_later_is_null_in_older_rows(engine: LocalEngine) -> 
     engine.write(tables.SUBJECTS, engine.relation(new), where.of_clusters((CLUSTER,)))
     (row,) = rows(engine, tables.SUBJECTS)
     assert (row["attribute_instants"], row["rack"]) == ([("m", 7)], "a")
+
+
+def test_a_table_with_the_comments_of_another_version_takes_rows_and_keeps_them(
+    engine: LocalEngine,
+) -> None:
+    for table in (tables.TOPICS, tables.LEASE):
+        told = tuple(replace(column, comment="as of old") for column in table.columns)
+        engine.create(replace(table, columns=told))
+    engine.write(tables.TOPICS, engine.relation(topic_rows(0, 1)))
+    units = HourSet((CLUSTER,), (BASE + HOUR,))
+    engine.write(tables.TOPICS, engine.relation(topic_rows(1, observed=2)), where.of_units(units))
+    assert topics(engine) == [(0, 1), (1, 2)]
+    assert engine.swap(LeaseRow(), LeaseRow("a", until=1), first=True)
+    for table in (tables.TOPICS, tables.LEASE):
+        fields = delta(engine, table).schema().fields
+        assert {field.metadata["comment"] for field in fields} == {"as of old"}
 
 
 def test_of_engines_at_the_same_instant_one_gets_the_lease(engine: LocalEngine) -> None:

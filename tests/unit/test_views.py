@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from lakehouse import tables
+from lakehouse.cli import views as cli_views
 from lakehouse.cli.main import main
 from lakehouse.core.metrics import LEADERLESS, UNAVAILABLE, UNDER_MIN_ISR
 from lakehouse.ops.views import render
@@ -142,6 +143,67 @@ def test_instants_are_those_of_the_zone_whatever_the_session_says() -> None:
     assert dt.date(2026, 7, 2) in {row["day_local"] for row in views.rows("topic_days")}
 
 
+def test_weeks_are_those_of_the_zone_and_the_last_is_the_newest_that_has_ended() -> None:
+    views, key = Views("America/New_York"), {"cluster": "c", "source": "s", "family": "f"}
+    times = {"outcome": "ok", "duration_us": 1, "scrapes": 1}
+    late_on_sunday = dt.datetime(2021, 1, 4, 4, 59, tzinfo=dt.UTC)
+    for at in (late_on_sunday, late_on_sunday + dt.timedelta(minutes=1), HOUR.replace(year=9000)):
+        views.put(tables.COVERAGE, {**key, **times, "window": at})
+    found = {
+        row["choice"]: (row["iso_week"], str(row["week_local"]))
+        for row in views.rows("week_choices")
+    }
+    assert found.pop("(last)") == ("2021-W01", "2021-01-04")
+    future = max(found)
+    assert found == {
+        "2020-W53": ("2020-W53", "2020-12-28"),
+        "2021-W01": ("2021-W01", "2021-01-04"),
+        future: (future, found[future][1]),
+    }
+    assert future.startswith("9000-W")
+
+
+def test_of_a_week_a_subject_counts_once_by_the_last_own_period_that_ended_in_it() -> None:
+    views = Views("Europe/Berlin")
+    monday = dt.datetime(2026, 11, 15, 23, tzinfo=dt.UTC)  # at midnight in Berlin
+    wanted = set()
+    for day, grain, topic, counts in (
+        (-7, "1w", "t", True), (-1, "28d", "t", False), (0, "28d", "t", True),
+        (0, "28d", "gone", True), (0, "span", "t", False), (7, "1w", "t", True),
+    ):  # fmt: skip
+        end = monday + dt.timedelta(days=day)
+        row = {"cluster": "c", "objective": "o", "grain": grain, "topic": topic, "statement": 1}
+        views.put(tables.SLA, {**row, "window": HOUR, "window_end": end, "stated_at": end})
+        if counts:
+            wanted.add((end.replace(tzinfo=None), topic, str((end - dt.timedelta(days=6)).date())))
+    found = views.rows("verdicts")
+    assert {
+        (row["to_utc"], row["topic"], str(row["week_local"])) for row in found if row["is_of_week"]
+    } == wanted
+    assert len(found) == 6
+    assert {row["subject"] for row in found} == {"topic t", "topic gone"}
+
+
+def test_a_zero_of_a_week_is_that_of_a_statement_and_a_day_s_that_of_a_reading() -> None:
+    views, monday = Views(), dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
+    end = monday + dt.timedelta(days=7)
+    for user, attainment in (("idle", 1.0), ("unseen", None)):
+        row = {"cluster": "c", "objective": "produce-throttling", "grain": "1w", "user": user}
+        more = {"window": monday, "window_end": end, "stated_at": end, "statement": 1}
+        views.put(tables.SLA, {**row, **more, "attainment": attainment, "unknown_us": 6e7})
+    weeks = {row["user_name"]: row for row in views.rows("client_weeks")}
+    assert weeks["idle"]["throttled_high_minutes"] == 0
+    assert weeks["unseen"]["throttled_high_minutes"] is None
+    assert {row["unknown_minutes"] for row in weeks.values()} == {1}
+    for hour, outcome in ((0, "ok"), (24, "timeout")):
+        at = monday + dt.timedelta(hours=hour)
+        reading = {"cluster": "c", "source": "s", "family": "quotas", "outcome": outcome}
+        views.put(tables.COVERAGE, {**reading, "window": at, "duration_us": 1, "scrapes": 1})
+    days = sorted(views.rows("cluster_days"), key=lambda row: row["day_local"])
+    assert [row["throttled_minutes"] for row in days] == [0, *[None] * 6]
+    assert {row["unavailable_minutes"] for row in days} == {None}
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_incidents_are_those_of_the_report(seed: int) -> None:
     views, stretches = Views(), _stretches(random.Random(seed))
@@ -262,6 +324,7 @@ def test_unity_catalog_gets_keys_and_tags() -> None:
         (["--dialect", "duckdb", "{lake}", "--schema", "a;b"], "give a schema, or catalog.schema"),
         (["--dialect", "spark", "a.b", "--time-zone", "Europe/Atlantis"], "there is none here"),
         (["--dialect", "duckdb", "{lake}"], "gold/subjects: no such table; run jmxlake rollup"),
+        (["--dialect", "duckdb", "--run", "a.b"], "--run: duckdb is not Spark's"),
         (["--dialect", "duckdb", "elsewhere"], "no table bronze/runs there"),
     ],
 )
@@ -272,6 +335,24 @@ def test_what_cannot_be_is_said_in_one_line(given: list[str], said: str, tmp_pat
     assert ran.exit_code in {1, 2}
     assert said in ran.output
     assert "CREATE" not in ran.output
+
+
+def test_run_gives_spark_what_is_printed_but_for_keys_and_tags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class FakeSession:
+        ran: Final[list[str]] = []
+
+        def sql(self, statement: str) -> None:
+            self.ran.append(statement)
+
+    given = ["views", "main.kafka_gold", "--dialect", "databricks", "--schema", "main.kafka"]
+    printed = CliRunner().invoke(main, given).output.split(";\n\n")
+    monkeypatch.setattr(cli_views, "session", FakeSession)
+    ran = CliRunner().invoke(main, [*given, "--run"])
+    assert (ran.exit_code, ran.output) == (0, "")
+    assert FakeSession.ran == [one for one in printed if one.startswith("CREATE")]
+    assert len(FakeSession.ran) == 1 + len(render.views())
 
 
 def test_names_of_places_cannot_leave_their_literal() -> None:

@@ -16,6 +16,10 @@ _ALIAS: Final = re.compile(r"(?:^|, |AS )(\w+)(?=,|$)")
 _COMMENT: Final = re.compile(r"(?m) *-- .*$")
 _CALL: Final = re.compile(r"\b(utc|local|micros)\(([^()]+)\)")
 _NAME: Final = re.compile(r"\{(\w+)\}")
+_HOURS: Final = """\
+date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, \
+CAST(date_trunc('week', local("window")) AS DATE) AS week_local, \
+-- UTC date: leaves files out | start of the hour, UTC | local time | Monday of its ISO week"""
 _PERSONAL: Final = {"user": "user", "user_name": "user", "client_id": "client id"}
 PARENTS: Final = {tables.PARTITIONS: tables.TOPICS, tables.LABELLED: tables.BROKERS}
 """Tables whose rows each belong to a row of another, by that table's key."""
@@ -106,6 +110,7 @@ DIALECTS: Final = {
 def views() -> tuple[View, ...]:
     """All views, those that others read before them."""
     text = resources.files(__package__).joinpath("views.sql").read_text("utf-8")
+    text = text.replace("{hours}", _HOURS)
     _, *parts = _VIEW.split(text)
     return tuple(
         View(

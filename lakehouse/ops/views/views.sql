@@ -2,12 +2,14 @@
 --
 -- A view begins with its name and its comment. A line of the last SELECT has one or more columns, then their comments.
 -- {topics} is a table of gold, or a view of this file. utc(x) and local(x) are an instant as a clock shows it,
--- micros(x) is it in microseconds since 1970; x has no parentheses. Names in double quotes are reserved words.
+-- micros(x) is it in microseconds since 1970; x has no parentheses. {hours} is when a row's hour is. Names in double
+-- quotes are reserved words.
 -- Unknown is NULL, never zero.
 
 -- VIEW verdicts
 -- Was each objective met? The newest statement of each objective, subject and period, as jmxlake sla published it.
--- The true attainment lies between low and high.
+-- The true attainment lies between low and high. Of a week a subject has one row with is_of_week: the last of the
+-- objective's own periods that ended in it.
 SELECT
     cluster, objective, -- Kafka cluster id | name of the objective
     topic, -- topic, of objectives on topics
@@ -17,16 +19,20 @@ SELECT
     "group" AS consumer_group, -- consumer group, of objectives on groups
     source, -- broker, controller or client that is read, of objectives on sources
     grain AS period, -- 1w: an ISO week, else span
+    subject, -- all that names the subject
     utc("window") AS from_utc, utc(window_end) AS to_utc, -- start of the period, UTC | end of the period, UTC
-    local("window") AS from_local, local(window_end) AS to_local, -- start of the period, local time | end of the period, local time
+    local("window") AS from_local, local(window_end) AS to_local, -- start, local time | end, local time
+    week_local, -- Monday of the ISO week in which the period ended, local time
+    is_own AND place_in_week = 1 AND window_end = last_end AS is_of_week, -- whether it counts in week_local
     verdict, -- met, missed, uncertain or no_data
     100e0 * target AS target_percent, -- percent of time that must be good
     100e0 * attainment AS attainment_percent, -- percent of good and bad time that was good; NULL: no data
     100e0 * attainment_low AS attainment_low_percent, -- lower bound: unknown time was bad
     100e0 * attainment_high AS attainment_high_percent, -- upper bound: unknown time was good
     CASE WHEN attainment IS NOT NULL THEN bad_us / 6e7 END AS bad_minutes, -- minutes seen bad; NULL: no data
-    CASE WHEN attainment IS NOT NULL THEN bad_low_us / 6e7 END AS bad_low_minutes, -- lower bound of bad_minutes
-    CASE WHEN attainment IS NOT NULL THEN bad_high_us / 6e7 END AS bad_high_minutes, -- upper bound of bad_minutes
+    CASE WHEN attainment IS NOT NULL THEN bad_low_us / 6e7 END AS bad_low_minutes, -- its lower bound
+    CASE WHEN attainment IS NOT NULL THEN bad_high_us / 6e7 END AS bad_high_minutes, -- its upper bound
+    good_us / 6e7 AS good_minutes, -- minutes that were wholly seen and good
     unknown_us / 6e7 AS unknown_minutes, -- minutes that were not wholly seen
     expected_us / 6e7 AS expected_minutes, -- minutes in which the subject existed
     budget_us / 6e7 AS budget_minutes, -- minutes that may be bad
@@ -36,11 +42,17 @@ SELECT
     statement, -- number of the statement; above 1: late data or a correction changed it
     utc(stated_at) AS stated_utc -- when it was stated, UTC
 FROM (
-    SELECT s.*, row_number() OVER (
-        PARTITION BY cluster, objective, grain, "window", window_end, topic, "partition", "user", client_id,
-            "group", source
-        ORDER BY statement DESC) AS place
-    FROM {sla} s) s
+    SELECT s.*, row_number() OVER (PARTITION BY cluster, objective, grain, "window", window_end, topic,
+            "partition", "user", client_id, "group", source ORDER BY statement DESC) AS place,
+        row_number() OVER (PARTITION BY cluster, objective, is_own, window_end, topic, "partition", "user",
+            client_id, "group", source ORDER BY stated_at DESC, statement DESC) AS place_in_week,
+        max(CASE WHEN is_own THEN window_end END) OVER (PARTITION BY cluster, objective, week_local) AS last_end
+    FROM (
+        SELECT s.*, grain <> 'span' AS is_own, concat_ws(', ', 'topic ' || topic,
+            'partition ' || CAST("partition" AS VARCHAR(9)), 'user ' || "user", 'client id ' || client_id,
+            'group ' || "group", 'source ' || source) AS subject,
+            CAST(date_trunc('week', local(window_end) - INTERVAL '1' SECOND) AS DATE) AS week_local
+        FROM {sla} s) s) s
 WHERE place = 1
 
 -- VIEW topic_hours
@@ -48,19 +60,19 @@ WHERE place = 1
 -- minutes in which several partitions were count once. NULL: it was not read.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
-    max(any_us) FILTER (WHERE is_out) / 6e7 AS unavailable_minutes, -- minutes with a partition under its min ISR or without a leader
-    max(any_low_us) FILTER (WHERE is_out) / 6e7 AS unavailable_low_minutes, -- lower bound of unavailable_minutes
-    max(any_high_us) FILTER (WHERE is_out) / 6e7 AS unavailable_high_minutes, -- upper bound; what was first seen at the start of the hour may lie before it
-    max(any_us) FILTER (WHERE is_under) / 6e7 AS under_min_isr_minutes, -- minutes with a partition under its min ISR
-    max(any_us) FILTER (WHERE is_leaderless) / 6e7 AS leaderless_minutes, -- minutes with a partition without a leader
-    max(positive_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- the same summed over partitions
+    {hours}
+    max(any_us) FILTER (WHERE is_out) / 6e7 AS unavailable_minutes, -- with one under its min ISR or leaderless
+    max(any_low_us) FILTER (WHERE is_out) / 6e7 AS unavailable_low_minutes, -- its lower bound
+    max(any_high_us) FILTER (WHERE is_out) / 6e7 AS unavailable_high_minutes, -- its upper bound
+    max(any_us) FILTER (WHERE is_under) / 6e7 AS under_min_isr_minutes, -- minutes with one under it
+    max(any_us) FILTER (WHERE is_leaderless) / 6e7 AS leaderless_minutes, -- minutes with one without
+    max(positive_us) FILTER (WHERE is_out) / 6e7 AS unavailable_partition_minutes, -- over partitions
     max(max_concurrent) FILTER (WHERE is_out) AS most_partitions_unavailable, -- most at one instant
     max(series) FILTER (WHERE is_out) AS partitions, -- most partitions seen at one instant
-    max(observed_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes -- minutes seen, summed over partitions; 60 for each that was seen throughout
+    max(observed_us) FILTER (WHERE is_out) / 6e7 AS seen_partition_minutes -- seen, summed over them
 FROM (
-    SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out, metric = 'kafka.partition.under_min_isr' AS is_under,
-        metric = 'kafka.partition.leaderless' AS is_leaderless
+    SELECT t.*, metric = 'kafka.partition.unavailable' AS is_out,
+        metric = 'kafka.partition.under_min_isr' AS is_under, metric = 'kafka.partition.leaderless' AS is_leaderless
     FROM {topics} t) t
 WHERE is_out OR is_under OR is_leaderless
 GROUP BY cluster, topic, date, "window"
@@ -70,17 +82,41 @@ GROUP BY cluster, topic, date, "window"
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     CAST(hour_local AS DATE) AS day_local, -- day, local time
-    sum(unavailable_minutes) AS unavailable_minutes, -- minutes with a partition under its min ISR or without a leader
+    sum(unavailable_minutes) AS unavailable_minutes, -- minutes with one under its min ISR or leaderless
     sum(unavailable_low_minutes) AS unavailable_low_minutes, -- lower bound of unavailable_minutes
     sum(unavailable_high_minutes) AS unavailable_high_minutes, -- upper bound of unavailable_minutes
     sum(under_min_isr_minutes) AS under_min_isr_minutes, -- minutes with one under its min ISR
     sum(leaderless_minutes) AS leaderless_minutes, -- with one without a leader
     sum(unavailable_partition_minutes) AS unavailable_partition_minutes, -- minutes summed over partitions
     max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
-    count(unavailable_minutes) AS hours_seen, -- hours of the day in which it was seen; 24 unless it is new, gone or was not read
-    100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent -- percent of these hours, over partitions, that was seen
+    count(unavailable_minutes) AS hours_seen, -- hours in which it was seen
+    100e0 * sum(seen_partition_minutes) / nullif(sum(60e0 * partitions), 0) AS seen_percent -- percent of them seen
 FROM {topic_hours}
 GROUP BY cluster, topic, CAST(hour_local AS DATE)
+
+-- VIEW topic_weeks
+-- In which ISO weeks was a topic unavailable? Sums of topic_hours by week of the local time zone; zero, where there is
+-- no hour, if the objective min-isr was seen.
+WITH stated AS (
+    SELECT cluster, topic, week_local, max(unknown_minutes) AS unknown_minutes,
+        CASE WHEN count(attainment_percent) = count(*) THEN 0e0 END AS zero
+    FROM {verdicts} WHERE is_of_week AND objective = 'min-isr' GROUP BY cluster, topic, week_local)
+SELECT
+    cluster, topic, -- Kafka cluster id | topic
+    week_local, -- Monday of the week, local time
+    sum(unavailable_minutes) AS unavailable_minutes, -- minutes with one under its min ISR or leaderless
+    sum(unavailable_low_minutes) AS unavailable_low_minutes, -- its lower bound
+    sum(unavailable_high_minutes) AS unavailable_high_minutes, -- its upper bound
+    sum(under_min_isr_minutes) AS under_min_isr_minutes, -- minutes with one under its min ISR
+    sum(leaderless_minutes) AS leaderless_minutes, -- minutes with one without a leader
+    max(most_partitions_unavailable) AS most_partitions_unavailable, -- most at one instant
+    max(unknown_minutes) AS unknown_minutes -- minutes not wholly seen; NULL: not stated
+FROM (
+    SELECT cluster, topic, week_local, unavailable_minutes, unavailable_low_minutes, unavailable_high_minutes,
+        under_min_isr_minutes, leaderless_minutes, most_partitions_unavailable, NULL AS unknown_minutes
+    FROM {topic_hours}
+    UNION ALL SELECT cluster, topic, week_local, zero, zero, zero, zero, zero, zero, unknown_minutes FROM stated)
+GROUP BY cluster, topic, week_local
 
 -- VIEW min_isr_incidents
 -- When was which partition under its min ISR or without a leader? A row for each stretch without a break, joined
@@ -124,9 +160,9 @@ incidents AS (
 SELECT
     cluster, topic, -- Kafka cluster id | topic
     "partition" AS partition_id, -- partition
-    CASE WHEN metric = 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- under_min_isr or leaderless
-    utc(first_start) AS start_utc, local(first_start) AS start_local, -- when it was first seen, UTC | when it was first seen, local time
-    utc(last_end) AS end_utc, local(last_end) AS end_local, -- when it was seen to be over, UTC | when it was seen to be over, local time
+    CASE WHEN metric = 'kafka.partition.leaderless' THEN 'leaderless' ELSE 'under_min_isr' END AS kind, -- which
+    utc(first_start) AS start_utc, local(first_start) AS start_local, -- first seen, UTC | local time
+    utc(last_end) AS end_utc, local(last_end) AS end_local, -- seen to be over, UTC | local time
     us / 6e7 AS minutes, -- minutes from start to end
     (us - tail_us) / 6e7 AS low_minutes, -- lower bound: it may have ended earlier
     (us + lead_us) / 6e7 AS high_minutes, -- upper bound: it may have started earlier
@@ -141,30 +177,53 @@ SELECT
     "user" AS user_name, -- authenticated principal; NULL: the quota has no user
     client_id, -- client id; NULL: the quota has no client id
     split_part(metric, '.', 3) AS request, -- produce, fetch, request or controller_mutation
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
+    {hours}
     any_us / 6e7 AS throttled_minutes, -- minutes in which any broker throttled it
     any_low_us / 6e7 AS throttled_low_minutes, -- lower bound of throttled_minutes
     any_high_us / 6e7 AS throttled_high_minutes, -- upper bound of throttled_minutes
-    value_seconds / nullif(positive_us / 1e6, 0) AS mean_throttle_ms, -- mean throttle time while it was throttled, milliseconds
+    value_seconds / nullif(positive_us / 1e6, 0) AS mean_throttle_ms, -- mean while throttled, ms
     "max" AS max_throttle_ms -- longest throttle time, milliseconds
 FROM {clients}
 WHERE metric LIKE 'kafka.client.%.throttle_time' AND any_high_us > 0
+
+-- VIEW client_weeks
+-- In which ISO weeks was a client throttled? Sums of throttled_clients by week of the local time zone; zero, where there
+-- is no hour, if its objective was seen.
+SELECT
+    cluster, user_name, client_id, -- Kafka cluster id | authenticated principal | client id
+    request, -- produce, fetch, request or controller_mutation
+    week_local, -- Monday of the week, local time
+    sum(throttled_minutes) AS throttled_minutes, -- minutes in which any broker throttled it
+    sum(throttled_low_minutes) AS throttled_low_minutes, -- its lower bound
+    sum(throttled_high_minutes) AS throttled_high_minutes, -- its upper bound
+    max(max_throttle_ms) AS max_throttle_ms, -- longest throttle time, milliseconds
+    max(unknown_minutes) AS unknown_minutes -- minutes not wholly seen; NULL: not stated
+FROM (
+    SELECT cluster, user_name, client_id, request, week_local, throttled_minutes, throttled_low_minutes,
+        throttled_high_minutes, max_throttle_ms, NULL AS unknown_minutes
+    FROM {throttled_clients}
+    UNION ALL
+    SELECT cluster, user_name, client_id, split_part(objective, '-', 1), week_local, zero, zero, zero, NULL,
+        unknown_minutes
+    FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
+    WHERE is_of_week AND objective LIKE '%-throttling') p
+GROUP BY cluster, user_name, client_id, request, week_local
 
 -- VIEW consumer_groups
 -- How far was a consumer group behind in a topic? A row for each group, topic and hour.
 SELECT
     cluster, "group" AS consumer_group, -- Kafka cluster id | consumer group
     topic, -- topic
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- minutes in which it was behind; NULL: it was not seen
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- lower bound of behind_minutes
-    CASE WHEN seen_us + behind_high_us > 0 THEN behind_high_us / 6e7 END AS behind_high_minutes, -- upper bound of behind_minutes
-    CAST(ceil(records_max / 1.189207115002721e0) AS BIGINT) AS most_records_low, -- most records not read at one instant, at least
+    {hours}
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_us / 6e7 END AS behind_minutes, -- NULL: not seen
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_low_us / 6e7 END AS behind_low_minutes, -- at least
+    CASE WHEN seen_us + behind_high_us > 0 THEN behind_high_us / 6e7 END AS behind_high_minutes, -- at most
+    CAST(ceil(records_max / 1.189207115002721e0) AS BIGINT) AS most_records_low, -- most not read, at least
     records_max AS most_records_high, -- the same, at most
-    seconds_low_max / 6e1 AS oldest_low_minutes, -- greatest age of the oldest record not read, minutes, at least
-    CASE WHEN seconds_high_max < seconds_low_max THEN NULL ELSE seconds_high_max / 6e1 END AS oldest_high_minutes, -- the same, at most; NULL: not known
+    seconds_low_max / 6e1 AS oldest_low_minutes, -- greatest age of the oldest record not read, at least
+    CASE WHEN seconds_high_max >= seconds_low_max THEN seconds_high_max / 6e1 END AS oldest_high_minutes, -- at most
     seconds_unknown_us / 6e7 AS oldest_unknown_minutes, -- minutes in which that age has no upper bound
-    seen_us / 6e7 AS seen_minutes -- minutes in which all brokers with its partitions reported; 60 if throughout
+    seen_us / 6e7 AS seen_minutes -- minutes in which all brokers with its partitions reported
 FROM {consumer_lag}
 
 -- VIEW lost_records
@@ -174,33 +233,64 @@ SELECT
     cluster, "group" AS consumer_group, -- Kafka cluster id | consumer group
     topic, -- topic
     "partition" AS partition_id, -- partition; NULL: all beyond the limit of the agent
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
-    CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least; NULL: not known
-    CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_high END AS lost_high, -- offsets lost, at most; NULL: not known
+    {hours}
+    CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_low END AS lost_low, -- offsets lost, at least
+    CASE WHEN observed_us > 0 OR offsets_high > 0 THEN offsets_high END AS lost_high, -- offsets lost, at most
     observed_us / 6e7 AS seen_minutes, -- minutes for which the bounds hold
     unknown_us / 6e7 AS unknown_minutes -- minutes in which the loss is not known
 FROM {non_consumed}
 
 -- VIEW tier_lag
--- How much of a topic waits for its copy to the remote tier, or for its deletion there? A row for each topic and hour.
+-- How much of a topic waits for its copy to the remote tier, or for its deletion there? A row for each topic, way and
+-- hour.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
-    max(any_us) FILTER (WHERE metric = 'kafka.topic.remote_copy_lag.bytes') / 6e7 AS copy_lag_minutes, -- minutes in which bytes waited for their copy
-    max(max_total) FILTER (WHERE metric = 'kafka.topic.remote_copy_lag.bytes') / 1073741824e0 AS most_copy_lag_gib, -- most GiB that waited for their copy
-    max(any_us) FILTER (WHERE metric = 'kafka.topic.remote_delete_lag.segments') / 6e7 AS delete_lag_minutes, -- minutes in which segments waited for their deletion
-    max(max_total) FILTER (WHERE metric = 'kafka.topic.remote_delete_lag.bytes') / 1073741824e0 AS most_delete_lag_gib -- most GiB that waited for their deletion
-FROM {topics}
-WHERE metric LIKE 'kafka.topic.remote_copy_lag.%' OR metric LIKE 'kafka.topic.remote_delete_lag.%'
-GROUP BY cluster, topic, date, "window"
+    way, -- upload or deletion
+    {hours}
+    max(any_us) FILTER (WHERE is_lag) / 6e7 AS lag_minutes, -- minutes in which anything waited
+    max(any_low_us) FILTER (WHERE is_lag) / 6e7 AS lag_low_minutes, -- its lower bound
+    max(any_high_us) FILTER (WHERE is_lag) / 6e7 AS lag_high_minutes, -- its upper bound
+    max(max_total) FILTER (WHERE is_size) / 1073741824e0 AS most_lag_gib, -- most GiB that waited
+    bool_or(known_wrong) AS known_wrong -- whether this version of Kafka is known to report it wrongly
+FROM (
+    SELECT t.*, CASE WHEN metric LIKE '%copy%' THEN 'upload' ELSE 'deletion' END AS way,
+        metric LIKE '%.bytes' AS is_size,
+        metric IN ('kafka.topic.remote_copy_lag.bytes', 'kafka.topic.remote_delete_lag.segments') AS is_lag
+    FROM {topics} t
+    WHERE metric LIKE 'kafka.topic.remote_copy_lag.%' OR metric LIKE 'kafka.topic.remote_delete_lag.%') t
+GROUP BY cluster, topic, way, date, "window"
+
+-- VIEW tier_lag_weeks
+-- In which ISO weeks was a topic's tiered storage behind? Sums of tier_lag by week of the local time zone; zero, where
+-- there is no hour, if its objective was seen.
+SELECT
+    cluster, topic, -- Kafka cluster id | topic
+    way, -- upload or deletion
+    week_local, -- Monday of the week, local time
+    sum(lag_minutes) AS lag_minutes, -- minutes in which anything waited
+    sum(lag_low_minutes) AS lag_low_minutes, -- its lower bound
+    sum(lag_high_minutes) AS lag_high_minutes, -- its upper bound
+    max(most_lag_gib) AS most_lag_gib, -- most GiB that waited
+    bool_or(known_wrong) AS known_wrong, -- whether this version of Kafka is known to report it wrongly
+    max(unknown_minutes) AS unknown_minutes -- minutes not wholly seen; NULL: not stated
+FROM (
+    SELECT cluster, topic, way, week_local, lag_minutes, lag_low_minutes, lag_high_minutes, most_lag_gib,
+        known_wrong, NULL AS unknown_minutes
+    FROM {tier_lag}
+    UNION ALL
+    SELECT cluster, topic, CASE objective WHEN 'copy-lag' THEN 'upload' ELSE 'deletion' END, week_local, zero,
+        zero, zero, NULL, NULL, unknown_minutes
+    FROM (SELECT v.*, CASE WHEN attainment_percent IS NOT NULL THEN 0e0 END AS zero FROM {verdicts} v) v
+    WHERE is_of_week AND objective IN ('copy-lag', 'delete-lag')) p
+GROUP BY cluster, topic, way, week_local
 
 -- VIEW remote_reads
 -- How much was read from the remote tier? A row for each topic and hour.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
-    max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests, -- reads from the remote tier
-    max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB that they read
+    {hours}
+    max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.requests') AS requests, -- reads
+    max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.bytes') / 1073741824e0 AS read_gib, -- GiB
     max(increase) FILTER (WHERE metric = 'kafka.topic.remote_fetch.errors') AS errors -- reads that failed
 FROM {topics}
 WHERE metric LIKE 'kafka.topic.remote_fetch.%'
@@ -211,11 +301,11 @@ GROUP BY cluster, topic, date, "window"
 -- did while they were not read is not in it: sources_seen says when that was.
 SELECT
     cluster, topic, -- Kafka cluster id | topic
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
+    {hours}
     max(increase) FILTER (WHERE metric = 'kafka.topic.messages_in') AS records_in, -- records written
     max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_in') / 1073741824e0 AS written_gib, -- GiB written
-    max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_out') / 1073741824e0 AS read_gib, -- GiB read by consumers
-    max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_rejected') / 1073741824e0 AS rejected_gib -- GiB refused
+    max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_out') / 1073741824e0 AS read_gib, -- GiB read
+    max(increase) FILTER (WHERE metric = 'kafka.topic.bytes_rejected') / 1073741824e0 AS rejected_gib -- GiB
 FROM {topics}
 WHERE metric IN ('kafka.topic.messages_in', 'kafka.topic.bytes_in', 'kafka.topic.bytes_out',
     'kafka.topic.bytes_rejected')
@@ -228,10 +318,39 @@ SELECT
     cluster, source, -- Kafka cluster id | broker
     split_part(metric, '.', 3) AS request, -- produce or fetch
     substr(labels, 7) AS error, -- Kafka's name of the error
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
+    {hours}
     increase AS answers -- partitions answered so
 FROM {labelled}
 WHERE metric IN ('kafka.broker.produce.answers', 'kafka.broker.fetch.answers') AND increase > 0
+
+-- VIEW metrics
+-- What did each metric say, own ones, too? A row for each metric, source, labels and hour.
+SELECT
+    cluster, metric, source, -- Kafka cluster id | metric, as bronze.metric_definitions explains it | source
+    labels, -- key=value by key; NULL: summed over all that the source reports
+    {hours}
+    value_seconds * 1000000 / observed_us AS mean, -- mean over time
+    "min" AS least, "max" AS most, -- least value of one series | greatest
+    increase, -- of a counter: by how much it rose
+    observed_us / 6e7 AS seen_minutes -- minutes seen, summed over series
+FROM (
+    SELECT cluster, date, "window", metric, source, labels, observed_us, value_seconds, "min", "max", increase
+    FROM {labelled}
+    UNION ALL
+    SELECT cluster, date, "window", metric, source, NULL, observed_us, value_seconds, "min", "max", increase
+    FROM {brokers}) m
+WHERE observed_us > 0
+
+-- VIEW outcomes
+-- How did reading go? A row for each source, family of metrics, outcome and hour.
+SELECT
+    cluster, source, family, -- Kafka cluster id | broker, controller or client | family of metrics
+    outcome, -- ok, or why there is no reading
+    {hours}
+    duration_us / 6e7 AS minutes, -- minutes that the outcome covers
+    scrapes AS attempts, -- attempts to read it
+    interval_us / 1e6 AS interval_seconds -- longest interval of the attempts, seconds
+FROM {coverage}
 
 -- VIEW sources_seen
 -- Which broker, controller or client was not seen, and when? A row for each source, family of metrics and hour in
@@ -267,10 +386,95 @@ lived AS (
 SELECT
     cluster, source, -- Kafka cluster id | broker, controller or client
     coalesce(family, 'any') AS family, -- family of metrics; any: the source was never read
-    date AS date_utc, utc("window") AS hour_utc, local("window") AS hour_local, -- UTC date: leaves files out | start of the hour, UTC | local time
+    {hours}
     seen_us / 6e7 AS seen_minutes, -- minutes that readings cover
     (expected_us - seen_us) / 6e7 AS unknown_minutes, -- minutes in which it existed and was not seen
     100e0 * seen_us / expected_us AS seen_percent, -- percent of the minutes in which it existed
-    CAST(attempts AS BIGINT) AS attempts, CAST(failed AS BIGINT) AS failed -- attempts to read it | attempts that failed
+    CAST(attempts AS BIGINT) AS attempts, CAST(failed AS BIGINT) AS failed -- attempts | of them failed
 FROM lived
 WHERE expected_us > 0
+
+-- VIEW sources
+-- Which source is not read any more? A row for each that an agent tried to read in the last week.
+WITH listed AS (
+    SELECT cluster, source, micros(attributes_at) AS listed_us,
+        max(micros(attributes_at)) OVER (PARTITION BY cluster) AS newest_us
+    FROM {subjects} WHERE kind = 'source'),
+tried AS (
+    SELECT cluster, source, max("end") AS last_end, max(max("end")) OVER () AS newest_end
+    FROM {readings} WHERE date >= CAST(current_timestamp - INTERVAL '7' DAY AS DATE) GROUP BY cluster, source)
+SELECT
+    cluster, source, -- Kafka cluster id | broker, controller or client
+    utc(last_end) AS tried_until_utc, -- until when an agent tried to read it, UTC
+    (micros(newest_end) - micros(last_end)) / 6e7 AS silent_minutes, -- until the newest of all
+    (micros(current_timestamp) - micros(last_end)) / 6e7 AS late_minutes, -- minutes until now
+    coalesce(newest_us > listed_us + 180000000, FALSE) AS is_gone -- whether others alone are listed
+FROM tried LEFT JOIN listed USING (cluster, source)
+
+-- VIEW budget_burn
+-- Whose error budget burns now? Burn rates at the newest hour: at 1 a budget lasts as long as its objective's period.
+-- Time that was certainly bad counts, and objectives that were stated. A row for each subject that was bad in 3 days.
+WITH bad AS (
+    SELECT s.*, (micros(newest) - micros("window")) / 3600000000 AS hours_ago
+    FROM {sli} s CROSS JOIN (SELECT max("window") AS newest FROM {coverage}) n
+    WHERE bad_low_us > 0),
+targets AS (
+    SELECT cluster, objective, nullif(1 - max(target_percent) / 100, 0) AS budget
+    FROM {verdicts} GROUP BY cluster, objective)
+SELECT
+    cluster, objective, -- Kafka cluster id | name of the objective
+    topic, "user" AS user_name, client_id, -- topic | authenticated principal | client id
+    "group" AS consumer_group, source, -- consumer group | broker, controller or client
+    sum(CASE WHEN hours_ago < 6 THEN bad_low_us ELSE 0 END) / (6 * 3.6e9 * max(budget)) AS rate_6h, -- 6 hours
+    sum(bad_low_us) / (72 * 3.6e9 * max(budget)) AS rate_3d -- over 3 days
+FROM bad JOIN targets USING (cluster, objective)
+WHERE hours_ago < 72
+GROUP BY cluster, objective, topic, "user", client_id, "group", source
+
+-- VIEW week_choices
+-- What a filter of weeks offers: each ISO week that gold has, and (last), the newest that has ended, else the newest.
+WITH weeks AS (
+    SELECT DISTINCT week_local FROM {outcomes}),
+named AS (
+    SELECT week_local, CAST(extract(YEAR FROM week_local + INTERVAL '3' DAY) AS VARCHAR(4)) || '-W'
+        || lpad(CAST(extract(WEEK FROM week_local) AS VARCHAR(2)), 2, '0') AS iso_week
+    FROM weeks),
+newest AS (
+    SELECT coalesce(max(week_local) FILTER (WHERE week_local + INTERVAL '7' DAY <= local(current_timestamp)),
+        max(week_local)) AS week_local
+    FROM weeks)
+SELECT
+    choice, iso_week, -- an ISO week, or (last) | the ISO week that it is, such as 2026-W46
+    week_local -- its Monday, local time
+FROM (
+    SELECT iso_week AS choice, iso_week, week_local FROM named
+    UNION ALL SELECT '(last)', iso_week, week_local FROM named JOIN newest USING (week_local)) c
+
+-- VIEW cluster_days
+-- How was each day of a cluster? A row for each day, local time, of the ISO weeks in which it was read. NULL: nothing
+-- was read of it on that day.
+WITH parts AS (
+    SELECT cluster, CAST(hour_local AS DATE) AS day_local,
+        CASE WHEN family IN ('min_isr', 'leaders', 'metadata_log') THEN 0e0 END AS unavailable,
+        CASE WHEN family = 'quotas' THEN 0e0 END AS throttled, CASE WHEN family = 'tiered' THEN 0e0 END AS most,
+        CASE WHEN family = 'offsets' THEN 0e0 END AS lost, CASE WHEN family = 'remote_reads' THEN 0e0 END AS gib
+    FROM {outcomes} WHERE outcome = 'ok' AND minutes > 0
+    UNION ALL
+    SELECT cluster, CAST(week_local + days AS DATE), NULL, NULL, NULL, NULL, NULL
+    FROM {outcomes} CROSS JOIN (VALUES (INTERVAL '0' DAY), (INTERVAL '1' DAY), (INTERVAL '2' DAY),
+        (INTERVAL '3' DAY), (INTERVAL '4' DAY), (INTERVAL '5' DAY), (INTERVAL '6' DAY)) AS d (days)
+    UNION ALL SELECT cluster, day_local, unavailable_minutes, NULL, NULL, NULL, NULL FROM {topic_days}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, throttled_minutes, NULL, NULL, NULL FROM {throttled_clients}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, most_lag_gib, NULL, NULL FROM {tier_lag}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, lost_high, NULL FROM {lost_records}
+    UNION ALL SELECT cluster, CAST(hour_local AS DATE), NULL, NULL, NULL, NULL, read_gib FROM {remote_reads})
+SELECT
+    cluster, day_local, -- Kafka cluster id | day, local time
+    CAST(date_trunc('week', day_local) AS DATE) AS week_local, -- Monday of its ISO week
+    sum(unavailable) AS unavailable_minutes, -- minutes with a partition unavailable, summed over topics
+    sum(throttled) AS throttled_minutes, -- minutes throttled, summed over clients and kinds of requests
+    max(most) AS most_lag_gib, -- most GiB of a topic that waited for the remote tier
+    sum(lost) AS lost_high, -- offsets lost, at most
+    sum(gib) AS read_gib -- GiB read back from the remote tier
+FROM parts
+GROUP BY cluster, day_local
