@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -98,7 +99,8 @@ class UnityServer(SparkProcesses):
             "spark.sql.catalog.main.token": token,
         }
         jars = sorted(unity_jars("spark").glob("*.jar"))
-        return {"SPARK_CONF_DIR": str(conf_folder(folder, settings(folder, jars, **chosen)))}
+        conf = conf_folder(folder, settings(folder, jars, **chosen))
+        return {"SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable}
 
 
 def _encoded(part: bytes) -> str:
