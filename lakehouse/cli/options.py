@@ -78,6 +78,8 @@ class LakeOptions:
         from lakehouse.core import lake as lakes
         from lakehouse.engines.choice import engine_of
 
+        if self.gold_root and not self.gold:
+            raise click.UsageError("--gold-root is of gold in a catalog: give --gold, too")
         location = lakes.at(self.root, self.gold, self.gold_root)
         return engine_of(location, self._storage(), log, by_spark=by_spark)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from lakehouse import tables
+from lakehouse.cli.options import LakeOptions
 from lakehouse.core import lake as lakes
 from lakehouse.errors import LakeNotFoundError
 
@@ -56,3 +58,9 @@ def test_no_name_leaves_its_quotes():
     lake = lakes.Lake("/lake`; DROP TABLE t", "main.gold`; DROP TABLE t")
     assert lake.name(tables.RUNS) == "delta.`/lake``; DROP TABLE t/bronze/runs`"
     assert lake.name(tables.TOPICS) == "`main`.`gold``; DROP TABLE t`.`topics`"
+
+
+def test_a_root_of_gold_without_its_schema_is_wrong_usage(tmp_path: Path):
+    named = LakeOptions(str(tmp_path), None, None, None, "s3://bucket/gold")
+    with pytest.raises(click.UsageError, match="give --gold, too"):
+        named.engine()
