@@ -47,6 +47,7 @@ def equal_to_jmx(source: Source, jmx: Source) -> set[str]:
             assert "the exporter's rules hide" in str(error)  # noqa: PT017
         else:
             shown.append(family)
+    source.close()  # a page may be shared by what is asked soon after
     everything = replace(
         EVERYTHING, metrics=tuple(metric for family in shown for metric in family.metrics)
     )
@@ -54,5 +55,6 @@ def equal_to_jmx(source: Source, jmx: Source) -> set[str]:
     still = {series for series, value in before.items() if again[series] == value}
     assert len(still) > 50
     assert given.keys() == before.keys()
-    assert {one: given[one] for one in still} == {one: before[one] for one in still}
+    other = {one: (given[one], before[one]) for one in still if given[one] != before[one]}
+    assert not other, other
     return {one.name for one in shown}

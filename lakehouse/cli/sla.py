@@ -11,7 +11,7 @@ from lakehouse import slo
 from lakehouse.cli import options
 from lakehouse.cli.options import LakeOptions, exit_if_locked, log
 from lakehouse.core.formats import plural
-from lakehouse.core.periods import Period
+from lakehouse.core.periods import WEEK, Period
 from lakehouse.engines.engine import Engine
 from lakehouse.engines.gold_reader import GoldRows, window_of
 from lakehouse.errors import MaintenanceFileError
@@ -102,7 +102,7 @@ def publish_statements(
     seconds = window_of(engine)
     period = period.aligned(seconds)
     log("statements")
-    options = attainment.Options(period.grain == "1w", burns, planned, corrected, seconds)
+    options = attainment.Options(period.grain == WEEK, burns, planned, corrected, seconds)
     now_us = attainment.now_us()
     statements = attainment.read(engine, objectives, period, now_us, options=options)
     again: list[Statement] = []

@@ -20,7 +20,7 @@ LAST: Final = dt.datetime(9998, 12, 31, 23, tzinfo=dt.UTC)
 """The first and the last hour of the calendar that Python, Spark and Delta share."""
 
 WEEK: Final = "1w"
-"""The grain of an ISO week of UTC."""
+"""The grain of an ISO week of some time zone."""
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
@@ -28,7 +28,7 @@ _WEEK: Final = re.compile(r"(\d{4})-W(\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A half-open span of time; ``grain`` is ``1w`` for an ISO week of UTC, else ``span``."""
+    """A half-open span of time; ``grain`` is ``1w`` for an ISO week, else ``span``."""
 
     start: dt.datetime
     end: dt.datetime
@@ -109,8 +109,7 @@ def last_ended(
 
 def _from_monday(monday: dt.date, zone: dt.tzinfo) -> Period:
     start, end = (wall(monday + dt.timedelta(days=n), dt.time(), zone) for n in (0, 7))
-    of_utc = start.time() == end.time() == dt.time()
-    return Period(start, end, WEEK if of_utc else "span")
+    return Period(start, end, WEEK)
 
 
 def week_name(period: Period, zone: dt.tzinfo = dt.UTC) -> str | None:

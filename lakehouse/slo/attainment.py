@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lakehouse import tables
 from lakehouse.core.lifetimes import Subject, subject, with_ends
-from lakehouse.core.objective import Objective, Slices
+from lakehouse.core.objective import ISO_WEEK, Objective, Slices
 from lakehouse.core.periods import Period, instant, micros, without
 from lakehouse.engines.engine import Engine, ask
 from lakehouse.engines.gold_reader import GoldRows, window_of
@@ -201,7 +201,8 @@ class _Reader:
         present = instant(-(-self.until_us // self.gold.window_us) * self.gold.window_us)
         end = min(present, self.period.end)
         so_far = replace(self.period, end=end) if end > self.period.start else self.period
-        window = objective.window.of(so_far)
+        # Without a window of its own it is of the week that is reported, whatever its time zone.
+        window = self.period if objective.window == ISO_WEEK else objective.window.of(so_far)
         until = replace(window, end=min(window.end, self.period.end))
         ahead_us = max(0, micros(window.end) - self.until_us)
         return until.aligned(self.gold.window_us // 1_000_000), ahead_us

@@ -77,7 +77,8 @@ def _values(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
 
 def _row(statement: Statement, period: periods.Period) -> Row:
     policy, corrections = statement.objective.unknown, statement.corrections
-    year = period.start.isocalendar().year if period.grain == periods.WEEK else period.start.year
+    middle = period.start + (period.end - period.start) / 2  # its Monday may begin on a Sunday, UTC
+    year = middle.isocalendar().year if period.grain == periods.WEEK else period.start.year
     return {
         "grain": period.grain,
         "period": str(year),

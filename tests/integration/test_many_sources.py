@@ -317,12 +317,14 @@ def _content(lake: Path) -> list[tuple[Any, ...]]:
     """All series of runs, with the sets of partitions that they stand for; and what was read.
 
     But not whether a value was above zero before or after: rates decay, and agents look in turn.
+    Nor beans that a broker makes when it first replicates, or gives an answer of a new code.
     """
     return query(
         lake,
         """
         SELECT DISTINCT source, cluster, metric, topic, "partition", "user", client_id, "group",
           labels::VARCHAR, members, [f FOR f IN flags IF f NOT LIKE '%_positive']::VARCHAR FROM runs
+          WHERE metric NOT LIKE '%_replication.byte_rate' AND metric NOT LIKE '%.answers'
         UNION ALL SELECT DISTINCT source, cluster, family, outcome, interval_us, kafka_version,
           catalogue, NULL, NULL, max_gap_us::VARCHAR, NULL FROM scrapes WHERE outcome = 'ok'
         """,

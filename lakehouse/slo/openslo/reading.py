@@ -180,7 +180,7 @@ class _Reader:
         """The window; None where jmxlake does not support it."""
         windows = self.spec.get("timeWindow")
         if windows is None:
-            self.findings.note(self.spec, "no timeWindow: ISO weeks, UTC")
+            self.findings.note(self.spec, "no timeWindow: the ISO week that is reported")
             return objective.ISO_WEEK
         (window,) = windows.items
         calendar, rolling = window.get("calendar"), window.entries.get("isRolling")
