@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 from lakehouse import tables
 from tests.lake_builder import Batch
+from tests.sql_views import jmxlake
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ISR, LEADERLESS = "kafka.partition.under_min_isr", "kafka.partition.leaderless"
 LAG, FETCHED = "kafka.topic.remote_copy_lag.bytes", "kafka.topic.remote_fetch.bytes"
@@ -35,6 +40,15 @@ def batches(topics: int = 3, partitions: int = 6, windows: int = 12) -> tuple[Ba
         _account(batch, at, alive=number < windows - 2)
     _wrong(first)
     return first, second
+
+
+def stated(root: Path) -> Path:
+    """A lake of theirs, rolled up without Spark, with its week stated."""
+    for batch in batches():
+        batch.commit(root)
+    jmxlake("rollup", str(root), "--engine", "local")
+    jmxlake("sla", str(root), "--week", ISO_WEEK)
+    return root
 
 
 def _topic(batch: Batch, drawn: random.Random, at: float, topic: str, partitions: int) -> None:

@@ -36,12 +36,7 @@ MINUTE = 6e7
 @pytest.fixture(scope="module")
 def stated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small fleet's lake, rolled up, with its week stated."""
-    root = tmp_path_factory.mktemp("dashboard") / "lake"
-    for batch in small_fleet.batches():
-        batch.commit(root)
-    jmxlake("rollup", str(root), "--engine", "local")
-    jmxlake("sla", str(root), "--week", small_fleet.ISO_WEEK)
-    return root
+    return small_fleet.stated(tmp_path_factory.mktemp("dashboard") / "lake")
 
 
 @pytest.fixture(scope="module")

@@ -33,12 +33,7 @@ HOSTILE: Final = "' OR '1' = '1"
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small fleet's lake, rolled up, with its week stated."""
-    root = tmp_path_factory.mktemp("grafana") / "lake"
-    for batch in small_fleet.batches():
-        batch.commit(root)
-    jmxlake("rollup", str(root), "--engine", "local")
-    jmxlake("sla", str(root), "--week", small_fleet.ISO_WEEK)
-    return root
+    return small_fleet.stated(tmp_path_factory.mktemp("grafana") / "lake")
 
 
 @pytest.fixture(scope="module")
