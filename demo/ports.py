@@ -9,10 +9,12 @@ from demo.errors import DemoError
 # is not taken by a client before the node binds it.
 _LOWEST, _HIGHEST = 20_000, 32_000
 _ATTEMPTS = 1_000
+_RANDOM = random.SystemRandom()  # a seed that tests set must not give all of them the same ports
+_given: set[int] = set()  # not bound yet, perhaps
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on which nobody listens on loopback, all different.
+    """Ports on which nobody listens on loopback, all different, and none that was given before.
 
     Raises:
         DemoError: Too few were found.
@@ -21,9 +23,10 @@ def free_ports(count: int) -> list[int]:
     for _ in range(_ATTEMPTS):
         if len(found) == count:
             return list(found)
-        port = random.randint(_LOWEST, _HIGHEST)  # noqa: S311 (no secret)
-        if _is_free(port):
+        port = _RANDOM.randint(_LOWEST, _HIGHEST)
+        if port not in _given and _is_free(port):
             found.add(port)
+            _given.add(port)
     raise DemoError(f"No {count} free ports between {_LOWEST} and {_HIGHEST}: is all in use?")
 
 

@@ -16,6 +16,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from demo.agents import script
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +71,18 @@ class RunningAgent:
         """SIGTERM; its exit code."""
         self.process.terminate()
         return self.process.wait(60)
+
+    def wait_ready(self, seconds: float = 90) -> None:
+        """Until it has told systemd that it is; what it logged and told, where it never is."""
+
+        def is_ready() -> bool:
+            assert self.process.poll() is None, f"{self.process.args} ended: {self._seen()}"
+            return "READY=1" in self._told
+
+        wait_for(is_ready, seconds, self._seen)
+
+    def _seen(self) -> str:
+        return f"{self._told[-3:]} {self.log.read_text()[-3000:]}"
 
     def told(self) -> list[str]:
         """What it told systemd so far."""

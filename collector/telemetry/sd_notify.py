@@ -39,8 +39,8 @@ class Service:
     def beat(self) -> None:
         """The main loop went round."""
         if not self._ready and self._stats.tried_all():
-            self._ready = True
-            self.send(READY=1)
+            # Sent again until it is received: systemd ends a service that never is ready.
+            self._ready = self.send(READY=1) or not self._address
         self._tell_status()
         now = self._monotonic()
         due = self._petted is None or now - self._petted >= self._watchdog_seconds / 2 - 1

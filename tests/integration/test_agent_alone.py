@@ -20,7 +20,6 @@ from deltalake import DeltaTable
 from demo.agents import script
 from demo.ports import free_ports
 from tests.running import RunningAgent
-from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
 
 
 def ready(agent: RunningAgent) -> None:
-    wait_for(lambda: "READY=1" in agent.told(), 60, agent.log.read_text)
+    agent.wait_ready()
 
 
 def events(lake: str) -> list[tuple[str, str]]:

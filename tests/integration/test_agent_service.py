@@ -69,7 +69,7 @@ def test_a_reload_loses_and_doubles_no_time_and_keeps_connections(
     own.mkdir()
     (own / "own.yaml").write_text(_OWN_FAMILY)
     with RunningAgent(settings, tmp_path, WATCHDOG_USEC="4000000") as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 60)
+        agent.wait_ready()
         wait_for(lambda: agent.scrapes("min_isr") >= 2, 60)
         connections = jmx_connections(agent)
         assert connections
@@ -149,7 +149,7 @@ def test_an_agent_without_broker_and_lake_is_alive_and_says_what_is_missing(
     settings["lake"]["path"] = str(tmp_path / "file")
     (tmp_path / "file").write_text("no folder")
     with RunningAgent(settings, tmp_path) as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 60)
+        agent.wait_ready()
         wait_for(lambda: bool(agent.value("jmxlake_agent_commit_failures_total")), 60)
         status, body = agent.ask("/readyz")
         assert status == 503

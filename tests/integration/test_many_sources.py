@@ -83,14 +83,14 @@ def story(topics: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
 
     with RunningAgent(settings, folder / "first") as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 90)
+        agent.wait_ready()
         wait_for(lambda: all(read(agent, f"{n.plan.name}") >= 5 for n in nodes), 60)
         commits = agent.value("jmxlake_agent_commits_total")
         wait_for(lambda: (agent.value("jmxlake_agent_commits_total") or 0) > (commits or 0), 120)
         agent.process.kill()
         agent.process.wait(10)
     with RunningAgent(settings, folder / "second") as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 90)
+        agent.wait_ready()
         topics.nodes[3].pause()
         before = read(agent, OTHERS[0])
         wait_for(lambda: read(agent, OTHERS[0]) >= before + 20, 90)
@@ -178,7 +178,7 @@ def test_bronze_equals_that_of_an_agent_for_each(topics: Cluster, tmp_path: Path
         for agent in (one, *each):
             running.enter_context(agent)
         for agent in (one, *each):
-            wait_for(lambda a=agent: "READY=1" in a.told(), 90)
+            agent.wait_ready()
             for family, least in threads.items():
                 wait_for(lambda a=agent, f=family, n=least: _read(a, f) >= n, 60)
         for agent in (one, *each):
@@ -225,7 +225,7 @@ def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_
         return {one for one in (*brokers, controller) if answered % one in text}
 
     with RunningAgent(settings, tmp_path / "first") as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 90)
+        agent.wait_ready()
         wait_for(lambda: names(agent) == {*brokers, controller}, 60)
         agent.configure({**settings, "sources": [every]})
         agent.reload()
@@ -234,7 +234,7 @@ def test_brokers_that_the_cluster_lists_are_found_and_a_controller_is_asked_for_
     # While the cluster answers nobody, those are read who were there.
     settings["admin"]["bootstrap"] = f"127.0.0.1:{free_ports(1)[0]}"
     with RunningAgent(settings, tmp_path / "second") as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 90)
+        agent.wait_ready()
         wait_for(lambda: names(agent) == {*brokers, controller}, 60)
         missing = json.loads(agent.ask("/readyz")[1])["missing"]
         assert any(name.startswith("source broker every") for name in missing), missing
@@ -290,7 +290,7 @@ def test_a_node_of_both_roles_is_two_sources_in_one_agent(
     both = {("broker-7", "min_isr"): "ok", ("controller-7", "controller"): "ok"}
     wait_for(lambda: both.items() <= read().items(), 120)
     with RunningAgent(settings, tmp_path) as agent:
-        wait_for(lambda: "READY=1" in agent.told(), 90)
+        agent.wait_ready()
         value = agent.value
         for source, family in both:
             labels = {"source": source, "family": family, "outcome": "ok"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,6 +84,22 @@ def test_ready_comes_once_and_when_every_family_was_tried(systemd: FakeSystemd) 
     told.beat()
     assert systemd.heard() == ["STATUS=no answer from admin; 0 batches delivered"]
     stats.scraped(failed("leaders"))  # tried is enough: a broker that is away must not fail us
+    told.beat()
+    told.beat()
+    assert systemd.heard() == ["READY=1"]
+
+
+def test_ready_is_sent_again_if_the_queue_of_systemd_was_full(systemd: FakeSystemd) -> None:
+    told, stats = service(systemd, FakeMonotonic())
+    stats.scraped(read("min_isr"))
+    stats.scraped(read("leaders"))
+    filler = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    filler.setblocking(False)  # noqa: FBT003
+    with filler, suppress(BlockingIOError):
+        while True:
+            filler.sendto(b"full", systemd.address.replace("@", "\0", 1))
+    told.beat()
+    assert set(systemd.heard()) == {"full"}
     told.beat()
     told.beat()
     assert systemd.heard() == ["READY=1"]
