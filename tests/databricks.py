@@ -34,7 +34,7 @@ PARTS = {
     "spark_4_0": ("tests/everywhere/connect.py",),
 }
 UNITY = "unity_catalog"
-UNITY_TESTS = "tests/everywhere/unity_catalog.py"
+UNITY_TESTS = ("tests/everywhere/unity_catalog.py", "tests/everywhere/vended_by_unity.py")
 
 
 def client_of_4_0() -> Path:
@@ -80,7 +80,7 @@ def in_unity_catalog() -> Ran:
     except DemoError as error:
         sys.stderr.write(f"without {UNITY}: {error}\n")
         return Ran([], 0, {})
-    return ran_tests(UNITY_TESTS)
+    return ran_tests(*UNITY_TESTS)
 
 
 def left_to_a_workspace() -> int:

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import dropwhile, islice
 from typing import Final
 
 from deltalake import QueryBuilder
 
 from collector.agent.scraper import Scraper
-from collector.config.loader import storage_options
 from collector.config.schema import Config
 from collector.delivery.delivery import Delivery
-from collector.delivery.storage_options import bounded
+from collector.delivery.storage_options import bounded, of_lake
 from collector.delivery.table import BronzeTable
 from collector.model import Notice, Scrape, Series
 from collector.sources.bulk.prometheus_api import PrometheusApi
@@ -180,7 +178,7 @@ def seen(config: Config, families: Iterable[str]) -> list[Span]:
               AND family IN ({", ".join(map(_text, families))})) s
         LEFT JOIN (SELECT DISTINCT agent FROM events
                    WHERE {mine} AND kind = {_text(EVENT)}) p ON p.agent = s.agent"""  # noqa: S608 - of literals
-    options = partial(storage_options, config.lake)
+    options = of_lake(config.lake)
     builder = QueryBuilder()
     for table in (tables.SCRAPES, tables.EVENTS):
         loaded = BronzeTable(config.lake.path, table, lambda: bounded(config.lake.path, options()))

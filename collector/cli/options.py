@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -117,11 +116,10 @@ def delivery(
     """
     from collector.config.loader import storage_options
     from collector.delivery.delivery import Delivery
-    from collector.delivery.storage_options import bounded
+    from collector.delivery.storage_options import bounded, of_lake
 
-    options = partial(storage_options, config.lake)
-    bounded(config.lake.path, options())
-    return Delivery(config.lake.path, options, spool, recorder, catalogue=catalogue)
+    bounded(config.lake.path, storage_options(config.lake))
+    return Delivery(config.lake.path, of_lake(config.lake), spool, recorder, catalogue=catalogue)
 
 
 def warn(step: Step) -> None:

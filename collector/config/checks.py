@@ -8,7 +8,15 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from collector.config.schema import AUTO, EVERY, WAYS, Config, Endpoint, SourceSettings
+from collector.config.schema import (
+    AUTO,
+    EVERY,
+    WAYS,
+    Config,
+    Endpoint,
+    SourceSettings,
+    UnityCatalog,
+)
 from collector.config.units import Quantity
 from collector.errors import SettingError
 from lakehouse.tables import DEFAULT_WINDOW_SECONDS, MAX_GAP_INTERVALS
@@ -45,6 +53,8 @@ def check(config: Config) -> None:
         raise SettingError("names.key_file", "needed where names are hashed")
     if config.admin is not None:
         _check_addresses(config.admin.bootstrap)
+    if config.lake.unity_catalog is not None:
+        _check_unity_catalog(config.lake.unity_catalog)
     window, step = config.window.us, DEFAULT_WINDOW_SECONDS * 1_000_000
     if window <= 0 or (step % window and window % step):
         raise SettingError("window", f"{WINDOW_RULES}; 5m suits most")
@@ -202,6 +212,23 @@ def passwords_in_clear(source: SourceSettings) -> str | None:
         url = urlsplit(endpoint.url)
         hosts.append(url.hostname if url.scheme == "http" and endpoint.user else None)
     return next((host for host in hosts if host and not is_loopback(host)), None)
+
+
+def _check_unity_catalog(section: UnityCatalog) -> None:
+    try:
+        url = urlsplit(section.url)
+        is_safe = url.scheme == "https" or (
+            url.scheme == "http" and is_loopback(url.hostname or "")
+        )
+    except ValueError:
+        is_safe = False
+    if not is_safe:
+        raise SettingError("lake.unity_catalog.url", "a secret is sent there: give https://HOST")
+    ways = (section.client_id, section.client_secret_file, section.token_file)
+    if tuple(way is not None for way in ways) not in ((True, True, False), (False, False, True)):
+        raise SettingError(
+            "lake.unity_catalog", "give client_id and client_secret_file, or token_file"
+        )
 
 
 def _check_addresses(bootstrap: str) -> None:

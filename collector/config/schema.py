@@ -256,17 +256,39 @@ class MetadataLog(Section, frozen=True):
     min_insync_replicas: int = 1
 
 
+class UnityCatalog(Section, frozen=True):
+    """A Unity Catalog that vends credentials for the lake's path, so that no host has a key.
+
+    Attributes:
+        url: Its address, for Databricks that of the workspace.
+        client_id: A service principal's OAuth client.
+        client_secret_file: The client's secret.
+        token_file: A bearer token instead, read anew each time, for a catalog without OAuth.
+        ca_file: A PEM bundle of whom to trust; None: the usual authorities.
+        timeout: For one request.
+    """
+
+    url: str
+    client_id: str | None = None
+    client_secret_file: SecretFile = None
+    token_file: SecretFile = None
+    ca_file: Path | None = None
+    timeout: Duration = _span("10s")
+
+
 class Lake(Section, frozen=True):
     """Where the Delta tables lie.
 
     Attributes:
         path: A folder, or ``s3://``, ``abfss://``, ``gs://``.
         options_file: Storage options of delta-rs as YAML; secrets stand there and not here.
+        unity_catalog: Who vends credentials for the path; they win over those of ``options_file``.
         commit_interval: How often to deliver; each agent at its own moment of it.
     """
 
     path: Annotated[str, _RESTART, msgspec.Meta(min_length=1)]
     options_file: Annotated[SecretFile, _RESTART] = None
+    unity_catalog: Annotated[UnityCatalog | None, _RESTART] = None
     commit_interval: Annotated[Duration, _RESTART] = _span("5m")
 
 

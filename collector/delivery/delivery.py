@@ -55,8 +55,8 @@ class Delivery:
 
     Args:
         lake: Root of the lake: a folder or a URL that delta-rs knows.
-        options: Gives the storage options of delta-rs, whenever a table is opened: after each
-            failure, and once an hour. So new credentials are taken.
+        options: Gives the storage options of delta-rs at each delivery. A table is opened again
+            when they have changed, so new credentials are taken.
         spool: Where the batches wait.
         recorder: Fills the spool, and keeps findings of the delivery as events. None: no recorder.
         monotonic: A steady clock, in seconds.

@@ -2,10 +2,13 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
+from collector.config.loader import storage_options as from_file
+from collector.config.schema import Lake
 from collector.errors import ConfigError
 
 # Long waits belong to the delivery's worker, which has jitter and ends at once when the agent
@@ -32,6 +35,19 @@ _SAFE: Final = {
     "conditional_put": ("etag",),
 }
 _PATH: Final = "google_application_credentials"
+
+
+def of_lake(lake: Lake) -> Callable[[], dict[str, str]]:
+    """Gives a lake's storage options anew at each call: those of its file, and vended credentials.
+
+    It raises ConfigError where the file cannot be read, and LakeError where nothing is vended.
+    """
+    if lake.unity_catalog is None:
+        return partial(from_file, lake)
+    from collector.delivery.vended_credentials import VendedCredentials  # noqa: PLC0415 - an HTTP client
+
+    vended = VendedCredentials(lake.unity_catalog, lake.path)
+    return lambda: {**from_file(lake), **vended()}
 
 
 def bounded(

@@ -86,7 +86,7 @@ class BronzeTable:
         self._secrets: list[str] = []
         self._where = f"lake table {scrubbed(self._url, [])}"
         self._delta: DeltaTable | None = None
-        self._opened = 0.0
+        self._opened, self._opened_with = 0.0, dict[str, str]()
 
     @property
     def id(self) -> str:
@@ -106,11 +106,13 @@ class BronzeTable:
             LakeSchemaError: It has another schema, or a protocol that agents cannot write.
         """
         with self._explained():
-            if self._delta is not None and self._monotonic() - self._opened < _HELD_SECONDS:
+            options, now = self._storage_options(), self._monotonic()
+            is_held = options == self._opened_with and now - self._opened < _HELD_SECONDS
+            if self._delta is not None and is_held:
                 self._delta.update_incremental()
             else:
                 self._delta = self._open_or_create()
-                self._opened = self._monotonic()
+                self._opened, self._opened_with = now, options
                 self._check(self._delta)
             return self._delta
 

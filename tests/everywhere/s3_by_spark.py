@@ -25,7 +25,7 @@ from tests.everywhere.commands import Jmxlake
 from tests.everywhere.gold_rows import differing, gold_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from tests import lake_builder
@@ -42,7 +42,9 @@ _SITE = """<configuration>
 """
 
 
-def deliver(batch: lake_builder.Batch, folder: Path, server: S3Server) -> None:
+def deliver(
+    batch: lake_builder.Batch, folder: Path, lake: str, options: Callable[[], Mapping[str, str]]
+) -> None:
     """Bring rows to bronze as an agent does, through its spool."""
     sealed = Batch(
         {
@@ -59,7 +61,7 @@ def deliver(batch: lake_builder.Batch, folder: Path, server: S3Server) -> None:
     )
     with Spool(folder / f"{batch.agent}.db", 64 << 20) as spool:
         spool.seal([sealed], b"")
-        assert Delivery(server.url(LAKE), lambda: server.options, spool).deliver_next() == 1
+        assert Delivery(lake, options, spool).deliver_next() == 1
 
 
 @contextmanager
@@ -111,7 +113,7 @@ def test_a_lake_on_s3_gives_the_gold_of_a_folder(server: S3Server, laptop: Jmxla
     said = []
     with watched(secret) as shown:
         for batch in (first, late):
-            deliver(batch, tmp_path, server)
+            deliver(batch, tmp_path, server.url(LAKE), lambda: server.options)
             said.append(remote("rollup", server.url(LAKE)))
         facts = remote.facts(server.url(LAKE))
     assert shown == []

@@ -33,19 +33,23 @@ storage-root.tables={managed}
 class UnityServer(SparkProcesses):
     """A Unity Catalog server whose catalogs live in its memory.
 
+    Args:
+        folder: Where it works.
+        properties: Further lines of its ``server.properties``.
+
     Attributes:
         url: Where it answers.
         admin: The token of its admin, who owns the metastore.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, properties: str = "") -> None:
         super().__init__(folder)
         (port,) = free_ports(1)
         self.url = f"http://{LOOPBACK}:{port}"
         self._conf = folder / "etc" / "conf"
         self._conf.mkdir(parents=True)
         (self._conf / "server.properties").write_text(
-            _PROPERTIES.format(managed=(folder / "managed").as_uri())
+            _PROPERTIES.format(managed=(folder / "managed").as_uri()) + properties
         )
         # The server reads and writes files below the folder that it works in.
         there = ("env", "-C", str(folder))

@@ -1,0 +1,162 @@
+"""Credentials of a store for a limited time, vended by Unity Catalog for the lake's path.
+
+A service principal's id and secret (OAuth 2.0, RFC 6749, section 4.4) become a token, and the token
+becomes credentials for one path (POST ``temporary-path-credentials`` of Unity Catalog's REST API
+2.1). So a broker's host holds no key of a bucket.
+"""
+
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import httpx
+import msgspec
+
+from collector.config.schema import UnityCatalog
+from collector.config.secrets import Secret
+from collector.errors import LakeError, SourceRefusedError
+
+_KEY: Final = "lake.unity_catalog"
+_TOKEN_PATH: Final = "/oidc/v1/token"  # noqa: S105 - no secret
+_VEND_PATH: Final = "/api/2.1/unity-catalog/temporary-path-credentials"
+_MOST_BYTES: Final = 64 * 1024
+_UNSAID_SECONDS: Final = 1800.0  # how long they last, where the answer does not say
+_CLIENT: Final = (
+    "it refuses the client or its token; check client_id and client_secret_file, or token_file"
+)
+_PATH: Final = (
+    "it vends no credentials for the lake's path; grant EXTERNAL USE LOCATION on its external"
+    " location and EXTERNAL USE SCHEMA on the schema of its tables, and let the metastore be"
+    " accessed from outside"
+)
+_ADVICE: Final = {
+    (_TOKEN_PATH, 400): _CLIENT, (_TOKEN_PATH, 401): _CLIENT, (_TOKEN_PATH, 403): _CLIENT,
+    (_VEND_PATH, 401): _CLIENT, (_VEND_PATH, 400): _PATH, (_VEND_PATH, 403): _PATH,
+}  # fmt: skip
+
+
+class _Token(msgspec.Struct):
+    access_token: str
+
+
+class _Aws(msgspec.Struct):
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+
+
+class _Azure(msgspec.Struct):
+    sas_token: str
+
+
+class _Vended(msgspec.Struct):
+    """Credentials of one cloud; ``expiration_time`` in milliseconds since the epoch."""
+
+    expiration_time: int | None = None
+    aws_temp_credentials: _Aws | None = None
+    azure_user_delegation_sas: _Azure | None = None
+
+    def options(self) -> dict[str, str]:
+        """Storage options of delta-rs; none where it takes no such credentials."""
+        if aws := self.aws_temp_credentials:
+            return {
+                "aws_access_key_id": aws.access_key_id,
+                "aws_secret_access_key": aws.secret_access_key,
+                "aws_session_token": aws.session_token,
+            }
+        if azure := self.azure_user_delegation_sas:
+            return {"azure_storage_sas_token": azure.sas_token}
+        return {}
+
+
+_Answer = TypeVar("_Answer", _Token, _Vended)
+
+
+class VendedCredentials:
+    """Storage options with credentials that are renewed before they expire.
+
+    They are renewed when half of their time is over: a delivery that starts with them ends with
+    them. While Unity Catalog does not answer, those at hand serve until they expire.
+
+    Args:
+        section: Who asks, and where.
+        lake: Root of the lake, the path that they are for.
+        now: Seconds since the epoch.
+    """
+
+    def __init__(
+        self, section: UnityCatalog, lake: str, now: Callable[[], float] = time.time
+    ) -> None:
+        self._section, self._lake, self._now = section, lake, now
+        self._where = f"Unity Catalog at {section.url}"
+        self._options: Mapping[str, str] = {}
+        self._renew_at = self._expires_at = 0.0
+
+    def __call__(self) -> Mapping[str, str]:
+        """The storage options for now.
+
+        Raises:
+            LakeError: None were vended, and none are at hand.
+        """
+        if self._now() >= self._renew_at:
+            try:
+                self._renew()
+            except LakeError:
+                if self._now() >= self._expires_at:
+                    raise
+        return self._options
+
+    def _renew(self) -> None:
+        try:
+            options, expires_at = self._vend()
+        except (httpx.HTTPError, OSError) as error:
+            raise LakeError(f"{self._where}: no answer ({type(error).__name__})") from None
+        except SourceRefusedError as error:
+            raise LakeError(str(error)) from None
+        now = self._now()
+        self._options = options
+        self._expires_at = expires_at if expires_at > now else now + _UNSAID_SECONDS
+        self._renew_at = (now + self._expires_at) / 2
+
+    def _vend(self) -> tuple[dict[str, str], float]:
+        section = self._section
+        trust = ssl.create_default_context(cafile=section.ca_file)
+        secret = Secret(section.token_file or section.client_secret_file).read(_KEY)
+        with httpx.Client(verify=trust, timeout=section.timeout.seconds) as client:
+            if section.token_file is None:
+                secret = self._ask(
+                    client, _TOKEN_PATH, _Token, auth=(section.client_id or "", secret),
+                    data={"grant_type": "client_credentials", "scope": "all-apis"},
+                ).access_token  # fmt: skip
+            vended = self._ask(
+                client, _VEND_PATH, _Vended, headers={"Authorization": f"Bearer {secret}"},
+                json={"url": self._lake, "operation": "PATH_READ_WRITE"},
+            )  # fmt: skip
+        if not (options := vended.options()):
+            raise LakeError(
+                f"{self._where}: what it vends for {self._lake} is for neither S3 nor Azure; on"
+                " Google Cloud use a role of the host"
+            )
+        return options, (vended.expiration_time or 0) / 1000
+
+    def _ask(
+        self, client: httpx.Client, path: str, answer: type[_Answer], **request: Any
+    ) -> _Answer:
+        with client.stream("POST", f"{self._section.url.rstrip('/')}{path}", **request) as response:
+            body = bytearray()
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    break
+        if advice := _ADVICE.get((path, response.status_code)):
+            raise LakeError(f"{self._where}: {advice}")
+        try:
+            if response.is_success:
+                return msgspec.json.decode(body, type=answer)
+        except msgspec.MsgspecError:
+            pass
+        raise LakeError(
+            f"{self._where}: {path} answers with status {response.status_code} and not as Unity"
+            " Catalog does; is that the address of the workspace?"
+        )
