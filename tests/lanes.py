@@ -46,24 +46,42 @@ _CLUSTERS: Final = (
 )  # fmt: skip
 """Those with clusters of their own that take longest: they wait beside those of the shared one."""
 
+_READERS: Final = (
+    "tests/docs",
+    "tests/everywhere",
+    *(
+        f"tests/integration/test_{name}.py"
+        for name in (
+            "alerts", "consumer_lag", "corrections", "doctor", "each_partition", "explain",
+            "export", "extending", "objectives", "page_axe", "page_browser", "pdf",
+            "report_brokers", "report_capacity", "report_facts", "report_golden", "report_lags",
+            "report_stretches", "report_timelines", "send", "trends", "views", "weekly",
+            "weekly_grafana",
+        )
+    ),
+)  # fmt: skip
+"""Those that read gold: reports and their pages, statements, what is sent and exported."""
+
 _APART: Final = "--ignore=tests/deploy"  # asks the package index, and takes long: make test-deploy
 _KAFKA: Final = "kafka and not versions"
 
+_NEITHER: Final = "not kafka and not spark"
+
 LANES: Final = {
-    "kafka": (0, "tests", _APART, "-m", _KAFKA, *(f"--ignore={one}" for one in _CLUSTERS)),
     "clusters": (0, *_CLUSTERS, "-m", _KAFKA),
-    "chaos": (5, "tests/chaos", "-m", "not kafka and not spark"),
     "gold": (10, *_GOLD, "-m", "spark and not kafka and not nightly"),
+    "kafka": (0, "tests", _APART, "-m", _KAFKA, *(f"--ignore={one}" for one in _CLUSTERS)),
+    "chaos": (5, "tests/chaos", "-m", _NEITHER),
+    "other": (
+        *(5, "tests", _APART, "--ignore=tests/chaos", "-m", _NEITHER),
+        *(f"--ignore={one}" for one in _READERS),
+    ),
+    "readers": (5, *_READERS, "-m", _NEITHER),
     "spark": (
-        10,
-        "tests",
-        _APART,
-        "-m",
-        "spark and not kafka and not nightly",
+        *(10, "tests", _APART, "-m", "spark and not kafka and not nightly"),
         *(f"--ignore={one}" for one in _GOLD),
     ),
-    "other": (5, "tests", _APART, "--ignore=tests/chaos", "-m", "not kafka and not spark"),
-}  # fmt: skip
+}
 """Names, how far each gives way, and what is in it; the demo, which is both, runs by the clock.
 The longest come first.
 
