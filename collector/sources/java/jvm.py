@@ -155,7 +155,7 @@ def _options(timeout_seconds: float, heap_bytes: int) -> list[str]:
         # collected, and stay resident. What outlives a scrape is a few megabytes; the names of the
         # beans of 10,000 partitions take more, so the most is far above that.
         *(f"-Xmx{heap_bytes >> 20}m", "-Xms6m", "-Xmn4m"),
-        *("-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40"),
+        *("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=20"),
         # Of the main thread the JVM takes what is below for guard pages: delta-rs needs a megabyte.
         "-Xss2m",
         "-XX:+UseSerialGC",

@@ -15,6 +15,7 @@ them. With ``(?s).*`` it shows all.
 import array
 import hashlib
 import re
+import sys
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -52,7 +53,7 @@ def keys_of(name: str) -> dict[str, str]:
             comma = properties.find(",", equals)
             end = comma if comma >= 0 else len(properties)
             value = properties[equals + 1 : end]
-        keys[key] = value
+        keys[key] = sys.intern(value)  # a topic's name comes with each of its partitions
         at = end + 1
     return keys
 
