@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import time
-import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from demo.errors import DemoError
 from demo.jars import kafka_libs
 from demo.launcher import Launcher, last_lines
-from demo.node import Node
+from demo.node import Node, random_id
 from demo.ports import free_ports, is_listening
 from demo.properties import (
     CONTROLLER_ID,
@@ -44,7 +42,7 @@ class Cluster:
     """
 
     def __init__(self, folder: Path, plans: list[NodePlan], libs: Path | None = None) -> None:
-        self.id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.id = random_id()
         self.folder = folder.resolve()
         self.remote_folder = self.folder / "remote"
         self.libs = libs or kafka_libs()
@@ -171,16 +169,15 @@ class Cluster:
         self.close()
 
     def _format(self) -> None:
-        formatting = [
-            (node, node.prepare(self.id, self._properties(node))) for node in self.nodes.values()
-        ]
-        codes = [(node, process.wait(READY_SECONDS)) for node, process in formatting]
-        for node, code in codes:
-            if code != 0:
-                raise DemoError(
-                    f"{node.plan.name} could not format {node.plan.log_dir}:\n"
-                    f"{last_lines(node.log)}"
-                )
+        first, *others = self.nodes.values()
+        for node in (first, *others):
+            node.prepare(self._properties(node))
+        if first.format(self.id).wait(READY_SECONDS) != 0:
+            raise DemoError(
+                f"{first.plan.name} could not format {first.plan.log_dir}:\n{last_lines(first.log)}"
+            )
+        for node in others:
+            node.format_like(first)
 
     def _properties(self, node: Node) -> dict[str, str]:
         if node.plan.role == "controller":

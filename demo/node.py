@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import base64
 import os
+import re
 import secrets
+import shutil
 import signal
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JMX_ROLE = "monitor"
+_DIRECTORY_ID = re.compile("(?<=directory.id=).+")
 _LOG4J = Path(__file__).parent / "log4j2.properties"
 _HEAPS = {"controller": "192m", "broker": "320m"}
+
+
+def random_id() -> str:
+    """An id as Kafka makes them: 128 random bits, in base64 for URLs."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
 def class_archive(libs: Path) -> Path:
@@ -63,20 +73,27 @@ class Node:
         """Whether the process runs (a paused one does)."""
         return self._process is not None and self._process.poll() is None
 
-    def prepare(self, cluster_id: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Write the node's files and start to format its log folder; wait for what is returned."""
+    def prepare(self, properties: Mapping[str, str]) -> None:
+        """Write the node's files but its formatted log folder."""
         self.plan.folder.mkdir(parents=True)
-        config = self.plan.folder / "server.properties"
-        config.write_text(as_text(properties))
+        (self.plan.folder / "server.properties").write_text(as_text(properties))
         self._write_jmx_files()
-        storage = (
-            "kafka.tools.StorageTool",
-            "format",
-            f"--cluster-id={cluster_id}",
-            "-c",
-            str(config),
-        )
+
+    def format(self, cluster_id: str) -> subprocess.Popen[bytes]:
+        """Start Kafka's tool that formats the log folder; wait for what is returned."""
+        config = str(self.plan.folder / "server.properties")
+        storage = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", config)
         return self._launcher.start(self._java("64m", [], *storage), self.log)
+
+    def format_like(self, other: Node) -> None:
+        """Copy another node's log folder, as it was formatted, and give it our id and its own.
+
+        In a folder that was just formatted nothing else is the node's; a JVM takes a second.
+        """
+        shutil.copytree(other.plan.log_dir, self.plan.log_dir)
+        meta = self.plan.log_dir / "meta.properties"
+        text = meta.read_text().replace(f"node.id={other.plan.id}\n", f"node.id={self.plan.id}\n")
+        meta.write_text(_DIRECTORY_ID.sub(random_id(), text))
 
     def start(self) -> None:
         """Start the process; it is not ready yet when this returns."""

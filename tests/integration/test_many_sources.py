@@ -258,7 +258,8 @@ def combined(tmp_path: Path) -> Iterator[tuple[Node, str]]:
     node, id_ = Node(plan, kafka_libs(), launcher), "AAAAAAAAAAAAAAAAAAAAAA"
     properties = broker_properties(plan, replace(plan, port=quorum), 1, tmp_path / "remote")
     try:
-        assert node.prepare(id_, properties).wait(60) == 0
+        node.prepare(properties)
+        assert node.format(id_).wait(60) == 0
         node.start()
         yield node, id_
     finally:
