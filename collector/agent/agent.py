@@ -1,7 +1,5 @@
 """The agent: scrapes on schedule, seals windows, delivers batches, and stops in order."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 This module only decides, from counts; the agent acts and records the event.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple

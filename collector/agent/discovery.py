@@ -6,8 +6,6 @@ even as a fenced one (one before Kafka 4.0 lists none of those: of it no broker 
 start); a process that was asked for its id is not asked again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final

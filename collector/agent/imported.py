@@ -5,8 +5,6 @@ instant, in a spool of this import. Batches go to the lake as those of an agent 
 interrupted is continued, and nothing comes twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

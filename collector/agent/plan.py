@@ -1,7 +1,5 @@
 """The plan of an agent, made from its configuration: catalogue, scrapers, one task a family."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Reload: reads configuration and catalogue again, and keeps the connections that still fit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final

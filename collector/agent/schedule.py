@@ -1,7 +1,5 @@
 """Jobs at ticks aligned to the epoch, also after the clock was set."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One attempt to read a family from a source, and the moments of an exact history as scrapes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest

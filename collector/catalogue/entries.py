@@ -1,7 +1,5 @@
 """The records of the catalogue: what is read, where it stands and what its values mean."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -232,7 +230,7 @@ class Catalogue:
                     metric.unit, metric.absent, *metric.delays, metric.description,
                 )  # fmt: skip
 
-    def preferring(self, name: str) -> Catalogue:
+    def preferring(self, name: str) -> "Catalogue":
         """The same where a family is read whose metrics replace others.
 
         Each takes the name of the metric that it replaces; that one is called after the way it is

@@ -1,22 +1,16 @@
 """How figures and names are shown to people: with units, and harmless whatever a name holds."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collector.model import Series
 from collector.telemetry.logs import printable
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from collector.model import Series
 
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _PIPE_WIDTH: Final = 400  # a pipe has no width: what reads it wants whole lines

@@ -1,7 +1,5 @@
 """Checks of a configuration's values, beyond their types."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from ipaddress import ip_address

@@ -6,8 +6,6 @@ one that means no key is refused; no other variable is looked at, so that ``JMXL
 Kubernetes sets for a service of our name does no harm.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import os

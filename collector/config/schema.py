@@ -1,7 +1,5 @@
 """The sections of the agent's configuration: every key there is, with its default."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self

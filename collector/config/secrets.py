@@ -1,7 +1,5 @@
 """Passwords, read when needed and kept nowhere; files with secrets, and who else may read them."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

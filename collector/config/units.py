@@ -1,7 +1,5 @@
 """Numbers with a unit, as people write them in a configuration."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar, Final, Self
 

@@ -5,11 +5,9 @@ attempt ends coverage at once. Runs are cut at wall-clock windows; a window is s
 nothing can change it any longer. State is plain data, so that the spool can keep it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
@@ -137,7 +135,7 @@ class Encoder(msgspec.Struct):
         for family in self._families(exact=False):
             family.break_off(self.ledger)
 
-    def successor(self) -> Encoder:
+    def successor(self) -> Self:
         """An empty encoder that records nothing of the time before now."""
         end_us = self.ended_us()
         families = {

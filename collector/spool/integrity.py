@@ -4,8 +4,6 @@ A file that was set aside is never deleted and never read again. Its undelivered
 event ``spool_damaged`` says so.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Values that did not change since the scrape before are left out: the encoder has
 journal into the encoder's last snapshot gives the encoder as it was.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 

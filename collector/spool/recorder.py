@@ -1,7 +1,5 @@
 """The recorder: a scrape is in the journal before the next begins, a sealed window in batches."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections import Counter, deque

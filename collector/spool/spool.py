@@ -3,8 +3,6 @@
 A write is on disk when the call returns, or the call raises and nothing has changed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3

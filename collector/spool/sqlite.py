@@ -4,8 +4,6 @@ A transaction is on disk when it ends. Every row that matters has a checksum, si
 SQLite itself notices damage to its structure only.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import uuid

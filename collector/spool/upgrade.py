@@ -4,8 +4,6 @@ Format 2 kept member sets in a table of their own, and in a batch the remains of
 journal and its snapshot are those of format 3.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from contextlib import closing, suppress
@@ -33,7 +31,7 @@ _LEFT_BEHIND: Final = (".count", ".reserve")
 
 class _Batch2(msgspec.Struct):
     rows: dict[str, list[Row]]
-    inherited: list[_Batch2] = msgspec.field(default_factory=list, name="bequest")
+    inherited: list["_Batch2"] = msgspec.field(default_factory=list, name="bequest")
 
 
 def upgrade(path: Path) -> None:
