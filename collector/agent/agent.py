@@ -59,7 +59,7 @@ class Agent:
         commit_phase_us: int = 0,
         limits: Limits | None = None,
     ) -> None:
-        self.stats, self.live = AgentStats(), Live()
+        self.stats, self.live = AgentStats(), Live(recorder.lost)
         self._limiter = Limiter(limits, recorder.window_us)
         self._planned = {task.read: task for task in tasks}
         self._tasks: dict[Read, Task] = {}

@@ -167,15 +167,14 @@ def _about(config: Config, catalogue: str) -> dict[str, str]:
 
 def _serve_health(config: Config, agent: Agent, recorder: Recorder) -> HealthServer:
     from collector.telemetry.http import HealthServer
-    from collector.telemetry.live import LiveMetrics
     from collector.telemetry.self_metrics import Measured
 
     stats = agent.stats
     measured = Measured(stats, recorder.backlog, lambda: recorder.catalogue, time.time())
     stats.registry.register(measured)
     if config.health.series:
-        shown = LiveMetrics(agent.live, config.health.series, recorder.lost)
-        stats.registry.register(shown)
+        agent.live.most = config.health.series
+        stats.registry.register(agent.live)
     return HealthServer(config.health.host, config.health.port, stats)
 
 

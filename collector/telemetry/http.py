@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Askers come every few seconds: not a line each."""
 
     def do_GET(self) -> None:
-        """Answer, with a body."""
+        """Answer, with a body if that is asked for."""
         if self.server.loopback and not _is_loopback_name(self.headers.get("Host")):
             # A page in a browser may point its own host name at us (DNS rebinding).
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "ask by a name of loopback")
@@ -158,9 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def do_HEAD(self) -> None:
-        """Answer without it."""
-        self.do_GET()
+    do_HEAD = do_GET  # noqa: N815 - as it is called there
 
 
 def _head(connection: socket.socket) -> bytes:
