@@ -69,10 +69,8 @@ class Agent:
         self._named: str | None = None
         self._failures = logs.DedupLog()
         report_failure = partial(self._failures.report, "delivery")
-        self._worker = DeliveryWorker(
-            delivery, commit_interval_us, clock, self.stats, report_failure
-        )
-        self._commit_phase_us = commit_phase_us
+        self._worker = DeliveryWorker(delivery, clock, self.stats, report_failure)
+        self._commit_us = commit_interval_us, commit_phase_us
         self._steps, self._stepping = StepDetector(clock), threading.Lock()
         self._stepped = threading.Event()
         self._service = Service(self.stats)
@@ -150,16 +148,12 @@ class Agent:
 
     def _schedule_own(self, stop: threading.Event) -> None:
         """Schedule sealing and delivery."""
-        deliver = partial(self._guard, "delivery", partial(self._deliver, stop))
+        deliver = partial(self._guard, "delivery", partial(self._worker.deliver, stop))
         seal = partial(self._guard, "seal", self._seal)
         look_us = min(max(self._recorder.window_us // 60, 1_000_000), 10_000_000)
         self._schedule.every(look_us, "seal", "keeper", seal)
-        interval_us = self._worker.interval_us
-        self._schedule.every(interval_us, "deliver", "lake", deliver, self._commit_phase_us)
-
-    def _deliver(self, stop: threading.Event) -> None:
-        with self.stats.delivery_seconds.time():
-            self._worker.deliver(stop)
+        interval_us, phase_us = self._commit_us
+        self._schedule.every(interval_us, "deliver", "lake", deliver, phase_us)
 
     def _catch_up(self, stop: threading.Event) -> None:
         """Before anything is sealed, record the metadata log's history since the last agent."""

@@ -83,7 +83,7 @@ class Discovery:
                 known[key] = self._asked(config, entry)
             except JmxlakeError as error:
                 known |= {key: self._known[key]} if key in self._known else {}
-                problems[f"{entry.role} {entry.node} {_place(entry)}"] = str(error)
+                problems[f"{entry.role} {entry.node} {entry.address}"] = str(error)
         self.problems, before, self._known = problems, self._known, known
         if known != before:
             self._remember(msgspec.json.encode(known).decode())
@@ -150,11 +150,6 @@ def _at(entry: SourceSettings, host: str, **parts: str) -> SourceSettings:
             text = text.replace(f"{{{part}}}", value) if value else text
         entry = replace(entry, **{way: replace(section, **{key: text})})
     return entry
-
-
-def _place(entry: SourceSettings) -> str:
-    section = next((getattr(entry, way) for way in entry.ways), None)
-    return str(getattr(section, "url", getattr(section, "host", "")))
 
 
 def _key(entry: SourceSettings) -> str:

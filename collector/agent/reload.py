@@ -1,6 +1,6 @@
 """Reload: reads configuration and catalogue again, and keeps the connections that still fit."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -130,23 +130,14 @@ def _of(config: Config, source: str) -> Config | None:
 
 
 def _refuse_fixed(before: Config, after: Config) -> None:
-    for old, new in _pairs(before, after):
+    """Refuse what takes a restart: a change of the agent's own, or of a source that stays."""
+    several = before.sources is not None or after.sources is not None
+    pairs = [(before, after)]
+    if several:
+        pairs += [(one, new) for one in before.each() if (new := _of(after, one.source.name))]
+    for number, pair in enumerate(pairs):
+        old, new = (dict(marked(one, "restart")) for one in pair)
         for key in {**old, **new}:
-            if old.get(key) != new.get(key):
+            is_own = number > 0 or not several or not key.startswith("source.")
+            if is_own and old.get(key) != new.get(key):
                 raise SettingError(key, "it has changed, which takes a restart")
-
-
-def _pairs(before: Config, after: Config) -> Iterator[tuple[dict[str, object], ...]]:
-    """What takes a restart, before and after: the agent's own, and that of each source in both."""
-    both = (before, after)
-    if before.sources is None and after.sources is None:
-        yield tuple(dict(marked(one, "restart")) for one in both)
-        return
-    yield tuple(
-        {key: of for key, of in marked(one, "restart") if not key.startswith("source.")}
-        for one in both
-    )
-    for name in [one.source.name for one in before.each()]:
-        found = [one for config in both if (one := _of(config, name)) is not None]
-        if len(found) == len(both):
-            yield tuple(dict(marked(one, "restart")) for one in found)

@@ -20,7 +20,7 @@ from collector.errors import JmxlakeError
 from collector.telemetry.logs import printable
 
 if TYPE_CHECKING:
-    from collector.catalogue.absence import Finding
+    from collector.cli.absence import Finding
     from collector.cli.read_families import Read
     from collector.config.schema import Config
 
@@ -133,7 +133,7 @@ def _lake(config: Config) -> str:
 
 def _findings(read: list[Read]) -> list[_Found]:
     """A finding for each metric; for a family that is unknown one of no metric."""
-    from collector.catalogue import absence
+    from collector.cli import absence
 
     found: list[_Found] = []
     for source, own in groupby(read, lambda one: one.source):
@@ -141,13 +141,13 @@ def _findings(read: list[Read]) -> list[_Found]:
         known = absence.facts(one.scrape for one in of_source if one.scrape is not None)
         for _, family, scrape, unknown in of_source:
             if scrape is None or unknown is not None:
-                finding = absence.Finding("unknown", 0, unknown or "")
-                found.append((source, family.name, "", finding))
+                found.append(
+                    (source, family.name, "", absence.Finding("unknown", 0, unknown or ""))
+                )
                 continue
             counts = absence.counts(scrape)
             for metric in family.metrics:
-                number = counts.get(metric.name, 0)
-                finding = absence.finding(metric, number, known, family.via)
+                finding = absence.finding(metric, counts.get(metric.name, 0), known, family.via)
                 found.append((source, family.name, metric.name, finding))
     return found
 

@@ -87,14 +87,10 @@ def _check_found(config: Config) -> None:
             raise SettingError("source.node", f"give {AUTO}: targets_file names them")
     if source.targets_file is not None and source.node != AUTO:
         raise SettingError("source.node", f"give {AUTO}: targets_file has several")
-    if source.node == EVERY or source.targets_file is not None:
-        section = next((getattr(source, way) for way in source.ways), None)
-        at = getattr(section, "host", getattr(section, "url", ""))
-        if not any(part in at for part in ("{host}", "{node}", "{port}")):
-            key = f"source.{next(iter(source.ways), 'jmx')}"
-            raise SettingError(
-                key, 'write {host} where it has the name of each, as in host: "{host}"'
-            )
+    several = source.node == EVERY or source.targets_file is not None
+    if several and not any(part in source.address for part in ("{host}", "{node}", "{port}")):
+        why = 'write {host} where it has the name of each, as in host: "{host}"'
+        raise SettingError(f"source.{next(iter(source.ways), 'jmx')}", why)
 
 
 def _check_least(config: Config) -> None:

@@ -214,6 +214,12 @@ class SourceSettings(Section, frozen=True):
         """The names of the ways that are configured."""
         return [way for way in WAYS if getattr(self, way) is not None]
 
+    @property
+    def address(self) -> str:
+        """The host or the URL at which it is read; empty: it is read on this host."""
+        section = next((getattr(self, way) for way in self.ways), None)
+        return str(getattr(section, "url", getattr(section, "host", "")))
+
 
 WAYS = ("jmx", "attach", "jolokia", "prometheus", "jmxquery", "statistics")
 """How a source can be reached; just one of them is given."""

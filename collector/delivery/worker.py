@@ -30,7 +30,6 @@ class DeliveryWorker:
 
     Args:
         delivery: How batches get into the lake.
-        interval_us: How often ``deliver`` is called.
         clock: Gives the instants.
         stats: Where it is counted.
         report_failure: Called with every failure that is followed by another attempt.
@@ -39,14 +38,12 @@ class DeliveryWorker:
     def __init__(
         self,
         delivery: Deliverer,
-        interval_us: int,
         clock: Clock,
         stats: AgentStats,
         report_failure: Callable[[str], None],
     ) -> None:
         self._delivery, self._clock, self._stats = delivery, clock, stats
         self._report_failure = report_failure
-        self.interval_us = interval_us
 
     def deliver(self, stop: threading.Event) -> None:
         """Deliver all waiting batches, retrying while the lake is away; ``stop`` ends it at once.
@@ -62,12 +59,13 @@ class DeliveryWorker:
             before_sleep=self._say,
             reraise=True,
         )
-        delivered = 0
-        # The waits start over with each group: one that landed shows that the lake is back.
-        while not stop.is_set() and (batches := patience(self._deliver_next)):
-            delivered += batches
-        if delivered:
-            memory.trim()
+        before = self._stats.delivered
+        with self._stats.delivery_seconds.time():
+            # The waits start over with each group: one that landed shows that the lake is back.
+            while not stop.is_set() and patience(self._deliver_next):
+                pass
+            if self._stats.delivered > before:
+                memory.trim()
 
     def drain(self) -> None:
         """Deliver the waiting batches at an orderly stop, for half a minute at most.
